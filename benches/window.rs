@@ -178,6 +178,7 @@ fn exchanges(want: u32, fail_every: u64) -> u64 {
         canary: None,
         shared: Shared::alone(range),
         first_contact: None,
+        supply: None,
     };
     let (mut core, mut fx, mut reports) = (
         Execution::new(start, now(0)),

@@ -24,6 +24,7 @@ mod m0014_results;
 mod m0015_schedules;
 mod m0016_datasets;
 mod m0017_statistics;
+mod m0018_open_tasks;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -47,6 +48,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0015_schedules::Migration),
             Box::new(m0016_datasets::Migration),
             Box::new(m0017_statistics::Migration),
+            Box::new(m0018_open_tasks::Migration),
         ]
     }
 }

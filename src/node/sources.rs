@@ -64,10 +64,12 @@ impl SourceStore for Forgetful {
 /// The sources of a store's tasks, as a node has them.
 pub fn stored_sources(store: &Arc<Store>, state: &StateDir, clock: &Arc<dyn Clock>) -> StoredSources {
     let (uploads, failures, tasks) = (store.clone(), store.clone(), store.clone());
+    let appended = store.clone();
     StoredSources::new(
         store.clone(),
         uploads,
         failures,
+        appended,
         tasks,
         state.spool(),
         clock.clone(),

@@ -7,12 +7,13 @@
 //! What is compressed is unpacked in that pass (`unpack`), and kept so that a block is read alone (`frames`, `open_packed`).
 //! [`open()`] puts it together from a task's [`SourceSpec`].
 //!
-//! A long-lived node has two more kinds: uploads (`receive`, `receive_packed`, `upload`), whose bytes lie in the store in
+//! A long-lived node has three more kinds: what was appended to an open task (`appended`), uploads (`receive`, `receive_packed`, `upload`), whose bytes lie in the store in
 //! parts, and redrives (`redrive`), whose items are failures of another task. `resolver` makes descriptions of what people ask for,
 //! and `stored` opens descriptions again.
 //!
 //! Never: holds a whole file in memory, repairs a row, or serves bytes that differ from those of the pass.
 
+mod appended;
 mod block_index;
 mod csv;
 mod cutter;
@@ -45,6 +46,7 @@ mod unpack;
 mod unpack_error;
 mod upload;
 
+pub use appended::AppendedSource;
 pub use block_index::{Block, BlockIndex, DamagedIndex, Located, PART_BYTES_MAX};
 pub use fault::{Fault, FaultKind, IndexError};
 pub use file::FileSource;

@@ -118,6 +118,9 @@ pub async fn open_piped(
                 ))),
             }
         }
+        SourceSpec::Appended => Err(OpenSourceError::BadSpec(
+            "items are appended to a task on a node; this has no file".to_owned(),
+        )),
         SourceSpec::Redrive(_) => Err(OpenSourceError::BadSpec(
             "it is a redrive; only a node can open it".to_owned(),
         )),

@@ -83,6 +83,11 @@ impl SourceResolver for Resolver {
                 let id = self.take_in(&row_format(format), sender, now, body).await?;
                 self.of_upload(id, now).await
             }
+            SourceRequest::Appended => Ok(ResolvedSource {
+                json: SourceSpec::Appended.to_text(),
+                total: ItemCount(0),
+                meaning: SourceSpec::Appended.meaning(0, ItemCount(0)),
+            }),
             SourceRequest::Redrive(spec) => {
                 let total = spec.parts.iter().map(|part| part.count()).sum();
                 finish(&SourceSpec::Redrive(spec.clone()), 0, ItemCount(total))

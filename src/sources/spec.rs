@@ -34,6 +34,8 @@ pub enum SourceSpec {
     },
     /// Failures of another task.
     Redrive(RedriveSpec),
+    /// What is appended to the task itself.
+    Appended,
 }
 
 /// Where the bytes of a file source come from.
@@ -138,13 +140,14 @@ impl SourceSpec {
         serde_json::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// `range`, `inline`, `csv`, `ndjson`, `lines` or `redrive`.
+    /// `range`, `inline`, `csv`, `ndjson`, `lines`, `redrive` or `appended`.
     pub fn kind(&self) -> &'static str {
         match self {
             SourceSpec::Range { .. } => "range",
             SourceSpec::Inline { .. } => "inline",
             SourceSpec::File { format, .. } => format.kind(),
             SourceSpec::Redrive(_) => "redrive",
+            SourceSpec::Appended => "appended",
         }
     }
 
@@ -153,7 +156,7 @@ impl SourceSpec {
         let format = match self {
             SourceSpec::File { format, .. } => format.to_text(),
             SourceSpec::Redrive(_) => self.to_text(),
-            SourceSpec::Range { .. } | SourceSpec::Inline { .. } => String::new(),
+            SourceSpec::Range { .. } | SourceSpec::Inline { .. } | SourceSpec::Appended => String::new(),
         };
         xxh3_64(format!("{}\n{format}\n{checksum:016x}\n{}", self.kind(), total.0).as_bytes())
     }
@@ -175,6 +178,7 @@ mod tests {
             r#"{"kind":"lines","path":"urls.txt"}"#,
             r#"{"kind":"redrive","origin":42,"keys_of":40,"groups":[{"code":"BUSY","first":0,"count":3}]}"#,
             r#"{"kind":"redrive","origin":42,"indexes":[[5,1],[9,12]]}"#,
+            r#"{"kind":"appended"}"#,
         ] {
             assert_eq!(
                 SourceSpec::parse(text).map(|spec| spec.to_text()),
@@ -201,6 +205,7 @@ mod tests {
             r#"{"kind":"redrive","groups":[]}"#,
             r#"{"kind":"redrive","origin":42,"indexes":[[5,0]]}"#,
             r#"{"kind":"range","total":1,"origin":42}"#,
+            r#"{"kind":"appended","total":1}"#,
         ] {
             assert!(SourceSpec::parse(text).is_err(), "{text}");
         }

@@ -76,6 +76,7 @@ impl TryFrom<RawSpec> for SourceSpec {
             "range" => &["total"],
             "inline" => &["items"],
             "redrive" => &["origin", "keys_of", "groups", "indexes"],
+            "appended" => &[],
             _ => &["path", "spooled", "upload", "format"],
         };
         if let Some(member) = raw.members().into_iter().find(|member| !allowed.contains(member)) {
@@ -93,6 +94,7 @@ impl TryFrom<RawSpec> for SourceSpec {
                 .filter(|items| is_list(items))
                 .map(|items| SourceSpec::Inline { items }),
             "redrive" => return redrive(raw).map(SourceSpec::Redrive),
+            "appended" => return Ok(SourceSpec::Appended),
             kind => {
                 let format = file_format(kind, raw.format)?;
                 return Ok(SourceSpec::File {
@@ -179,6 +181,7 @@ impl From<SourceSpec> for RawSpec {
                 ..raw
             },
             SourceSpec::Redrive(spec) => raw_redrive(spec, raw),
+            SourceSpec::Appended => raw,
             SourceSpec::File { input, format } => {
                 let format = match format {
                     Format::Csv(csv) => Some(csv),

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 
+use super::appended::AppendedSource;
 use super::open::{IndexWatch, Opening, open};
 use super::open_error::OpenSourceError;
 use super::range::RangeSource;
@@ -16,6 +17,7 @@ use super::unpack_error::Expansion;
 use super::upload::UploadSource;
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::sources::append::AppendStore;
 use windrow_engine::ports::sources::resolver::RedriveSpec;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::sources::store::SourceStore;
@@ -56,6 +58,8 @@ pub struct StoredSources {
     pub uploads: Arc<dyn UploadStore>,
     /// The failures that redrives do again.
     pub failures: Arc<dyn FailureList>,
+    /// The items that were appended to open tasks.
+    pub appended: Arc<dyn AppendStore>,
     /// The tasks that failed.
     pub tasks: Arc<dyn TaskStore>,
     /// Where piped input was kept.
@@ -80,6 +84,7 @@ impl StoredSources {
         sources: Arc<dyn SourceStore>,
         uploads: Arc<dyn UploadStore>,
         failures: Arc<dyn FailureList>,
+        appended: Arc<dyn AppendStore>,
         tasks: Arc<dyn TaskStore>,
         spool: PathBuf,
         clock: Arc<dyn Clock>,
@@ -88,6 +93,7 @@ impl StoredSources {
             sources,
             uploads,
             failures,
+            appended,
             tasks,
             spool,
             clock,
@@ -115,6 +121,11 @@ impl StoredSources {
             }
             let spec = SourceSpec::parse(&task.source).map_err(|why| damaged(task, &why))?;
             let source: Arc<dyn Source> = match spec {
+                // It grows, and is open already.
+                SourceSpec::Appended => {
+                    let blocks = self.appended.clone();
+                    return Ok(Arc::new(AppendedSource::new(blocks, task.id, task.total)));
+                }
                 // The business may have changed the total since.
                 SourceSpec::Range { .. } => Arc::new(RangeSource::new(task.total)),
                 SourceSpec::File {

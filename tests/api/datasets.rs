@@ -80,10 +80,7 @@ async fn a_finished_task_is_the_current_generation_with_its_results_and_its_summ
     let publish = json!({
         "dataset": "board", "generation": 1, "if": "all", "reduce": "command:count", "key": "team",
     });
-    assert_eq!(
-        (&view["publish"], &view["results"]),
-        (&publish, &json!("keep"))
-    );
+    assert_eq!((&view["publish"], &view["results"]), (&publish, &json!("keep")));
     let current = node.admin.get("/v1/datasets/board/current").await;
     let tag = current.header("etag").expect("a tag").to_owned();
     let current = current.expect(200);
@@ -447,8 +444,16 @@ async fn what_can_not_be_published_is_refused_when_the_task_is_made() {
     assert_eq!(pointer(&problem).as_deref(), Some("/publish"));
     for (more, status, kind) in [
         (json!({"publish_if": "all"}), 400, "invalid-request"),
-        (json!({"publish": "board", "publish_if": "most"}), 400, "invalid-request"),
-        (json!({"publish": "board", "reduce": "sh -c rm"}), 400, "invalid-request"),
+        (
+            json!({"publish": "board", "publish_if": "most"}),
+            400,
+            "invalid-request",
+        ),
+        (
+            json!({"publish": "board", "reduce": "sh -c rm"}),
+            400,
+            "invalid-request",
+        ),
         (json!({"publish": "Board"}), 422, "validation-failed"),
     ] {
         make("push", more).await.problem(status, kind);

@@ -25,6 +25,7 @@ mod life;
 mod limits;
 mod line;
 mod numbers;
+mod open;
 mod outages;
 mod own_log;
 mod redrives;

@@ -30,6 +30,7 @@ mod faults;
 mod limits;
 mod logs;
 mod nodes;
+mod open;
 mod outages;
 mod results;
 mod schedules;

@@ -184,6 +184,7 @@ impl World {
                 deadline: None,
                 parent: None,
                 publish: None,
+                is_open: false,
                 priority: 0,
             };
             let made = self.store.create(&new, &person(), now).await.expect("created");

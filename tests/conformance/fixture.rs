@@ -32,6 +32,7 @@ use windrow_engine::ports::ownership::session_store::{
     Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore,
 };
 use windrow_engine::ports::schedules::store::ScheduleStore;
+use windrow_engine::ports::sources::append::AppendStore;
 use windrow_engine::ports::sources::store::SourceStore;
 use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::results::ResultStore;
@@ -61,6 +62,7 @@ pub trait Stores:
     + LimitStore
     + ScheduleStore
     + StatisticsStore
+    + AppendStore
 {
 }
 impl<T> Stores for T where
@@ -78,6 +80,7 @@ impl<T> Stores for T where
         + LimitStore
         + ScheduleStore
         + StatisticsStore
+        + AppendStore
 {
 }
 
@@ -475,6 +478,7 @@ pub fn task(total: u64) -> NewTask {
         deadline: None,
         parent: None,
         publish: None,
+        is_open: false,
         priority: 0,
         shards: Auto::Fixed(std::num::NonZeroU32::MIN),
     }

@@ -30,6 +30,7 @@ mod life;
 mod limits;
 mod lists;
 mod logs;
+mod open;
 mod records;
 mod result_place;
 mod results;
@@ -200,6 +201,19 @@ facts! {
         a_named_limit_is_shared_apart_from_that_of_a_business_of_its_name,
         a_task_names_only_limits_that_are_there,
         nodes_that_play_at_once_never_hold_more_than_the_limit,
+    }
+    open {
+        an_open_task_begins_empty_and_grows_by_what_is_appended,
+        a_block_is_appended_once_a_key_however_often_it_is_sent,
+        a_sealed_task_takes_no_more_and_a_fixed_one_none,
+        a_run_that_did_not_know_the_last_item_gives_its_shard_back,
+        a_sealed_task_finishes_once_all_is_settled,
+        a_seal_finishes_what_rests_and_has_nothing_left,
+        a_task_that_is_finished_early_takes_no_more,
+        items_are_read_by_index_from_their_blocks,
+        of_many_writers_each_block_has_a_place_of_its_own,
+        what_is_settled_is_forgotten_and_failures_stay,
+        a_backlog_has_a_bound,
     }
     upkeep {
         a_hook_call_is_taken_by_one_dispatcher_until_its_time_is_up,

@@ -20,7 +20,12 @@ const HANDLER: usize = 0;
 /// Of those, a node's.
 const NODE: usize = 1;
 /// What the pages use of the repository.
-const FOLDERS: [&str; 4] = ["examples/data", "examples/handlers", "examples/leaderboard", "examples/recipes"];
+const FOLDERS: [&str; 4] = [
+    "examples/data",
+    "examples/handlers",
+    "examples/leaderboard",
+    "examples/recipes",
+];
 /// Before all others in the path: what stands in for programs that not every machine has.
 const STAND_INS: &str = "tests/docs/stand_ins";
 /// No command of the documentation takes longer.

@@ -18,6 +18,8 @@ pub enum Call {
     Create,
     /// `TaskStore::command`, `release_name`, `explain_waits`, `delete`.
     Command,
+    /// `AppendStore::append_items`.
+    Append,
     /// Any method of `OutboxStore`.
     Outbox,
     /// `RunStore::candidates`.

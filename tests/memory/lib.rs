@@ -3,6 +3,7 @@
 //! The naive twin of `sql`: the same facts hold (`tests/conformance`), reached by plain maps and loops. One lock
 //! around everything makes each call a transaction; an effect checks before it changes, so a refusal leaves nothing.
 
+mod append;
 mod commands;
 mod data_log;
 mod datasets;

@@ -49,6 +49,7 @@ pub(super) fn read(id: TaskId, task: &Task) -> Life {
         finish_at: task.finish_at,
         pause: task.pause,
         slow: task.slow,
+        intake: task.intake,
         publishing: task.publishing.clone(),
         shards: task.shards.iter().map(|shard| shard_life(shard, task)).collect(),
     }
@@ -147,6 +148,7 @@ fn write(task: &mut Task, life: &Life) {
     (task.finished_at, task.awaiting_until) = (life.finished_at, life.awaiting_until);
     (task.start_token, task.control_rev) = (life.start_token.clone(), life.control_rev);
     (task.finish_at, task.pause, task.slow) = (life.finish_at, life.pause, life.slow);
+    task.intake = life.intake;
     let mut old = std::mem::take(&mut task.shards);
     let rest = |new: &ShardLife| {
         let kept = old

@@ -41,6 +41,9 @@ pub(super) fn write(state: &mut State, checkpoint: &ShardCheckpoint) -> Checkpoi
         if checkpoint.canary_passed {
             life.pass_canary(checkpoint.now);
         }
+        if checkpoint.finish_at.is_some() {
+            life.cut_short();
+        }
         if !checkpoint.told.is_empty() {
             life.tell(checkpoint.told, checkpoint.now);
         }

@@ -14,6 +14,7 @@ use windrow_core::life::succession::Fate;
 use windrow_core::shards::Share;
 use windrow_core::task::ShardRange;
 use windrow_core::task::lifecycle::{ShardState, Wish};
+use windrow_core::task::supply::{Intake, Supply};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{
     CHECKPOINT_SHARDS_MAX, CLAIMABLE, Candidate, CandidateCursor, CandidatePage, CandidateQuery,
@@ -94,6 +95,10 @@ impl RunStore for MemoryStore {
                 pause: task.pause,
                 slow: task.slow,
                 deadline: task.new.deadline,
+                supply: task.intake.map(|intake| Supply {
+                    end: ItemIndex(task.new.total.0),
+                    is_sealed: intake == Intake::Sealed,
+                }),
             })
         })
         .await

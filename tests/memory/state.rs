@@ -18,11 +18,13 @@ use windrow_core::stats::daily::{Cells, Settled, UtcDay};
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
+use windrow_core::task::supply::Intake;
 use windrow_core::task::{Canary, Tuning};
 use windrow_engine::ports::datasets::store::Generation;
 use windrow_engine::ports::handling::data_log::{DataLogLine, DropReason, NumberedLine};
 use windrow_engine::ports::ownership::session_store::SessionFace;
 use windrow_engine::ports::schedules::store::{Fire, Schedule};
+use windrow_engine::ports::sources::append::NewBlock;
 use windrow_engine::ports::sources::store::IndexedSource;
 use windrow_engine::ports::tasks::results::ItemOutput;
 use windrow_engine::ports::tasks::store::{Actor, AuditEntry, FailureGroup, FireKey, NewTask};
@@ -175,6 +177,15 @@ pub(super) struct Task {
     pub(super) groups: BTreeMap<String, FailureGroup>,
     pub(super) results: Outputs,
     pub(super) publishing: Option<Publishing>,
+    pub(super) intake: Option<Intake>,
+    pub(super) appended: BTreeMap<ItemIndex, Block>,
+}
+
+/// Items that were added to a task together.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub(super) block: NewBlock,
+    pub(super) at: WallMs,
 }
 
 #[derive(Clone, Debug)]

@@ -11,6 +11,7 @@ use windrow_core::limit::key::LimitKey;
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{Status, Wish};
+use windrow_core::task::supply::Intake;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{
     AuditEntry, CommandError, CreateError, Family, FireKey, Making, NewTask, TaskCommand, TaskStore,
@@ -312,6 +313,8 @@ fn made(new: &NewTask, publishing: Option<Publishing>, now: WallMs) -> Task {
         items: std::collections::BTreeMap::new(),
         groups: std::collections::BTreeMap::new(),
         results: std::collections::BTreeMap::new(),
+        intake: new.is_open.then_some(Intake::Open),
+        appended: std::collections::BTreeMap::new(),
     }
 }
 

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::state::{CallState, Shard, State, Task};
-use super::{Call, MemoryStore, datasets, progress, statistics};
+use super::{Call, MemoryStore, append, datasets, progress, statistics};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::handler::elsewhere::Reaching;
 use windrow_core::ids::{SessionId, ShardId, TaskId, WallMs};
@@ -195,6 +195,7 @@ fn sweep(state: &mut State, what: Sweep, before: WallMs) -> u64 {
         Sweep::Results => results(state, before),
         Sweep::Generations => datasets::sweep(state),
         Sweep::Statistics => statistics::expire(state, before),
+        Sweep::Appended => append::sweep(state, before),
     }
 }
 

@@ -61,6 +61,7 @@ fn made(canary: bool, publishes: bool) -> Life {
         tuning: config.task_defaults.tuning,
         canary: canary.then_some(first),
         publishing: publishes.then(publishing),
+        intake: None,
         abandonments: Abandonments::default(),
         cut_off: CutOff::default(),
         wish: Wish::Rest,

@@ -144,6 +144,7 @@ impl Task {
             }
             Verb::Stop | Verb::StopNow | Verb::Cancel => vec![self.clone()],
             Verb::Tune | Verb::Describe | Verb::Edit | Verb::Finish | Verb::Abandon => vec![self.clone()],
+            Verb::Append | Verb::Seal => vec![self.clone()],
         }
     }
 

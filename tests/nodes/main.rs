@@ -15,6 +15,7 @@ mod cluster;
 mod database_away;
 mod datasets;
 mod limits;
+mod open;
 #[path = "../client/program.rs"]
 mod program;
 mod questions;

@@ -81,6 +81,7 @@ impl Story {
             canary,
             shared,
             first_contact: None,
+            supply: None,
         };
         let core = Execution::new(start, at(0));
         Story {

@@ -95,6 +95,7 @@ fn start(plan: &Plan, store: &mut Store, tuning: &Tuning, crashed: bool) -> Star
         canary: store.canary,
         shared: Shared::alone(range),
         first_contact: None,
+        supply: None,
         stalls: if plan.killer.is_some() {
             stalls
         } else {

@@ -43,6 +43,7 @@ pub fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tunin
         deadline: None,
         parent: None,
         publish: None,
+        is_open: false,
         priority: 0,
         shards: Auto::Fixed(std::num::NonZeroU32::MIN),
     }

@@ -5,6 +5,7 @@ mod latency;
 mod limit;
 mod pace;
 mod permits;
+mod supply;
 mod waiting;
 mod window;
 mod window_picture;

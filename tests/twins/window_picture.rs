@@ -113,6 +113,7 @@ impl World {
             canary: None,
             shared: Shared::alone(range),
             first_contact: None,
+            supply: None,
         };
         let core = Execution::new(start, at(0));
         World {

@@ -33,6 +33,8 @@ pub(super) async fn task(args: &TaskArgs, shell: &Shell) -> Result<Exit, Fault> 
         Some(Verb::Stop(args)) => steer::stop(args, shell).await,
         Some(Verb::Cancel(args)) => steer::cancel(args, shell).await,
         Some(Verb::Finish(args)) => steer::finish(args, shell).await,
+        Some(Verb::Append(args)) => make::append::append(args, shell).await,
+        Some(Verb::Seal(args)) => steer::seal(args, shell).await,
         Some(Verb::Abandon(args)) => steer::abandon(args, shell).await,
         Some(Verb::Recover(args)) => steer::recover(args, shell).await,
         Some(Verb::Set(args)) => steer::set::set(args, shell).await,

@@ -12,6 +12,7 @@ impl Execution {
             Command::Tune(tuning) => self.tune(*tuning, now),
             Command::Stop(end) => self.stop(end),
             Command::Finish(end) => self.finish(end),
+            Command::Supply(supply) => self.on_supply(supply),
             Command::Canary(canary) => self.canary.set(canary, self.range.start),
             Command::GiveUp(decided) => self.set_given_up(decided),
             Command::Shared(shared) => self.on_shared(shared, now),
@@ -22,7 +23,9 @@ impl Execution {
     /// Nothing at or above `end` is dispatched any more; what was dispatched, or may have been by a run before, still settles.
     pub(super) fn finish(&mut self, end: ItemIndex) {
         let end = end.max(self.lowest_end()).max(self.range.start);
-        if end < self.end {
+        let closes = self.supply.close();
+        if end < self.end || closes {
+            let end = end.min(self.end);
             self.drafts.finish(end);
             self.exclude(Some(end));
         }
@@ -32,6 +35,7 @@ impl Execution {
         if let Some(end) = end.filter(|end| *end < self.end) {
             self.counters.excluded += self.end.0 - end.0;
             self.end = end;
+            self.supply.close();
         }
     }
 

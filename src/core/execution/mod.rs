@@ -7,7 +7,7 @@
 //! `report` and `failed` take in what calls came to; `judge` owns what they say of the handler, and what leaves while it may
 //! be down; `grant` decides what leaves, `reach` how far before the store knows, `draft` owns what no checkpoint holds yet,
 //! `control` obeys commands, `picture` tells people, `solo` finds the item that kills the node, `canary` holds all but the
-//! first items back, `part` shares the settings, `shared` knows of the other shards. Each component's fields are its own;
+//! first items back, `part` shares the settings, `shared` knows of the other shards, `supply` of items that are added. Each component's fields are its own;
 //! `Execution::step` composes them. Invariants: `invariants`.
 
 mod canary;
@@ -23,6 +23,7 @@ mod reach;
 mod report;
 mod shared;
 mod solo;
+mod supply;
 mod types;
 
 use std::collections::VecDeque;
@@ -83,6 +84,7 @@ pub struct Execution {
     canary: canary::CanaryHold,
     meters: picture::meters::Meters,
 
+    supply: supply::Stock,
     source_ready: ItemIndex,
     handler_slots: Option<u32>,
     is_held: bool,
@@ -97,7 +99,8 @@ pub struct Execution {
 impl Execution {
     /// A run that begins, or goes on from what was saved.
     pub fn new(start: Start, now: Now) -> Execution {
-        let (range, tuning) = (start.range, part_of(&start.tuning, start.shared.share));
+        let range = supply::known(start.range, start.supply);
+        let tuning = part_of(&start.tuning, start.shared.share);
         let (limits, low) = (Limits::of(&tuning), start.restored.low_water.max(range.start));
         let mut execution = Execution {
             shard: start.shard,
@@ -122,6 +125,7 @@ impl Execution {
             solo: solo::Solo::default(),
             canary: canary::CanaryHold::default(),
             meters: picture::meters::Meters::new(start.restored.counters.settled(), low, now.moment),
+            supply: supply::Stock::of(start.supply),
             source_ready: if start.has_data { low } else { range.end },
             handler_slots: None,
             is_held: false,

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::Execution;
 use super::types::{Phase, Restored};
-use crate::ids::ItemIndex;
+use crate::ids::{INDEX_MAX, ItemIndex};
 
 /// How many items beyond the saved high water may leave under a claim alone. Unit: items.
 pub const REACH_OF_CLAIM: u64 = 100;
@@ -95,8 +95,18 @@ impl Execution {
     #[inline]
     pub(super) fn is_reach_due(&self) -> bool {
         self.high >= self.ahead.due_at
-            && self.ahead.stored.may_leave < self.end
+            && (self.ahead.stored.may_leave < self.end || self.supply.is_open())
             && self.phase == Phase::Running
+    }
+
+    /// One past the last index that may ever leave. Of an open task nobody knows: what is added leaves without waiting for
+    /// a checkpoint first.
+    fn farthest_end(&self) -> ItemIndex {
+        if self.supply.is_open() {
+            ItemIndex(INDEX_MAX)
+        } else {
+            self.end
+        }
     }
 
     /// The lowest end that leaves out nothing which may have been called.
@@ -117,11 +127,9 @@ impl Execution {
         let ahead = by_speed
             .max(u64::from(self.limits.concurrency))
             .max(REACH_OF_CLAIM);
-        let reach = self
-            .high
-            .plus(ahead)
-            .min(self.end)
-            .max(self.ahead.stored.may_leave.min(self.end));
+        let end = self.farthest_end();
+        let reach = self.high.plus(ahead).min(end);
+        let reach = reach.max(self.ahead.stored.may_leave.min(end));
         self.ahead.drafted_high = self.high;
         self.ahead.due_at = half_way(self.high, reach);
         reach.max(self.lowest_end())

@@ -14,6 +14,7 @@ use crate::shards::{Pause, Slow};
 use crate::stats::latency::Latencies;
 use crate::task::abandonment::Abandonments;
 use crate::task::lifecycle::{CutOff, StopReason};
+use crate::task::supply::Supply;
 use crate::task::{Canary, ShardRange, Tuning};
 
 use super::draft::CheckpointDraft;
@@ -59,6 +60,8 @@ pub struct Start {
     pub shared: Shared,
     /// A handler that is not reached for so long, or only ever finds fault, ends the run; none waits.
     pub first_contact: Option<Duration>,
+    /// How far the items go of a task that was made open; none where `range` is all that there ever is.
+    pub supply: Option<Supply>,
 }
 
 /// Saved progress.
@@ -157,6 +160,8 @@ pub enum Command {
     Stop(RunEnd),
     /// The task ends at this index for good.
     Finish(ItemIndex),
+    /// Items were added to the task, or it was sealed.
+    Supply(Supply),
     /// The canary as the task has it now; none lifts it.
     Canary(Option<Canary>),
     /// Items that wait with these codes are given up; all that was ever decided.

@@ -89,6 +89,7 @@ fn stall_title(reason: StallReason) -> &'static str {
         StallReason::Limit => "shared limit",
         StallReason::HandlerDown => "handler down",
         StallReason::ResultsUnsaved => "results unwritten",
+        StallReason::Items => "waiting for items",
     }
 }
 

@@ -53,6 +53,7 @@ fn stall(reason: StallReason, facts: &Facts) -> String {
         StallReason::Trust => "the node could not prove to the database that the task is its own".to_owned(),
         StallReason::Canary => "everything but the canary is held back".to_owned(),
         StallReason::Tail => "everything has left".to_owned(),
+        StallReason::Items => "every item that was appended has left; the task is open".to_owned(),
         StallReason::HandlerDown => facts
             .handler
             .text()

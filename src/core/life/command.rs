@@ -45,6 +45,8 @@ pub enum TaskCommand {
         /// The new end.
         end: ItemIndex,
     },
+    /// Take no more items: an open task finishes once those that were added are settled.
+    Seal,
     /// Give up the items that wait now, and whose last failure has this code.
     Abandon {
         /// The failure's code.
@@ -116,6 +118,7 @@ impl TaskCommand {
             TaskCommand::Cancel => "task.cancel",
             TaskCommand::Tune(_) => "task.tune",
             TaskCommand::Finish { .. } => "task.finish",
+            TaskCommand::Seal => "task.seal",
             TaskCommand::Abandon { .. } => "task.abandon",
             TaskCommand::Recover => "task.recover",
             TaskCommand::Edit(_) => "task.edit",
@@ -215,6 +218,9 @@ pub enum CommandRefusal {
     /// Some members of a change can't be had; each is named.
     #[error("{}", refusals_text(_0))]
     Fields(Vec<FieldRefusal>),
+    /// Its items were fixed when it was made.
+    #[error("{0} can't be sealed: it was not made open")]
+    NotOpen(TaskId),
     /// The task remembers no further code.
     #[error(transparent)]
     Codes(#[from] TooManyCodes),

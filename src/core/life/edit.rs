@@ -38,6 +38,7 @@ impl Life {
     }
 
     fn mean(&mut self, edit: &TaskEdit) -> Result<(), CommandRefusal> {
+        self.refuse_new_meaning(&edit.meaning())?;
         let now = Meaning {
             total: self.total,
             skip_first: self.skip_first,

@@ -7,6 +7,7 @@
 mod command;
 mod edit;
 mod hooks;
+mod intake;
 mod obey;
 mod parts;
 mod run_end;
@@ -33,6 +34,7 @@ use super::task::{Canary, ShardRange, Tuning};
 use crate::dataset::Publishing;
 use crate::task::abandonment::Abandonments;
 use crate::task::lifecycle::{CutOff, Note, Standing, Status, StopReason, TaskResult, Wish};
+use crate::task::supply::Intake;
 
 /// A task and its shards, as far as its life depends on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +105,8 @@ pub struct Life {
     pub pause: Option<Pause>,
     /// A lower rate of all shards, which may be over.
     pub slow: Option<Slow>,
+    /// Whether items are added to it; none where they were fixed when it was made.
+    pub intake: Option<Intake>,
     /// What its results become, with the number of their generation.
     pub publishing: Option<Publishing>,
     /// The shards in the order of their numbers.

@@ -57,7 +57,7 @@ impl Life {
 
     /// Whether a command may have left nothing to do, or its end may add up by now.
     pub fn must_refresh(&self, command: &TaskCommand) -> bool {
-        matches!(command, TaskCommand::Finish { .. }) || self.status == Status::Finalizing
+        matches!(command, TaskCommand::Finish { .. } | TaskCommand::Seal) || self.status == Status::Finalizing
     }
 
     /// Changes what the command says; tells what was and what is where that isn't the status.
@@ -89,6 +89,7 @@ impl Life {
                 return self.edit(edit, around.name_holder).map(Some);
             }
             TaskCommand::Finish { end } => self.finish(*end, now)?,
+            TaskCommand::Seal => self.seal(now)?,
             TaskCommand::Abandon { code } => return self.abandon(code, now).map(Some),
             TaskCommand::Recover => self.recover(now)?,
             TaskCommand::Ready { start_no, edit } => {

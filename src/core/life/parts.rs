@@ -12,7 +12,7 @@ use crate::task::lifecycle::ShardState;
 impl Life {
     /// Makes the shards of a task that is started and of which nothing ever ran; one that has run keeps those it has.
     pub(super) fn make_shards(&mut self, nodes: Nodes, now: WallMs) {
-        if self.is_cut() || self.has_run() {
+        if self.is_cut() || self.has_run() || self.intake.is_some() {
             return;
         }
         let range = self.whole();
@@ -115,6 +115,7 @@ impl Life {
     /// Lowers the end. Shards without an owner are cut here; an owner reads it from its control.
     pub(super) fn end_early(&mut self, end: ItemIndex, now: WallMs) {
         self.finish_at = Some(self.finish_at.map_or(end, |earlier| earlier.min(end)));
+        self.seal_early();
         let is_open =
             |shard: &&mut ShardLife| !shard.is_running() && !shard.is_done() && !shard.is_publication();
         self.shards

@@ -89,6 +89,7 @@ impl fmt::Display for RunClose {
 impl Life {
     /// A run ended and gave its shard back. The status is still to be found ([`Life::refresh`]), with what is returned.
     pub fn end_run(&mut self, no: u32, close: &RunClose, now: WallMs) -> Option<Note> {
+        let close = self.believed(no, close);
         if let (RunClose::Stopped { reason, .. }, Wish::Run) = (close, self.wish) {
             self.stop_reason = Some(*reason);
             self.set_wish(Wish::Stop, now);

@@ -118,6 +118,11 @@ impl ShardLife {
         self.state == ShardState::Done
     }
 
+    /// Whether nothing of it is left, as far as is saved.
+    pub(super) fn is_settled(&self) -> bool {
+        self.low_water >= self.end && self.counters.parked == 0
+    }
+
     /// One past the highest index that a run which is over may have sent: an older program's writes high water alone.
     fn may_have_left(&self) -> ItemIndex {
         self.reach.max(self.high_water)
@@ -152,7 +157,7 @@ impl ShardLife {
     pub(super) fn cut(&mut self, end: ItemIndex, now: WallMs) {
         self.end = self.end.min(end.max(self.may_have_left()).max(self.first));
         self.updated_at = now;
-        if self.low_water >= self.end && self.counters.parked == 0 {
+        if self.is_settled() {
             self.state = ShardState::Done;
         }
     }

@@ -43,6 +43,8 @@ crate::slugs! {
         HandlerDown = "handler_down",
         /// Too many results wait to be written.
         ResultsUnsaved = "results_unsaved",
+        /// The task is open, and every item that was added so far has left.
+        Items = "items",
     }
 }
 

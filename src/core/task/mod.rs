@@ -5,6 +5,7 @@ pub mod deadline;
 pub mod lifecycle;
 pub mod meaning;
 pub mod room;
+pub mod supply;
 
 use std::num::NonZeroU64;
 use std::time::Duration;

@@ -42,6 +42,7 @@ impl Place {
                 store.clone(),
                 store.clone(),
                 store.clone(),
+                store.clone(),
                 directory.path().to_owned(),
                 Arc::new(SystemClock::new()),
             )),
@@ -81,6 +82,7 @@ impl Place {
             deadline: None,
             parent: None,
             publish: None,
+            is_open: false,
             priority: 0,
             shards: windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
         };

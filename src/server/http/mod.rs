@@ -70,6 +70,8 @@ struct Description;
 
 /// Bytes of an upload are limited by the route itself.
 const UPLOADS: &str = "/v1/uploads";
+/// Appended items are kept once a key by the store itself.
+const APPENDS: &str = "/v1/tasks/{task}/items";
 
 /// The routes of the paths of tasks.
 fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
@@ -82,6 +84,8 @@ fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(tasks::commands::stop),
         routes!(tasks::commands::cancel),
         routes!(tasks::commands::finish),
+        routes!(tasks::items::append),
+        routes!(tasks::items::seal),
         routes!(tasks::commands::recover),
         routes!(tasks::commands::relocate),
         routes!(tasks::commands::ready),
@@ -174,7 +178,9 @@ fn dataset_paths() -> Vec<UtoipaMethodRouter<App>> {
 /// Every route with its description.
 fn routes() -> OpenApiRouter<App> {
     let begin = OpenApiRouter::with_openapi(Description::openapi());
-    let paths = [task_paths(), dataset_paths(), other_paths()].into_iter().flatten();
+    let paths = [task_paths(), dataset_paths(), other_paths()]
+        .into_iter()
+        .flatten();
     paths.fold(begin, OpenApiRouter::routes)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! `http/problem.rs` gives each its slug, status and advice. No message shows SQL, paths of the node or secrets.
 
+use crate::service::tasks::items::not_open;
 use windrow_core::ids::TaskId;
 use windrow_core::task::lifecycle::Refusal;
 use windrow_engine::ports::StoreError;
@@ -134,6 +135,12 @@ pub enum ServiceError {
     /// More bytes than are taken.
     #[error("{0}")]
     TooLarge(String),
+    /// An open task takes no more items.
+    #[error("{0}")]
+    Sealed(String),
+    /// Too many items of an open task wait.
+    #[error("{0}")]
+    BacklogFull(String),
     /// A business has stored as many bytes of uploads as it may.
     #[error("{0}")]
     UploadQuota(String),
@@ -250,6 +257,7 @@ impl From<CommandRefusal> for ServiceError {
         match refusal {
             CommandRefusal::Status(refusal) => ServiceError::WrongState(refusal),
             CommandRefusal::Fields(refusals) => ServiceError::FieldsRefused(fields(refusals)),
+            CommandRefusal::NotOpen(_) => not_open(refusal.to_string()),
             CommandRefusal::Codes(_) => ServiceError::unprocessable("/code", refusal.to_string()),
             CommandRefusal::StaleStart { .. } => ServiceError::StaleStart(refusal.to_string()),
             CommandRefusal::NameTaken(name, id) => ServiceError::NameTaken(name_taken(&name, id)),

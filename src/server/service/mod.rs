@@ -65,6 +65,7 @@ use windrow_engine::ports::handling::data_log::DataLog;
 use windrow_engine::ports::handling::hook::{HandlerChecker, HookCaller};
 use windrow_engine::ports::handling::meters::Meters;
 use windrow_engine::ports::schedules::store::ScheduleStore;
+use windrow_engine::ports::sources::append::AppendStore;
 use windrow_engine::ports::sources::provision::{Provider, TaskItems};
 use windrow_engine::ports::sources::resolver::SourceResolver;
 use windrow_engine::ports::sources::uploads::UploadStore;
@@ -74,6 +75,34 @@ use windrow_engine::ports::tasks::report_store::ReportStore;
 use windrow_engine::ports::tasks::results::ResultStore;
 use windrow_engine::ports::tasks::statistics::StatisticsStore;
 use windrow_engine::ports::tasks::store::TaskStore;
+
+/// Everything that the service asks of its store.
+pub trait Stores:
+    TaskStore
+    + TaskList
+    + FailureList
+    + ReportStore
+    + BusinessStore
+    + NamedLimitStore
+    + ScheduleStore
+    + TokenStore
+    + IdempotencyStore
+    + UploadStore
+    + AppendStore
+    + NodeAudit
+    + ResultStore
+    + DatasetStore
+    + StatisticsStore
+{
+}
+
+impl<S> Stores for S
+where
+    S: TaskStore + TaskList + FailureList + ReportStore + BusinessStore + NamedLimitStore + ScheduleStore,
+    S: TokenStore + IdempotencyStore + UploadStore + AppendStore + NodeAudit + ResultStore + DatasetStore,
+    S: StatisticsStore,
+{
+}
 
 /// What the service works with; the composition root fills it.
 pub struct Parts<S> {
@@ -150,12 +179,7 @@ pub struct Service {
 
 impl Service {
     /// A service over these parts.
-    pub fn new<S>(parts: Parts<S>, config: Config) -> Service
-    where
-        S: TaskStore + TaskList + FailureList + ReportStore + BusinessStore + NamedLimitStore + ScheduleStore,
-        S: TokenStore + IdempotencyStore + UploadStore + NodeAudit + ResultStore + DatasetStore,
-        S: StatisticsStore + 'static,
-    {
+    pub fn new<S: Stores + 'static>(parts: Parts<S>, config: Config) -> Service {
         let (name, store) = (parts.cluster.node.clone(), parts.store);
         let node = Arc::new(ThisNode::new(name, parts.supervisor, parts.clock, config));
         let cluster = Arc::new(Cluster::new(node.clone(), parts.cluster, &store));
@@ -174,7 +198,13 @@ impl Service {
             previews: Previews::new(node.clone(), store.clone(), parts.provider),
             reports: Reports::new(node.clone(), store.clone(), failures.clone()),
             windows: Windows::new(node.clone(), cluster.clone(), failures.clone()),
-            explain: Explain::new(node.clone(), store.clone(), cluster.clone(), stats.clone(), limits.clone()),
+            explain: Explain::new(
+                node.clone(),
+                store.clone(),
+                cluster.clone(),
+                stats.clone(),
+                limits.clone(),
+            ),
             logs: Logs::new(node.clone(), parts.data_log),
             access: Access::new(node.clone(), &store),
             health: Health::new(node.clone(), store.clone(), parts.meters),
@@ -182,6 +212,7 @@ impl Service {
             tasks: Tasks {
                 node: node.clone(),
                 store: store.clone(),
+                appends: store.clone(),
                 results: Results::new(store.clone()),
                 lists: store,
                 businesses: businesses.clone(),

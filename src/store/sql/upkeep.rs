@@ -9,6 +9,7 @@ use sea_orm::{
 use crate::sql::business::outbox::{DEAD, DONE};
 use crate::sql::entity::{business, idempotency, item, outbox, session, shard, task};
 use crate::sql::run::{close, result_place, results};
+use crate::sql::source::appended;
 use crate::sql::statistics::days;
 use crate::sql::{Store, dataset, error, settled};
 use windrow_core::business::POOL_DEFAULT;
@@ -140,6 +141,7 @@ impl UpkeepStore for Store {
             Sweep::Generations => dataset::sweep::sweep(self).await,
             Sweep::ResultBytes => result_place::sweep(self, before).await,
             Sweep::Statistics => days::expire(self, before).await,
+            Sweep::Appended => settled(|| appended::sweep(self, before)).await,
         }
     }
 

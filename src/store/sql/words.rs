@@ -17,6 +17,7 @@ use windrow_core::settings::{Auto, Rate};
 use windrow_core::shards::{Pause, PauseReason, Slow};
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::{CutOff, ShardState, Status, StopReason, TaskResult, Wish};
+use windrow_core::task::supply::{Intake, Supply};
 use windrow_core::task::{Canary, Tuning};
 use windrow_engine::ports::StoreError;
 
@@ -65,6 +66,20 @@ pub(super) fn stop_reason(row: &task::Model) -> Result<Option<StopReason>, Store
 pub(super) fn result(row: &task::Model) -> Result<Option<TaskResult>, StoreError> {
     let read = |text: &str| TaskResult::parse(text).ok_or_else(|| damaged("a result", text));
     row.result.as_deref().map(read).transpose()
+}
+
+pub(super) fn intake(text: Option<&str>) -> Result<Option<Intake>, StoreError> {
+    let read = |text: &str| Intake::parse(text).ok_or_else(|| damaged("an intake", text));
+    text.map(read).transpose()
+}
+
+/// How far the items of a task go, where more are added.
+pub(super) fn supply(row: &task::Model) -> Result<Option<Supply>, StoreError> {
+    let supply = |intake| Supply {
+        end: index(row.total),
+        is_sealed: intake == Intake::Sealed,
+    };
+    Ok(intake(row.intake.as_deref())?.map(supply))
 }
 
 pub(super) fn index(column: i64) -> ItemIndex {

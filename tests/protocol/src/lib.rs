@@ -18,9 +18,11 @@
 //! actions there are), `check` (properties and the search).
 
 mod check;
+mod explore;
 mod hash;
 pub mod limits;
 mod node;
+pub mod open;
 pub mod publish;
 mod receive;
 mod rules;

@@ -4,7 +4,9 @@
 //! Who may claim is the other model's matter: here anybody claims at any time, as after a fence. What a claim is worth is
 //! asked by the writes.
 
-use stateright::{Checker, Model, Property};
+use stateright::{Model, Property};
+
+use crate::explore::explore;
 
 /// A rule that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -298,21 +300,5 @@ fn move_to(state: &mut Moment, no: u8, publication: u8) -> Option<()> {
 
 /// How many states there are, and the properties that fail or are never seen, each with the steps that show it.
 pub fn search(setup: Setup) -> (usize, Vec<(&'static str, String)>) {
-    let checker = setup
-        .checker()
-        .threads(2)
-        .spawn_bfs()
-        .join();
-    let mut faults: Vec<(&'static str, String)> = Vec::new();
-    for property in checker.model().properties() {
-        let found = checker.discovery(property.name);
-        match (&property.expectation, found) {
-            (stateright::Expectation::Always, Some(path)) => {
-                faults.push((property.name, format!("{:?}", path.into_actions())));
-            }
-            (stateright::Expectation::Sometimes, None) => faults.push((property.name, "never".to_owned())),
-            _ => {}
-        }
-    }
-    (checker.unique_state_count(), faults)
+    explore(setup)
 }

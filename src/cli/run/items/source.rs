@@ -135,7 +135,7 @@ pub(crate) fn early_name(spec: &SourceSpec) -> Option<String> {
 pub(crate) fn opened_name(spec: &SourceSpec) -> String {
     match spec {
         SourceSpec::Range { total } => format!("total-{}", total.0),
-        SourceSpec::Inline { .. } | SourceSpec::Redrive(_) => {
+        SourceSpec::Inline { .. } | SourceSpec::Redrive(_) | SourceSpec::Appended => {
             format!("{}-{:016x}", spec.kind(), xxh3_64(spec.to_text().as_bytes()))
         }
         SourceSpec::File {

@@ -7,13 +7,13 @@ use clap::{ArgGroup, Args, ValueEnum};
 
 use super::settings::Settings;
 use crate::args::Items;
-use crate::link::Write;
+use crate::link::{Remote, Write};
 
 /// clap's own is longer than a line.
 pub(super) const CREATE_USAGE: &str = "\
 windrow task create [OPTIONS] BUSINESS
                     --csv FILE|--ndjson FILE|--lines FILE|--total N|--url URL
-                    |--items JSON";
+                    |--items JSON|--open";
 
 /// The same.
 pub(super) const REDRIVE_USAGE: &str = "\
@@ -278,7 +278,7 @@ pub struct NamedItems {
 
 /// `windrow task create`
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("rows").required(true).args(["csv", "ndjson", "lines", "total", "url", "inline"])))]
+#[command(group(ArgGroup::new("rows").required(true).args(["csv", "ndjson", "lines", "total", "url", "inline", "open"])))]
 pub struct CreateArgs {
     /// The business
     pub business: String,
@@ -288,9 +288,38 @@ pub struct CreateArgs {
     /// Or items that the node has by itself.
     #[command(flatten)]
     pub named: NamedItems,
+    /// None yet: they are appended while it runs (windrow task append), until it is sealed
+    #[arg(long, help_heading = "Items")]
+    pub open: bool,
     /// What it becomes.
     #[command(flatten)]
     pub new: NewTask,
+}
+
+/// How `append` is used.
+pub(in crate::task) const APPEND_EXAMPLES: &str = "\
+Examples:
+  windrow task create push --open --name inbox --rate 50/s --start
+  windrow task append push/inbox --ndjson new.ndjson --key 2026-11-25
+  tail -F orders.ndjson | windrow task append push/inbox --ndjson -
+  windrow task seal push/inbox
+
+What is acknowledged is processed. With --key the same lines can be sent again after anything, and are added once.";
+
+/// `windrow task append`
+#[derive(Debug, Args)]
+pub struct AppendArgs {
+    /// The task: t42, or business/name
+    pub task: String,
+    /// Lines of JSON; - is standard input
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub ndjson: String,
+    /// A name for these lines: sent again under the same name, they are not added twice
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
 }
 
 /// `windrow task clone`

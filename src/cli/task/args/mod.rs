@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use self::look::{
     ExportArgs, FailuresArgs, ItemArgs, LogArgs, PagesArgs, PreviewArgs, ReportArgs, ResultsArgs,
 };
-use self::make::{ApplyArgs, CloneArgs, CreateArgs, RedriveArgs};
+use self::make::{AppendArgs, ApplyArgs, CloneArgs, CreateArgs, RedriveArgs};
 use self::steer::{AbandonArgs, FinishArgs, MoveArgs, PlainArgs, SetArgs, StartArgs, StopArgs};
 use super::{wait, watch};
 use crate::link::{Paging, Remote};
@@ -65,6 +65,12 @@ pub enum Verb {
     /// Finish tasks early: what was dispatched still settles
     #[command(override_usage = usage!("finish", ""))]
     Finish(FinishArgs),
+    /// Append items to an open task: the lines of a file, or of a pipe as they come
+    #[command(after_help = make::APPEND_EXAMPLES)]
+    Append(AppendArgs),
+    /// Seal open tasks: they take no more items, and finish once those that they have are settled
+    #[command(override_usage = usage!("seal", ""))]
+    Seal(PlainArgs),
     /// Give up the items that wait after a failure with a code
     #[command(after_help = steer::ABANDON_EXAMPLES, override_usage = usage!("abandon", " --code CODE"))]
     Abandon(AbandonArgs),

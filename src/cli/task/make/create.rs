@@ -86,6 +86,10 @@ async fn created(link: &Link<'_>, new: &NewTask, answer: Answer, what: &str) -> 
 
 /// Adds the source; uploads it if it is a file.
 async fn source(args: &CreateArgs, link: &Link<'_>, draft: &mut Draft) -> Result<Option<String>, Fault> {
+    if args.open {
+        draft.put("open", true)?;
+        return Ok(None);
+    }
     if draft.named_items(&args.named, Some(&args.items))? {
         return Ok(None);
     }

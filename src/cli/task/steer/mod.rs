@@ -1,4 +1,4 @@
-//! `windrow task start`, `stop`, `cancel`, `finish`, `abandon`, `recover` and `delete`.
+//! `windrow task start`, `stop`, `cancel`, `finish`, `seal`, `abandon`, `recover` and `delete`.
 
 pub(crate) mod relocate;
 pub(crate) mod set;
@@ -32,6 +32,7 @@ pub(crate) fn usual(verb: &str) -> &'static str {
         "cancel" | "set" => "created,queued,awaiting_business,running,recovering,stopping,stopped",
         "recover" => "recovering,finalizing",
         "finish" => "running,stopped",
+        "seal" => "created,queued,awaiting_business,running,recovering,stopping,stopped",
         "abandon" => "queued,awaiting_business,running,recovering,stopping,stopped",
         "delete" => "finished,cancelled",
         _ => "",
@@ -237,6 +238,19 @@ pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fau
     };
     let action = ordinary("finish");
     steer((&args.which, &args.write), shell, action, draft, line).await
+}
+
+/// Seals.
+///
+/// # Errors
+/// What the node refused.
+pub(super) async fn seal(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let line = |task: &Value| {
+        let total = human::counted(number(&task["total"]), "item");
+        standing(task, &format!("sealed; it finishes once its {total} are settled"))
+    };
+    let action = irreversible("seal");
+    steer((&args.which, &args.write), shell, action, Draft::default(), line).await
 }
 
 /// Gives up items that wait with a code.

@@ -127,7 +127,7 @@ impl Execution {
     }
 
     fn is_all_settled(&self) -> bool {
-        self.window.low_water() >= self.end && self.troubles.is_empty()
+        !self.supply.is_open() && self.is_out_of_items()
     }
 
     /// The smallest of what the pace, the slots and the unsaved completions allow.

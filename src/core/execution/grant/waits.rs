@@ -14,10 +14,10 @@ impl Execution {
                 .troubles
                 .next_due(Place::Window)
                 .or_else(|| self.troubles.next_due(Place::Outside));
-            return Some(if waits.is_some() {
-                StallReason::RetryWait
-            } else {
-                StallReason::Tail
+            return Some(match waits {
+                Some(_) => StallReason::RetryWait,
+                None if self.supply.is_open() => StallReason::Items,
+                None => StallReason::Tail,
             });
         }
         if self.cursor >= self.fresh_end() {

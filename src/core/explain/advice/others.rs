@@ -96,6 +96,7 @@ pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
 
 fn words(reason: StallReason) -> (&'static str, &'static str) {
     match reason {
+        StallReason::Tail | StallReason::Items => words_of_the_end(reason),
         StallReason::HandlerSlots => (
             "give the business more workers or slots",
             "no setting of the task helps: its handler works on as many items as it can, or its share of the business allows",
@@ -120,10 +121,6 @@ fn words(reason: StallReason) -> (&'static str, &'static str) {
             "wait for the canary; when it stops the task, start it to go on with the rest",
             "everything else is held back until its items are settled",
         ),
-        StallReason::Tail => (
-            "wait for the last answers",
-            "everything has left: no setting makes the last calls faster",
-        ),
         StallReason::HandlerDown => (
             "start the handler, or correct where it is reached; it is called again by itself",
             "no setting helps while it doesn't answer; nothing is charged for it",
@@ -142,6 +139,20 @@ fn words(reason: StallReason) -> (&'static str, &'static str) {
         | StallReason::ParkedFull
         | StallReason::Unsaved
         | StallReason::ResultsUnsaved => ("see the settings", "nothing is known of it"),
+    }
+}
+
+/// Nothing is left that could leave.
+fn words_of_the_end(reason: StallReason) -> (&'static str, &'static str) {
+    match reason == StallReason::Items {
+        true => (
+            "append items, or seal the task when there are no more",
+            "it waits for its producers: no setting helps",
+        ),
+        false => (
+            "wait for the last answers",
+            "everything has left: no setting makes the last calls faster",
+        ),
     }
 }
 

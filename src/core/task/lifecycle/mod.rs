@@ -146,6 +146,8 @@ fn impossible(verb: &str) -> String {
         "stop" | "stop_now" => "stopped",
         "cancel" => "cancelled",
         "finish" => "finished",
+        "append" => "appended to",
+        "seal" => "sealed",
         "recover" => "recovered",
         "delete" => "deleted",
         other => return format!("{other} is not possible"),

@@ -26,6 +26,10 @@ crate::slugs! {
         Edit = "edit",
         /// End early: what was not dispatched is excluded.
         Finish = "finish",
+        /// Add items to an open task.
+        Append = "append",
+        /// Take no more of them: it finishes once all are settled.
+        Seal = "seal",
         /// Give up the items that wait with a code.
         Abandon = "abandon",
         /// Try it now, not when its waiting time is over; where its end didn't add up, look at it again.
@@ -59,10 +63,16 @@ impl Verb {
     /// Whether a person gives it as a command; the others are facts.
     pub fn is_command(self) -> bool {
         use Verb::{Abandon, Cancel, Describe, Edit, Finish, Recover, Start, Stop, StopNow, Tune};
-        matches!(
-            self,
-            Start | Stop | StopNow | Cancel | Tune | Describe | Edit | Finish | Abandon | Recover
-        )
+        self.is_of_open_tasks()
+            || matches!(
+                self,
+                Start | Stop | StopNow | Cancel | Tune | Describe | Edit | Finish | Abandon | Recover
+            )
+    }
+
+    /// Whether it is a command that only tasks know which were made open.
+    pub fn is_of_open_tasks(self) -> bool {
+        matches!(self, Verb::Append | Verb::Seal)
     }
 }
 
@@ -148,6 +158,9 @@ const EDGES: &[Edge] = &[
     edge(Verb::Describe, OPEN, None, STAYS),
     edge(Verb::Edit, &[Created, AwaitingBusiness, Stopped], None, STAYS),
     edge(Verb::Finish, &[Queued, Running, Recovering, Stopped], None, STAYS),
+    // Of a task that was made open and isn't sealed; `Life` refuses it of others.
+    edge(Verb::Append, OPEN, None, STAYS),
+    edge(Verb::Seal, OPEN, None, STAYS),
     edge(Verb::Abandon, BEGUN, None, STAYS),
     edge(Verb::Recover, &[Recovering], None, (Some(Queued), None)),
     // Nothing happens by itself to a task whose end doesn't add up. Whoever has mended the cause has it proved again.
@@ -244,7 +257,9 @@ fn find(verb: Verb, status: Status) -> Option<&'static Edge> {
 }
 
 fn refusal(verb: Verb, status: Status) -> Refusal {
-    let commands = Verb::ALL.iter().filter(|verb| verb.is_command());
+    // Whether the task is open nobody says here.
+    let is_of_all = |verb: &&Verb| verb.is_command() && !verb.is_of_open_tasks();
+    let commands = Verb::ALL.iter().filter(is_of_all);
     let allowed = commands
         .filter(|verb| find(**verb, status).is_some())
         .map(|verb| verb.as_str())

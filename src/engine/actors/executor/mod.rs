@@ -243,7 +243,7 @@ impl WindowExecutor {
         let (cell, me) = (self.arguments.cell.clone(), self.me.clone());
         let reading = self.arguments.work.spawn(self.me.guard(async move {
             let mut fx = Effects::default();
-            let places = || cell.peek(|execution| (execution.low_water(), execution.cursor()));
+            let places = || cell.peek(row_feed::Places::of);
             let on_ready = |upto| {
                 if cell.tell(Event::SourceReady(upto), &mut fx).is_err() {
                     tracing::error!(shard = %cell.shard, "rows were read for a run whose core broke");

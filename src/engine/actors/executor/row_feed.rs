@@ -1,4 +1,5 @@
-//! Reads rows ahead of the lanes: verified blocks in memory from low water to a little beyond the cursor.
+//! Reads rows ahead of the lanes: verified blocks in memory from low water to a little beyond the cursor. Of an open task
+//! it goes on when items are added.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -7,10 +8,33 @@ use tokio::sync::Notify;
 
 use crate::actors::runtime::lock;
 use crate::ports::sources::source::{RowChunk, Source, SourceError};
+use windrow_core::execution::Execution;
 use windrow_core::ids::ItemIndex;
 
 /// Blocks that are read beyond the cursor's own.
 const BLOCKS_AHEAD: usize = 2;
+
+/// Where a run is, for who reads ahead of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    pub(crate) low_water: ItemIndex,
+    pub(crate) cursor: ItemIndex,
+    /// One past the last item that is known.
+    pub(crate) end: ItemIndex,
+    /// Whether there may be more.
+    pub(crate) is_open: bool,
+}
+
+impl Places {
+    pub(crate) fn of(execution: &Execution) -> Places {
+        Places {
+            low_water: execution.low_water(),
+            cursor: execution.cursor(),
+            end: execution.known_end(),
+            is_open: execution.is_open(),
+        }
+    }
+}
 
 pub(crate) struct RowFeed {
     source: Arc<dyn Source>,
@@ -50,18 +74,20 @@ impl RowFeed {
         }
     }
 
-    /// Keeps the blocks ahead of `cursor` ready until the source's end, telling each time up to which index.
-    /// `places` gives (low water, cursor). Ends with the first block that can't be read. Cancel safe.
+    /// Keeps the blocks ahead of the cursor ready until the shard's end, telling each time up to which index. Ends with the
+    /// first block that can't be read. Cancel safe.
     pub(crate) async fn read_ahead(
         &self,
-        mut places: impl FnMut() -> (ItemIndex, ItemIndex),
+        mut places: impl FnMut() -> Places,
         mut on_ready: impl FnMut(ItemIndex),
     ) -> Result<(), SourceError> {
-        let total = ItemIndex(self.source.total().0);
-        let mut next = self.resume_at(places().0, &mut on_ready);
-        while next < total {
-            let (low_water, cursor) = places();
-            if !self.wants_more(low_water, cursor) {
+        let mut next = self.resume_at(places().low_water, &mut on_ready);
+        loop {
+            let places = places();
+            if next >= places.end && !places.is_open {
+                return Ok(());
+            }
+            if next >= places.end || !self.wants_more(places.low_water, places.cursor) {
                 self.hungry.notified().await;
                 continue;
             }
@@ -70,7 +96,6 @@ impl RowFeed {
             lock(&self.chunks).push_back(chunk);
             on_ready(next);
         }
-        Ok(())
     }
 
     /// Goes on behind what is ready already (an executor was restarted), else at low water.

@@ -5,6 +5,7 @@
 //! reservation back and releases the shard, which is then offered anew.
 
 pub mod claim;
+pub mod idle;
 pub mod lease_renewer;
 pub mod opening;
 pub mod publication;
@@ -44,6 +45,8 @@ use windrow_core::ids::{CheckpointSeq, Moment, ShardId};
 
 /// Nothing was heard of a checkpoint for this long: it is sent again, with the same number.
 const RESEND_AFTER: Duration = Duration::from_secs(2);
+/// Nothing came of a look for so long: it is made again.
+const LOOK_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Why a node leaves a shard alone that has no live owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +156,16 @@ pub(crate) struct Launcher {
     /// Nobody wants the run any more: a claim that has not been made yet need not be.
     pub(crate) called_off: Arc<AtomicBool>,
     pub(crate) end: Option<LauncherEnd>,
+    looks: Looks,
+}
+
+/// Reads of the control: while one is under way another is only remembered. A thousand appends a second are a thousand
+/// reasons to look, and one look sees them all.
+#[derive(Debug, Default)]
+struct Looks {
+    /// Since when one is under way.
+    since: Option<Moment>,
+    again: bool,
 }
 
 impl TreeActor for Launcher {
@@ -175,6 +188,7 @@ impl TreeActor for Launcher {
             early,
             called_off,
             end,
+            looks: Looks::default(),
         })
     }
 
@@ -204,6 +218,10 @@ impl TreeActor for Launcher {
                     run.on_control(*control, state);
                     state.arguments.seen.note(run.claim(), run.control());
                 });
+                self.looks.since = None;
+                if std::mem::take(&mut self.looks.again) {
+                    self.look();
+                }
             }
             Msg::Booked(part, outcome) => self.with_run(|run, state| run.on_booked(part, outcome, state)),
             Msg::BookAgain => self.with_run(|run, state| run.book_again(state)),
@@ -299,6 +317,16 @@ impl Launcher {
 
     /// Reads the control, which is obeyed when it comes.
     pub(crate) fn look(&mut self) {
+        let now = self.arguments.node.clock.now();
+        if self
+            .looks
+            .since
+            .is_some_and(|since| now.since(since) < LOOK_PATIENCE)
+        {
+            self.looks.again = true;
+            return;
+        }
+        self.looks.since = Some(now);
         let (node, me, shard) = (self.arguments.node.clone(), self.me.clone(), self.shard());
         self.arguments.node.work.spawn(self.me.guard(async move {
             match node.runs.control(shard).await {

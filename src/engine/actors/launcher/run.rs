@@ -10,6 +10,7 @@ use ractor::{ActorId, ActorProcessingErr};
 use crate::actors::executor;
 use crate::actors::executor::reply_lines::{DraftLines, Drafted, count_lines};
 use crate::actors::executor::run_cell::RunCell;
+use crate::actors::launcher::idle::Idleness;
 use crate::actors::launcher::lease_renewer;
 use crate::actors::launcher::opening;
 use crate::actors::launcher::share::InForce;
@@ -78,6 +79,7 @@ pub(crate) struct Run {
     pub(crate) epoch: Epoch,
     pub(crate) control: Control,
     pub(crate) in_force: InForce,
+    pub(crate) idleness: Idleness,
     pub(crate) recoveries: u32,
     pub(crate) claimed_at: Moment,
     pub(crate) seq: CheckpointSeq,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::actors::executor;
+use crate::actors::launcher::idle::Idleness;
 use crate::actors::launcher::run::Run;
 use crate::actors::launcher::{Launcher, Msg};
 use crate::actors::runtime::tree::Activity;
@@ -89,6 +90,10 @@ impl Run {
         {
             self.steer(Command::Finish(end));
         }
+        if let Some(supply) = control.supply.filter(|_| control.supply != self.control.supply) {
+            self.steer(Command::Supply(supply));
+            self.idleness = Idleness::default();
+        }
         let is_news = control.pause != self.control.pause || control.slow != self.control.slow;
         self.control = control;
         self.book(state);
@@ -99,8 +104,17 @@ impl Run {
         self.on_wish(self.control.wish);
     }
 
-    fn book(&mut self, state: &Launcher) {
-        let wanted = Part::of(&self.control);
+    /// What it should have of its node: next to nothing while it waits for items.
+    fn wanted_part(&self) -> Part {
+        let part = Part::of(&self.control);
+        Part {
+            rate: self.idleness.rate(part.rate),
+            ..part
+        }
+    }
+
+    pub(crate) fn book(&mut self, state: &Launcher) {
+        let wanted = self.wanted_part();
         if wanted == self.in_force.part {
             self.cell.let_grow();
             return;
@@ -119,7 +133,7 @@ impl Run {
 
     /// Hears whether a part could be booked. What doesn't fit is asked for again; until then what fitted holds.
     pub(crate) fn on_booked(&mut self, part: Part, outcome: Result<(), Refusal>, state: &Launcher) {
-        if part != Part::of(&self.control) {
+        if part != self.wanted_part() {
             return;
         }
         match outcome {
@@ -145,7 +159,7 @@ impl Run {
     }
 
     /// Tells the core and the executor what has changed.
-    fn apply(&mut self, state: &Launcher) {
+    pub(crate) fn apply(&mut self, state: &Launcher) {
         let part = self.in_force.part;
         let shared = Shared {
             share: part.share,
@@ -202,10 +216,13 @@ impl Run {
 }
 
 impl Launcher {
-    /// Only a run with others beside it has to ask, and only while they are there.
+    /// Only a run with others beside it has to ask, and only while they are there. One of an open task looks whether it waits
+    /// for items.
     pub(crate) fn look_again(&mut self) {
+        self.with_run(|run, state| run.watch_idleness(state));
         let Some(run) = &self.run else { return };
-        let (counts, is_alone) = (run.counts_with_others(), run.control().shared.share.is_all());
+        let is_alone = run.control().shared.share.is_all() && run.control().supply.is_none();
+        let counts = run.counts_with_others();
         if counts {
             self.look();
         }

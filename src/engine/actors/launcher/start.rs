@@ -7,6 +7,7 @@ use tokio::sync::Notify;
 use crate::actors::executor::row_feed::RowFeed;
 use crate::actors::executor::run_cell::{self, Drives, LimitSlots, RunAbout, RunCell};
 use crate::actors::executor::{self, WindowExecutor};
+use crate::actors::launcher::idle::Idleness;
 use crate::actors::launcher::lease_renewer::{self, LeaseRenewer};
 use crate::actors::launcher::opening::Claimed;
 use crate::actors::launcher::run::{Child, Run};
@@ -50,6 +51,7 @@ impl Run {
             recoveries,
             claimed_at: node.clock.now(),
             in_force: InForce::new(&control, state.arguments.candidate.share),
+            idleness: Idleness::default(),
             control,
             seq: CheckpointSeq(0),
             pending: None,
@@ -121,13 +123,7 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     let node = &state.arguments.node;
     let (shard, gate, control) = (claimed.shard, claimed.gate, claimed.control);
     let (task, provision) = (claimed.task, claimed.provision);
-    let about = RunAbout {
-        run: shard.run,
-        business: task.business.clone(),
-        task_name: task.name.clone(),
-        kind: provision.handler.kind(),
-        keeps_results: control.tuning.results == Results::Keep,
-    };
+    let about = about(&shard, &task, &control, provision.handler.kind());
     let context = context(node, &shard, task, &control, gate.clone());
     let handler = provision.handler.open(Arc::new(context))?;
     let has_data = provision.source.has_data();
@@ -145,10 +141,11 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
             ..control.shared
         },
         first_contact: node.times.first_contact,
+        supply: control.supply,
     };
     let wake = Arc::<Notify>::default();
-    let rate = start.shared.share.of_limit(start.tuning.rate);
     let limited = (&state.arguments.life, &*provision.limits);
+    let rate = start.shared.share.of_limit(start.tuning.rate);
     let settings = (rate, start.tuning.batch.get());
     let limits = LimitSlots::join(&node.pots, limited, settings, &node.clock, &wake);
     let drives = Drives {
@@ -164,8 +161,18 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
     };
     let execution = Execution::new(start, run_cell::now(&*node.clock));
     let lines = state.arguments.logs.of_replies(node.data_log.clone());
-    let results = results_of(node, &shard);
-    Ok(Arc::new(RunCell::new(drives, execution, (lines, results))))
+    let kept = (lines, results_of(node, &shard));
+    Ok(Arc::new(RunCell::new(drives, execution, kept)))
+}
+
+fn about(shard: &ClaimedShard, task: &TaskView, control: &Control, kind: &'static str) -> RunAbout {
+    RunAbout {
+        run: shard.run,
+        business: task.business.clone(),
+        task_name: task.name.clone(),
+        kind,
+        keeps_results: control.tuning.results == Results::Keep,
+    }
 }
 
 /// What its items come to, after what those of earlier runs did.

@@ -32,6 +32,8 @@ const GIVEN_UP_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long the row of a session that is over is kept.
 /// Bytes of results that no row names: longer than any write is under way.
 const RESULT_BYTES_KEPT: Duration = Duration::from_secs(3600);
+/// How long appended items are kept that are done, for whoever looks at them, and the keys that they were appended with.
+const APPENDED_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 const SESSIONS_KEPT: Duration = Duration::from_secs(3600);
 
 /// What a round has to do.
@@ -238,6 +240,7 @@ async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
             Sweep::Generations => Duration::ZERO,
             Sweep::ResultBytes => RESULT_BYTES_KEPT,
             Sweep::Statistics => keep.statistics,
+            Sweep::Appended => APPENDED_KEPT,
         };
         let before = now.minus(kept);
         let swept = repeat(SWEEP_MAX, || node.upkeep.sweep(what, before), done).await;

@@ -18,6 +18,7 @@ use windrow_core::shards::{Directives, Pause, Share, Slow};
 use windrow_core::task::ShardRange;
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::{ShardState, Wish};
+use windrow_core::task::supply::Supply;
 
 pub use windrow_core::life::{MOVE_PATIENCE, RunClose};
 
@@ -274,6 +275,8 @@ pub struct Control {
     pub slow: Option<Slow>,
     /// When the task is stopped although not done.
     pub deadline: Option<WallMs>,
+    /// How far its items go, where more are added; none of a task whose items were fixed when it was made.
+    pub supply: Option<Supply>,
 }
 
 /// Claims, reads and writes shards (decision 0020, rules 12–17).

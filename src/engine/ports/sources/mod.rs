@@ -1,5 +1,6 @@
 //! Where items come from.
 
+pub mod append;
 pub mod provision;
 pub mod resolver;
 pub mod source;

@@ -41,6 +41,8 @@ pub enum SourceRequest {
     },
     /// Failures of another task.
     Redrive(RedriveSpec),
+    /// What will be appended to the task.
+    Appended,
 }
 
 /// How bytes become rows.

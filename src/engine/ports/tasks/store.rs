@@ -60,6 +60,8 @@ pub struct NewTask {
     pub parent: Option<TaskId>,
     /// What becomes of its results when it is finished.
     pub publish: Option<Publish>,
+    /// Whether items are added to it, until it is sealed; it begins without any.
+    pub is_open: bool,
 }
 
 impl NewTask {

@@ -32,6 +32,8 @@ pub enum Sweep {
     ResultBytes,
     /// What deleted tasks did, by its day.
     Statistics,
+    /// Appended blocks in which every item is settled and none was abandoned, with their keys, by when they were appended.
+    Appended,
 }
 
 impl Sweep {
@@ -46,6 +48,7 @@ impl Sweep {
         Sweep::Generations,
         Sweep::ResultBytes,
         Sweep::Statistics,
+        Sweep::Appended,
     ];
 }
 

@@ -7,7 +7,7 @@
 use axum::Extension;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
@@ -23,7 +23,7 @@ use crate::http::guard::body::worked;
 use crate::http::guard::dry_run;
 use crate::http::guard::headers;
 use crate::http::problem::{HttpResult, Problem, Slug};
-use crate::http::{App, UPLOADS};
+use crate::http::{APPENDS, App, UPLOADS};
 use crate::service::ServiceError;
 use windrow_engine::ports::access::idempotency::{KeyState, StoredResponse};
 
@@ -58,7 +58,7 @@ pub(crate) async fn remember(
     State(app): State<App>,
     path: MatchedPath,
     caller: Option<Extension<Caller>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> HttpResult {
     let path = path.as_str();
@@ -71,10 +71,26 @@ pub(crate) async fn remember(
     }
     // What was only tried is no answer to who means it.
     let key = key.filter(|_| !dry_run::is_asked(request.uri()));
+    if path == APPENDS {
+        // The items are kept under the key, in the transaction that adds them: nobody need remember the answer.
+        let taken = key
+            .zip(caller)
+            .map(|(key, Extension(caller))| own_key(&caller, &key));
+        request.extensions_mut().extend(taken.unwrap_or_default());
+        return Ok(next.run(request).await);
+    }
     match key.zip(caller) {
         Some((key, Extension(caller))) => keyed(app, caller, key, request, next).await,
         None => Ok(next.run(request).await),
     }
+}
+
+/// A key that no other caller has.
+fn own_key(caller: &Caller, key: &str) -> Extensions {
+    let business = caller.business.as_deref().unwrap_or_default();
+    let mut extensions = Extensions::new();
+    extensions.insert(TakenKey(format!("{}\n{business}\n{key}", caller.subject)));
+    extensions
 }
 
 fn key_of(headers: &HeaderMap) -> Result<Option<String>, ServiceError> {

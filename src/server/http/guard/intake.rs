@@ -17,12 +17,12 @@ use crate::http::guard::access::Caller;
 use crate::http::guard::headers;
 use crate::http::guard::shares::{Full, Share, Shares};
 use crate::http::problem::{HttpResult, Problem, Slug};
-use crate::http::{App, UPLOADS};
+use crate::http::{APPENDS, App, UPLOADS};
 use crate::service::ServiceError;
 use windrow_config::Config;
 
 /// The routes whose bodies may have `http.body_limit`: lists of items are kept as the text that they came as.
-const CARRIERS: [&str; 2] = ["/v1/tasks", "/v1/tasks/{task}"];
+const CARRIERS: [&str; 3] = ["/v1/tasks", "/v1/tasks/{task}", APPENDS];
 /// The largest body of any other route. Unit: bytes.
 const PLAIN_MAX: u64 = 1 << 20;
 /// Beside the largest parameters. Unit: bytes.

@@ -112,6 +112,12 @@ kinds! {
     /// All that there is, is taken.
     Overloaded, "overloaded", SERVICE_UNAVAILABLE, "Node overloaded",
         "send it again as `Retry-After` says, or to another node";
+    /// An open task takes no more items.
+    TaskSealed, "task-sealed", CONFLICT, "Task is sealed",
+        "append to another task: windrow task create BUSINESS --open";
+    /// Too many items of an open task wait.
+    BacklogFull, "backlog-full", TOO_MANY_REQUESTS, "Too many items wait",
+        "send them again when some are settled, as `Retry-After` says, or raise the rate of the task";
     /// A business has stored as much as it may.
     UploadQuota, "upload-quota", CONFLICT, "Upload quota exceeded",
         "DELETE uploads and tasks that nobody needs any more, or ask for a higher http.upload_quota";
@@ -261,6 +267,8 @@ fn slug_of(error: &ServiceError) -> Slug {
         ServiceError::KeyRequired => Slug::IdempotencyKeyRequired,
         ServiceError::NotUnpacked { .. } => Slug::NotUnpacked,
         ServiceError::TooLarge(_) => Slug::PayloadTooLarge,
+        ServiceError::Sealed(_) => Slug::TaskSealed,
+        ServiceError::BacklogFull(_) => Slug::BacklogFull,
         ServiceError::UploadQuota(_) => Slug::UploadQuota,
         ServiceError::StoreUnavailable => Slug::StoreUnavailable,
         ServiceError::NotArchived => Slug::ArchiveFails,

@@ -19,6 +19,7 @@ use windrow_core::ids::{ItemCount, ItemIndex};
 use windrow_core::life::TaskEdit;
 use windrow_core::settings::Auto;
 use windrow_core::task::Canary;
+use windrow_engine::ports::sources::resolver::SourceRequest;
 
 /// The first items, run and settled before any other leaves.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
@@ -57,7 +58,7 @@ impl CanaryBody {
     }
 }
 
-/// A task to be made. `business` and `source` are needed.
+/// A task to be made. `business` is needed, and `source` or `open`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = CreateBody)]
@@ -66,8 +67,10 @@ pub(crate) struct CreateMembers {
     #[schema(pattern = "^[a-z0-9-]{1,40}$")]
     pub(super) business: String,
     /// Where its items come from.
-    #[serde(deserialize_with = "windrow_core::settings::json::object")]
-    pub(super) source: SourceBody,
+    #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
+    pub(super) source: Option<SourceBody>,
+    /// In place of a source: its items are appended while it runs, until it is sealed. It has one shard.
+    pub(super) open: Option<bool>,
     /// Its name, unique within the business.
     #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
     pub(super) name: Option<String>,
@@ -222,6 +225,24 @@ pub(crate) struct EditMembers {
 
 /// The same, and settings.
 pub(crate) type EditBody = WithSettings<EditMembers>;
+
+impl CreateMembers {
+    /// Where its items come from: a source, or what is appended.
+    pub(super) fn take_source(&mut self) -> Result<SourceRequest, ServiceError> {
+        match (self.source.take(), self.open.unwrap_or(false)) {
+            (Some(source), false) => source.read(),
+            (None, true) => Ok(SourceRequest::Appended),
+            (Some(_), true) => Err(ServiceError::invalid(
+                "/source",
+                "an open task has none: its items are appended",
+            )),
+            (None, false) => Err(ServiceError::invalid(
+                "/source",
+                "say where its items come from, or `open`: they are appended later",
+            )),
+        }
+    }
+}
 
 fn raw(value: Option<&RawValue>) -> Option<String> {
     value.map(|value| value.get().to_owned())

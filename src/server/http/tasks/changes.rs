@@ -35,7 +35,7 @@ pub(crate) async fn create(
     call: Call,
     taken: Option<Extension<TakenKey>>,
     Params(query): Params<StrictQuery>,
-    Body(body): Body<CreateBody>,
+    Body(mut body): Body<CreateBody>,
 ) -> HttpResult {
     let own = call.caller.business.as_ref();
     if own.is_some_and(|own| *own != body.own.business) {
@@ -46,7 +46,7 @@ pub(crate) async fn create(
         strict: query.is_strict(),
         ..body.plan(key(taken))?
     };
-    let mut source = body.own.source.read()?;
+    let mut source = body.own.take_source()?;
     let _place = judge_source(&call.app, &call.caller, &mut source).await?;
     let request = TaskRequest {
         business: body.own.business,

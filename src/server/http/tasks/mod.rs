@@ -5,6 +5,7 @@ pub(crate) mod changes;
 pub(crate) mod commands;
 pub(crate) mod explain;
 pub(crate) mod failures;
+pub(crate) mod items;
 pub(crate) mod path;
 pub(crate) mod preview;
 pub(crate) mod queries;

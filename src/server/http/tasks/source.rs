@@ -185,7 +185,7 @@ fn list(items: Box<RawValue>) -> Result<SourceRequest, ServiceError> {
 /// A task's source, without its items.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SourceJson {
-    /// `range`, `inline`, `csv`, `ndjson`, `lines` or `redrive`.
+    /// `range`, `inline`, `csv`, `ndjson`, `lines`, `redrive`, or `appended` of an open task.
     #[serde(rename = "type")]
     kind: String,
     /// The upload that holds the rows.

@@ -138,6 +138,7 @@ async fn create(tasks: &dyn TaskStore, job: &Job, write: &Write, now: WallMs) ->
         deadline: None,
         parent: None,
         publish: None,
+        is_open: false,
         priority: 0,
     };
     let made = tasks.create(&new, write, now).await?;

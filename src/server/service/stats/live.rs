@@ -70,7 +70,11 @@ impl Stats {
                 .flat_map(|live| &live.shards)
                 .map(|shard| shard.total.0)
                 .sum();
-            let is_whole = covered + task.skip_first.0.min(task.total.0) == task.total.0;
+            let is_whole = match task.intake {
+                // One shard, whose run may not have heard of the last items.
+                Some(_) => here.is_some(),
+                None => covered + task.skip_first.0.min(task.total.0) == task.total.0,
+            };
             if let Some(here) = here {
                 take_in(&mut lives, self.node.name.clone(), here);
             }

@@ -103,14 +103,21 @@ impl Tasks {
             .sources
             .resolve(&request.source, &request.business, write)
             .await?;
-        let defaults = Defaults::of(&self.node.config().task_defaults, &tuning);
+        let mut defaults = Defaults::of(&self.node.config().task_defaults, &tuning);
+        if matches!(request.source, SourceRequest::Appended) {
+            defaults.shards = Auto::Fixed(NonZeroU32::MIN);
+        }
         let (starts, strict) = (request.plan.start, request.plan.strict);
+        let is_open = matches!(request.source, SourceRequest::Appended);
         let how = Making {
             starts,
             beside: None,
             fire: request.plan.fire,
         };
-        let task = new_task(&business, request.plan, tuning, source, defaults);
+        let mut task = new_task(&business, request.plan, tuning, source, defaults);
+        if is_open {
+            open(&mut task)?;
+        }
         self.make(&business, task, how, strict, write).await
     }
 
@@ -156,7 +163,8 @@ impl Tasks {
         datasets::check_plan(publish.as_ref(), said, &business, &self.node.config())?;
         let source = ResolvedSource {
             json: origin.source.clone(),
-            total: origin.total,
+            // What was appended to it is its own.
+            total: origin.intake.map_or(origin.total, |_| ItemCount(0)),
             meaning: origin.meaning,
         };
         let plan = TaskPlan {
@@ -171,6 +179,9 @@ impl Tasks {
         };
         let mut task = new_task(&business, plan, tuning, source, defaults);
         task.parent = origin.parent;
+        if origin.intake.is_some() {
+            open(&mut task)?;
+        }
         let how = Making {
             starts,
             ..Making::default()
@@ -234,6 +245,24 @@ impl Tasks {
         }
         Ok(made)
     }
+}
+
+/// Makes a task one that items are appended to.
+///
+/// # Errors
+/// `Unprocessable` where it is to have what only a task of known items can.
+fn open(task: &mut NewTask) -> Result<(), ServiceError> {
+    let mut faults = Vec::new();
+    if matches!(task.shards, Auto::Fixed(shards) if shards.get() > 1) {
+        faults.push(FieldFault::new("/shards", "an open task has one shard").advise("1, or leave it out"));
+    }
+    if task.skip_first.0 > 0 {
+        let text = "an open task has no items yet that could be left out";
+        faults.push(FieldFault::new("/skip_first", text).advise("leave it out"));
+    }
+    ServiceError::refuse(faults)?;
+    (task.is_open, task.shards) = (true, Auto::Fixed(NonZeroU32::MIN));
+    Ok(())
 }
 
 /// What a task has of which its plan says nothing.
@@ -313,6 +342,7 @@ pub(crate) fn new_task(
         deadline: plan.deadline,
         parent: None,
         publish: plan.publish,
+        is_open: false,
     }
 }
 

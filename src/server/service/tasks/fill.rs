@@ -65,7 +65,7 @@ impl Tasks {
                     false => received.columns,
                 }))
             }
-            SourceRequest::Url { .. } | SourceRequest::Redrive(_) => None,
+            SourceRequest::Url { .. } | SourceRequest::Redrive(_) | SourceRequest::Appended => None,
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod change;
 pub mod create;
 mod fill;
 pub(crate) mod hooks;
+pub mod items;
 pub mod merge_patch;
 pub mod outlook;
 pub mod preview;
@@ -34,6 +35,7 @@ use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use windrow_core::settings::table::TuningPatch;
 use windrow_core::task::lifecycle::{DORMANT, Status, StopReason, Wish};
 use windrow_engine::ports::handling::hook::HookCaller;
+use windrow_engine::ports::sources::append::AppendStore;
 use windrow_engine::ports::tasks::list::TaskList;
 use windrow_engine::ports::tasks::store::{
     CommandError, CommandRefusal, TaskCommand, TaskEdit, TaskStore, TaskView, Write,
@@ -73,6 +75,7 @@ pub struct Tasks {
     pub(super) node: Arc<ThisNode>,
     /// Where they are kept.
     pub store: Arc<dyn TaskStore>,
+    pub(super) appends: Arc<dyn AppendStore>,
     pub(super) results: Results,
     /// Lists of tasks, runs and audit entries.
     pub lists: Arc<dyn TaskList>,

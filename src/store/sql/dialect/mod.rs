@@ -36,6 +36,7 @@ use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::datasets::store::DatasetError;
 use windrow_engine::ports::schedules::store::ScheduleError;
+use windrow_engine::ports::sources::append::AppendError;
 use windrow_engine::ports::tasks::store::{CommandError, CreateError};
 
 /// How often a transaction that met another writer is begun.
@@ -138,6 +139,15 @@ impl MaybeConflict for CreateError {
     fn store_error(&self) -> Option<&StoreError> {
         match self {
             CreateError::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl MaybeConflict for AppendError {
+    fn store_error(&self) -> Option<&StoreError> {
+        match self {
+            AppendError::Store(error) => Some(error),
             _ => None,
         }
     }

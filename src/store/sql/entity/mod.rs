@@ -5,6 +5,7 @@
     reason = "one line per column; the migration describes them"
 )]
 
+pub mod appended;
 pub mod audit;
 pub mod business;
 pub mod business_day;

@@ -56,6 +56,7 @@ pub struct Model {
     pub limits: Option<String>,
     pub cut_off: Option<String>,
     pub publishing: Option<String>,
+    pub intake: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

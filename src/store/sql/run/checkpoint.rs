@@ -77,6 +77,7 @@ fn changes_task(checkpoint: &ShardCheckpoint) -> bool {
     let abandons = |record: &SideRecord| matches!(record, SideRecord::Abandoned(_));
     checkpoint.close.is_some()
         || checkpoint.canary_passed
+        || checkpoint.finish_at.is_some()
         || !checkpoint.lines.is_empty()
         || checkpoint.side.iter().any(abandons)
 }
@@ -111,6 +112,11 @@ async fn write(
     if checkpoint.canary_passed {
         let mut held = Held::find(transaction, checkpoint.shard.task).await?;
         held.life.pass_canary(checkpoint.now);
+        held.keep(transaction, (&[], None), checkpoint.now).await?;
+    }
+    if checkpoint.finish_at.is_some() {
+        let mut held = Held::find(transaction, checkpoint.shard.task).await?;
+        held.life.cut_short();
         held.keep(transaction, (&[], None), checkpoint.now).await?;
     }
     if !checkpoint.told.is_empty() {

@@ -104,6 +104,7 @@ impl RunStore for Store {
             pause: words::pause(&row)?,
             slow: words::slow(&row),
             deadline: row.deadline.map(WallMs),
+            supply: words::supply(&row)?,
         })
     }
 }

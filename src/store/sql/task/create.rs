@@ -18,6 +18,7 @@ use windrow_core::dataset::Publishing;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{ShardLife, status_json};
 use windrow_core::task::lifecycle::{Status, Wish};
+use windrow_core::task::supply::Intake;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{CreateError, Family, FireKey, Making, NewTask, TaskView, Write};
 
@@ -256,6 +257,9 @@ fn request_hash(new: &NewTask) -> Result<String, StoreError> {
     if let Some(publish) = &new.publish {
         parts.push(serde_json::to_string(publish).map_err(|fault| StoreError::Refused(fault.to_string()))?);
     }
+    if new.is_open {
+        parts.push(Intake::Open.as_str().to_owned());
+    }
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     Ok(words::digest(&parts))
 }
@@ -330,6 +334,7 @@ fn task_row(
         parent_id: Set(new.parent.map(|id| id.0)),
         canary: Set(words::canary_text(new.canary)?),
         send_params: Set(new.send_params),
+        intake: Set(new.is_open.then(|| Intake::Open.as_str().to_owned())),
         limits: Set(words::limits_text(&new.limits)?),
         created_at: Set(now.0),
         updated_at: Set(now.0),

@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, EntityTrait, PrimaryKeyTrait, QueryFilter, QueryOrder
 use crate::sql::archive;
 use crate::sql::dataset::sweep;
 use crate::sql::entity::{
-    business, data_log, data_log_drop, failure_group, generation, generation_key, item, outbox,
+    appended, business, data_log, data_log_drop, failure_group, generation, generation_key, item, outbox,
     result_segment, run, shard, start_token, task,
 };
 use crate::sql::run::result_place;
@@ -83,6 +83,14 @@ async fn clear_rows(store: &Store, id: TaskId) -> Result<(), StoreError> {
         (start_token::Column::TaskId, start_token::Column::StartNo),
         id,
         ROWS_AT_ONCE,
+    )
+    .await?;
+    clear(
+        store,
+        appended::Entity,
+        (appended::Column::TaskId, appended::Column::FirstIndex),
+        id,
+        SEGMENTS_AT_ONCE,
     )
     .await?;
     if sweep::owns_results(store, id).await? {

@@ -261,6 +261,7 @@ pub(crate) fn read(row: &task::Model, shards: &[shard_head::Model]) -> Result<Li
         finish_at: row.finish_at.map(words::index),
         pause: words::pause(row)?,
         slow: words::slow(row),
+        intake: words::intake(row.intake.as_deref())?,
         publishing: words::publishing(row.publishing.as_deref())?,
         shards: shards.iter().map(shard_life).collect::<Result<_, _>>()?,
     })
@@ -305,6 +306,7 @@ fn written(row: &task::Model, life: &Life) -> Result<task::Model, StoreError> {
         finish_at: life.finish_at.map(|end| end.0.cast_signed()),
         pause_until: life.pause.map(|pause| pause.until.0),
         pause_reason: life.pause.map(|pause| pause.reason.as_str().to_owned()),
+        intake: life.intake.map(|intake| intake.as_str().to_owned()),
         slow_until: slow.map(|(until, _)| until),
         slow_rate: slow.map(|(_, micros)| micros),
         ..row.clone()

@@ -11,6 +11,7 @@
 
 mod limits;
 mod mutants;
+mod open;
 mod publish;
 mod schedules;
 

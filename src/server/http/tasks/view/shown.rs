@@ -77,6 +77,9 @@ pub(crate) struct TaskJson {
     pool: String,
     /// Where its items come from.
     source: SourceJson,
+    /// Of a task that was made open: `open` while items may be appended, then `sealed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    intake: Option<&'static str>,
     /// Items left out at the head.
     skip_first: u64,
     /// Where an early finish cut it, if it did.
@@ -210,6 +213,7 @@ impl TaskJson {
             actual_rate: actual_rate(&task, live.as_ref()),
             settings: SettingsJson::from(&task.tuning),
             source: SourceJson::of(&task.source),
+            intake: task.intake.map(|intake| intake.as_str()),
             skip_first: task.skip_first.0,
             finish_at: task.finish_at.map(|end| end.0),
             params: task.params.clone().and_then(checked),

@@ -7,7 +7,7 @@ use crate::service::ServiceError;
 use crate::service::stats::live::Lives;
 use crate::service::tasks::Tasks;
 use windrow_core::handler::sight::HandlerSight;
-use windrow_core::ids::{ItemIndex, RunNo, ShardId, TaskId, WallMs};
+use windrow_core::ids::{ItemCount, ItemIndex, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::HandlerState;
 use windrow_core::task::lifecycle::{ShardState, Status};
@@ -83,7 +83,13 @@ fn drawn(task: TaskView, mut lives: Lives, now: WallMs) -> TaskPicture {
     let live = || lives.shards.iter().map(|(_, live)| live);
     let length = |shard: &&ShardLife| shard.range_end.0.saturating_sub(shard.first.0);
     let covered = live().map(|live| live.total.0).sum::<u64>() + saved.iter().map(length).sum::<u64>();
-    if lives.shards.is_empty() || covered + head != task.total.0 || task.status.is_terminal() {
+    if task.intake.is_some() {
+        // One shard: its run may have heard of more than was read, or not yet of the last items.
+        task.life.total = task.total.max(ItemCount(covered));
+    } else if covered + head != task.total.0 {
+        return picture;
+    }
+    if lives.shards.is_empty() || task.status.is_terminal() {
         return picture;
     }
     let counters = live().map(|live| live.counters);

@@ -1,0 +1,191 @@
+//! `windrow task append`: adds the lines of a file or of a pipe to an open task, block by block, as they come.
+//!
+//! Each block has a key, so that one whose answer was lost is sent again and added once. With `--key` the keys follow from
+//! it and from the blocks' numbers: the same input, cut in the same way, can be sent once more after anything.
+
+use std::time::Duration;
+
+use serde::de::IgnoredAny;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader, Lines};
+use tokio::time::timeout;
+
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::{Fault, of_file};
+use crate::link::{Form, Link};
+use crate::output::body::{number, text};
+use crate::output::screen;
+use crate::output::table::{Column, Keep, Listing, human};
+use crate::task::args::make::AppendArgs;
+use windrow_client::{Answer, Request};
+
+/// Items of one block.
+const BLOCK_ITEMS: usize = 1_000;
+/// Bytes of one block, at most; a longer line is a block of its own.
+const BLOCK_BYTES: usize = 512 * 1024;
+/// A line that comes alone waits so long for others. With `--key` it waits until its block is full: what is cut by the clock
+/// can't be cut again.
+const LINGER: Duration = Duration::from_millis(200);
+
+/// Lines of JSON on their way.
+#[derive(Default)]
+struct Block {
+    rows: Vec<Box<RawValue>>,
+    bytes: usize,
+}
+
+impl Block {
+    fn is_full(&self) -> bool {
+        self.rows.len() >= BLOCK_ITEMS || self.bytes >= BLOCK_BYTES
+    }
+}
+
+/// What is read, and how far it is.
+struct Input {
+    lines: Lines<Box<dyn AsyncBufRead + Unpin + Send>>,
+    line: u64,
+    name: String,
+    /// How long a block waits for more lines.
+    linger: Option<Duration>,
+}
+
+/// Appends.
+///
+/// # Errors
+/// A line that isn't JSON, or what the node refused; the blocks before it are added, and it is said how many items they
+/// were.
+pub(crate) async fn append(args: &AppendArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let id = link.task(&args.task).await?;
+    let mut input = Input::open(&args.ndjson, args.key.is_none()).await?;
+    let (mut items, mut blocks, mut answers) = (0_u64, 0_u64, (None, None));
+    while let Some(block) = input.block().await.map_err(|fault| so_far(fault, items, &id))? {
+        // Without a name each has a key of its own.
+        let request = Request::post(&format!("/v1/tasks/{id}/items")).body("application/json", body(&block)?);
+        let request = match &args.key {
+            Some(key) => request.header("Idempotency-Key", &format!("{key}-{blocks}")),
+            None => request,
+        };
+        let answer = link
+            .send(request)
+            .await
+            .map_err(|fault| so_far(fault, items, &id))?;
+        (items, blocks) = (items + block.rows.len() as u64, blocks + 1);
+        answers = (answers.0.or_else(|| Some(answer.clone())), Some(answer));
+    }
+    told(&link, &id, items, answers)
+}
+
+/// What was appended, taken together.
+const APPENDED: Listing = Listing {
+    columns: &[
+        Column::text("TASK", Keep::Always, 4, "task"),
+        Column::count("ITEMS", Keep::Always, 5, "items"),
+        Column::count("FIRST_INDEX", Keep::Always, 5, "first_index"),
+        Column::count("TOTAL", Keep::Always, 5, "total"),
+    ],
+    name: |appended| text(&appended["task"]).to_owned(),
+    none: "nothing was appended",
+};
+
+/// Tells of the first block and the last one.
+fn told(
+    link: &Link<'_>,
+    id: &str,
+    items: u64,
+    answers: (Option<Answer>, Option<Answer>),
+) -> Result<Exit, Fault> {
+    let (Some(first), Some(last)) = answers else {
+        link.say("there is no line: nothing was appended");
+        return Ok(Exit::Ok);
+    };
+    let (first, total) = (
+        first.json()?["first_index"].clone(),
+        last.json()?["total"].clone(),
+    );
+    let appended = json!({"task": id, "items": items, "first_index": first, "total": total});
+    let said = match link.look.form {
+        Form::Table | Form::Wide => {
+            let total = human::counted(number(&total), "item");
+            format!("{id}  {} appended; it has {total}", human::counted(items, "item"))
+        }
+        Form::Json | Form::Ndjson => appended.to_string(),
+        Form::Name => APPENDED.names(&[appended]),
+        Form::Csv => APPENDED.csv(&[appended], &link.times(&last)),
+    };
+    screen::put(&said).map(|()| Exit::Ok)
+}
+
+/// The body of a block: its lines as they were written.
+fn body(block: &Block) -> Result<String, Fault> {
+    let rows = serde_json::to_string(&block.rows).map_err(|error| Fault::bug(error.to_string()))?;
+    Ok(format!("{{\"items\":{rows}}}"))
+}
+
+fn so_far(mut fault: Fault, items: u64, id: &str) -> Fault {
+    if items > 0 {
+        let before = human::counted(items, "item");
+        fault
+            .because
+            .push(format!("appended to {id} before that: {before}"));
+    }
+    fault
+}
+
+impl Input {
+    async fn open(path: &str, lingers: bool) -> Result<Input, Fault> {
+        let (reader, name): (Box<dyn AsyncBufRead + Unpin + Send>, _) = if path == "-" {
+            (Box::new(BufReader::new(tokio::io::stdin())), "standard input")
+        } else {
+            let file = tokio::fs::File::open(path)
+                .await
+                .map_err(|error| unread(path, &of_file(&error)))?;
+            (Box::new(BufReader::new(file)), path)
+        };
+        Ok(Input {
+            lines: reader.lines(),
+            line: 0,
+            name: name.to_owned(),
+            linger: lingers.then_some(LINGER),
+        })
+    }
+
+    /// The next lines; none at the end.
+    async fn block(&mut self) -> Result<Option<Block>, Fault> {
+        let mut block = Block::default();
+        while !block.is_full() {
+            let read = match self.linger.filter(|_| !block.rows.is_empty()) {
+                Some(linger) => match timeout(linger, self.lines.next_line()).await {
+                    Ok(read) => read,
+                    Err(_) => break,
+                },
+                None => self.lines.next_line().await,
+            };
+            let Some(line) = read.map_err(|error| unread(&self.name, &of_file(&error)))? else {
+                break;
+            };
+            self.line += 1;
+            if !line.trim().is_empty() {
+                block.bytes += line.len();
+                block.rows.push(self.row(line)?);
+            }
+        }
+        Ok(Some(block).filter(|block| !block.rows.is_empty()))
+    }
+
+    fn row(&self, line: String) -> Result<Box<RawValue>, Fault> {
+        let is_json = serde_json::from_str::<IgnoredAny>(&line);
+        let row = is_json.and_then(|IgnoredAny| RawValue::from_string(line.trim().to_owned()));
+        row.map_err(|error| {
+            let because = format!("line {} of {} is no JSON: {error}", self.line, self.name);
+            Fault::new(Exit::Rejected, "the line can't be an item", because).hint("one JSON value a line")
+        })
+    }
+}
+
+fn unread(path: &str, why: &str) -> Fault {
+    let because = format!("{path}: {why}");
+    Fault::new(Exit::Rejected, "the items can't be read", because).hint("check the path; - is standard input")
+}

@@ -1,0 +1,86 @@
+//! Items that are added to an open task while it runs.
+//!
+//! The range of an open task's shard grows at its end, and never shrinks. Until it is sealed a run that has nothing left
+//! waits instead of ending: only who has seen the seal, and with it the last end, may say that everything is settled.
+
+use super::types::Phase;
+use super::{Execution, ItemIndex, ShardRange};
+use crate::task::supply::Supply;
+
+/// What the run knows of the supply beside how far it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stock {
+    /// The range is all that there ever is, or ever was when it was sealed.
+    Whole,
+    /// More may come.
+    Open,
+    /// The task was finished early, so that what has come since is left out.
+    Cut,
+}
+
+impl Stock {
+    pub(super) fn of(supply: Option<Supply>) -> Stock {
+        match supply {
+            Some(supply) if !supply.is_sealed => Stock::Open,
+            Some(_) | None => Stock::Whole,
+        }
+    }
+
+    /// Whether more may come.
+    #[inline]
+    pub(super) fn is_open(self) -> bool {
+        self == Stock::Open
+    }
+
+    /// The task is finished early; says whether more could have come until then.
+    pub(super) fn close(&mut self) -> bool {
+        std::mem::replace(self, Stock::Cut) == Stock::Open
+    }
+}
+
+/// The indexes that are known, of which a claim may have seen fewer.
+pub(super) fn known(range: ShardRange, supply: Option<Supply>) -> ShardRange {
+    let end = supply.map_or(range.end, |supply| supply.end.max(range.end));
+    ShardRange { end, ..range }
+}
+
+impl Execution {
+    /// Items were added, or no more will be. What is told late, after more was heard, changes nothing.
+    pub(super) fn on_supply(&mut self, supply: Supply) {
+        self.grow(supply.end);
+        if supply.is_sealed && self.supply.is_open() {
+            self.supply = Stock::Whole;
+        }
+    }
+
+    fn grow(&mut self, end: ItemIndex) {
+        let Some(more) = end.0.checked_sub(self.range.end.0) else {
+            return;
+        };
+        self.range.end = end;
+        match self.supply {
+            Stock::Cut => self.counters.excluded += more,
+            Stock::Whole | Stock::Open => self.end = end,
+        }
+    }
+
+    /// Whether nothing is left of the items that are known.
+    pub(super) fn is_out_of_items(&self) -> bool {
+        self.window.low_water() >= self.end && self.troubles.is_empty()
+    }
+
+    /// Whether it has nothing to do until items are added: it needs no part of its node's capacity.
+    pub fn awaits_items(&self) -> bool {
+        self.phase == Phase::Running && self.supply.is_open() && self.is_out_of_items()
+    }
+
+    /// Whether items may still be added.
+    pub fn is_open(&self) -> bool {
+        self.supply.is_open()
+    }
+
+    /// One past the last index that is known, also where the end was lowered.
+    pub fn known_end(&self) -> ItemIndex {
+        self.range.end
+    }
+}

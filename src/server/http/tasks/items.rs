@@ -1,0 +1,154 @@
+//! Items of open tasks: `POST /v1/tasks/{task}/items` and `/seal`.
+
+use std::fmt;
+
+use axum::Extension;
+use axum::http::StatusCode;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer as _, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::changes::key;
+use super::path::PathTask;
+use super::{TaskJson, commanded};
+use crate::http::guard::idempotency::TakenKey;
+use crate::http::guard::{Body, Call, DryRunQuery, ReasonBody};
+use crate::http::problem::HttpResult;
+use crate::service::ServiceError;
+use crate::service::tasks::settings::check_depth;
+use windrow_core::task::supply::{APPEND_BYTES_MAX, APPEND_ITEMS_MAX};
+use windrow_engine::ports::sources::append::NewBlock;
+
+/// Items to be appended.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AppendBody {
+    /// The items, each one JSON value; at most 10,000 of 1 MiB together.
+    #[schema(value_type = Vec<serde_json::Value>)]
+    items: Box<RawValue>,
+}
+
+/// Where appended items are.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AppendedItems)]
+pub(crate) struct AppendedJson {
+    /// The index of the first; the others follow without a gap.
+    first_index: u64,
+    /// How many.
+    items: u64,
+    /// Whether an earlier request of the same `Idempotency-Key` had appended them.
+    repeated: bool,
+    /// How many items the task has now.
+    total: u64,
+}
+
+/// Append items to an open task.
+///
+/// All of them or none. What is acknowledged is processed, also if this node or the run's dies now. With an
+/// `Idempotency-Key` the same items are appended once, however often they are sent: each key is remembered for a week at
+/// least, for its task. Too many items that wait are refused with 429.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/items", tag = "tasks", operation_id = "append_items", request_body = AppendBody,
+    params(DryRunQuery), security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 200, body = AppendedJson, description = "They were appended before, with this key"),
+        (status = 201, body = AppendedJson),
+        (status = 409, description = "task-sealed, wrong-state, conflict"),
+        (status = 422, description = "validation-failed, idempotency-key-reused"),
+        (status = 429, description = "backlog-full"),
+    )
+)]
+pub(crate) async fn append(
+    call: Call,
+    PathTask(task): PathTask,
+    taken: Option<Extension<TakenKey>>,
+    Body(body): Body<AppendBody>,
+) -> HttpResult {
+    let block = block(&body.items, key(taken))?;
+    let write = call.write(None);
+    let added = call.service.tasks.append(task.id, &block, &write).await?;
+    let status = match added.is_repeat {
+        true => StatusCode::OK,
+        false => StatusCode::CREATED,
+    };
+    let answer = AppendedJson {
+        first_index: added.first.0,
+        items: added.items,
+        repeated: added.is_repeat,
+        total: added.total.0,
+    };
+    Ok(call.changed(answer, |answer| (status, answer))?)
+}
+
+/// Seal an open task.
+///
+/// It takes no more items, and finishes by itself once those that it has are settled.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/seal", tag = "tasks", operation_id = "seal_task",
+    request_body = Option<ReasonBody>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
+    responses(
+        (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was sealed already"),
+        (status = 202, body = TaskJson, headers(("etag" = String))),
+        (status = 409, description = "wrong-state, conflict"),
+    )
+)]
+pub(crate) async fn seal(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
+    let write = call.write(body.reason);
+    let told = call.service.tasks.seal(task.id, &write).await?;
+    commanded(&call, told).await
+}
+
+/// The items of a list, as they were written; none is a value of its own, however many there are.
+fn block(items: &RawValue, key: Option<String>) -> Result<NewBlock, ServiceError> {
+    let inner = items
+        .get()
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'));
+    check_depth("/items", inner.unwrap_or_default())?;
+    let mut reader = serde_json::Deserializer::from_str(items.get());
+    let read = reader.deserialize_seq(Rows(NewBlock::new(key)));
+    read.map_err(|_| ServiceError::invalid("/items", "a list is expected"))
+}
+
+struct Rows(NewBlock);
+
+impl<'de> Visitor<'de> for Rows {
+    type Value = NewBlock;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<NewBlock, A::Error> {
+        while let Some(item) = list.next_element::<&'de RawValue>()? {
+            // One too many says all: the rest is only read over.
+            if self.0.items() <= APPEND_ITEMS_MAX && self.0.bytes() <= APPEND_BYTES_MAX {
+                self.0.push(item.get());
+            }
+        }
+        Ok(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<NewBlock, ServiceError> {
+        let body: AppendBody = serde_json::from_str(text).expect("a body");
+        block(&body.items, None)
+    }
+
+    #[test]
+    fn items_are_kept_as_they_were_written_one_a_line() {
+        let block = read("{\"items\":[12345678901234567890123,{\"a\" :\n1}, \"x\"]}").expect("a list");
+        assert_eq!(block.rows(), "12345678901234567890123\n{\"a\" : 1}\n\"x\"\n");
+        assert_eq!(block.items(), 3);
+        assert!(matches!(
+            read(r#"{"items":{"a":1}}"#),
+            Err(ServiceError::Invalid(_))
+        ));
+        assert_eq!(read(r#"{"items":[]}"#).expect("a list").items(), 0);
+    }
+}

@@ -1,0 +1,83 @@
+//! Items that were appended to an open task, read out of their blocks.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+
+use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
+use windrow_engine::ports::sources::append::{AppendStore, StoredBlock};
+use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
+
+/// What is read at once: small blocks are read together. Unit: bytes.
+const READ_BYTES: usize = 256 * 1024;
+
+/// The items of one task.
+pub struct AppendedSource {
+    blocks: Arc<dyn AppendStore>,
+    task: TaskId,
+    total: ItemCount,
+}
+
+impl AppendedSource {
+    /// The items of a task that had `total` when it was looked at; later ones can be read all the same.
+    pub fn new(blocks: Arc<dyn AppendStore>, task: TaskId, total: ItemCount) -> AppendedSource {
+        AppendedSource { blocks, task, total }
+    }
+
+    async fn read_blocks(&self, at: ItemIndex) -> Result<Arc<RowChunk>, SourceError> {
+        let read = self.blocks.blocks(self.task, at, READ_BYTES).await;
+        let found = read.map_err(|error| SourceError::Unreadable(error.to_string()))?;
+        let chunk = joined(&found).filter(|chunk| chunk.first() <= at && at < chunk.end());
+        chunk.map(Arc::new).ok_or_else(|| {
+            SourceError::Changed(format!(
+                "item {} of {} is not kept: those that are done are forgotten after seven days",
+                at.0, self.task
+            ))
+        })
+    }
+}
+
+/// Neighbouring blocks in one buffer, without the line ends.
+fn joined(blocks: &[StoredBlock]) -> Option<RowChunk> {
+    let first = blocks.first()?.first;
+    let (mut buffer, mut ends) = (Vec::new(), Vec::new());
+    for row in blocks.iter().flat_map(|block| block.rows.lines()) {
+        buffer.extend_from_slice(row.as_bytes());
+        ends.push(u32::try_from(buffer.len()).ok()?);
+    }
+    Some(RowChunk::new(first, Bytes::from(buffer), ends))
+}
+
+impl Source for AppendedSource {
+    fn total(&self) -> ItemCount {
+        self.total
+    }
+
+    fn has_data(&self) -> bool {
+        true
+    }
+
+    /// Cancel safe.
+    fn read(&self, at: ItemIndex) -> BoxFuture<'_, Result<Arc<RowChunk>, SourceError>> {
+        Box::pin(self.read_blocks(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_blocks_are_one_chunk_of_rows_without_line_ends() {
+        let block = |first, rows: &str| StoredBlock {
+            first: ItemIndex(first),
+            rows: rows.to_owned(),
+        };
+        let chunk = joined(&[block(5, "1\n{\"a\":2}\n"), block(7, "3\n")]).expect("there are rows");
+        assert_eq!((chunk.first(), chunk.end()), (ItemIndex(5), ItemIndex(8)));
+        assert_eq!(chunk.row(ItemIndex(6)), Some("{\"a\":2}"));
+        assert_eq!(chunk.row(ItemIndex(7)), Some("3"));
+        assert!(joined(&[]).is_none());
+    }
+}

@@ -1,0 +1,324 @@
+//! Items that are added to open tasks: a block is written in the transaction that lengthens its task.
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::{Expr, ExprTrait as _};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::sql::dialect::settled;
+use crate::sql::entity::{appended, item, shard_head};
+use crate::sql::task::life::Held;
+use crate::sql::{Store, Transaction, damaged, error, keep, locks, words};
+use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use windrow_core::task::lifecycle::ShardState;
+use windrow_core::task::supply::Addition;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::actor::Write;
+use windrow_engine::ports::sources::append::{AppendError, AppendStore, Appended, NewBlock, StoredBlock};
+use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
+
+/// Blocks that one statement reads.
+const BLOCKS_AT_ONCE: u64 = 128;
+
+#[async_trait]
+impl AppendStore for Store {
+    async fn append_items(
+        &self,
+        task: TaskId,
+        block: &NewBlock,
+        write: &Write,
+        now: WallMs,
+    ) -> Result<Appended, AppendError> {
+        settled(|| append(self, task, block, write, now)).await
+    }
+
+    async fn blocks(
+        &self,
+        task: TaskId,
+        at: ItemIndex,
+        bytes_max: usize,
+    ) -> Result<Vec<StoredBlock>, StoreError> {
+        blocks(self, task, at, bytes_max).await
+    }
+}
+
+async fn append(
+    store: &Store,
+    id: TaskId,
+    block: &NewBlock,
+    write: &Write,
+    now: WallMs,
+) -> Result<Appended, AppendError> {
+    let transaction = store.write().await?;
+    let row = locks::task(&transaction, id)
+        .await?
+        .ok_or(AppendError::NotFound(id))?;
+    let total = ItemCount(row.total.cast_unsigned());
+    if let Some(known) = repeated(&transaction, id, block).await? {
+        return Ok(Appended { total, ..known });
+    }
+    locks::shards(&transaction, id).await?;
+    let mut held = Held::of(&transaction, row).await?;
+    let bytes_before = bytes_appended(&transaction, id).await?;
+    let addition = Addition {
+        items: block.items(),
+        bytes: block.bytes(),
+        bytes_waiting: bytes_before - bytes_done(&transaction, &held, bytes_before).await?,
+    };
+    let first = held.life.append(&addition, now)?;
+    insert(&transaction, (id, first, bytes_before), block, now).await?;
+    let total = held.life.total;
+    held.keep(&transaction, (&[], None), now).await?;
+    keep(transaction, write).await?;
+    Ok(Appended {
+        first,
+        items: block.items(),
+        is_repeat: false,
+        total,
+    })
+}
+
+/// Where the same block was added before.
+async fn repeated(
+    transaction: &Transaction,
+    id: TaskId,
+    block: &NewBlock,
+) -> Result<Option<Appended>, AppendError> {
+    let Some(key) = &block.key else { return Ok(None) };
+    use appended::Column as C;
+    let found: Option<(i64, i64, String)> = appended::Entity::find()
+        .select_only()
+        .columns([C::FirstIndex, C::EndIndex, C::BodyHash])
+        .filter(C::TaskId.eq(id.0))
+        .filter(C::KeyHash.eq(words::digest(&[key])))
+        .into_tuple()
+        .one(transaction)
+        .await
+        .map_err(error)?;
+    let Some((first, end, body)) = found else {
+        return Ok(None);
+    };
+    if body != words::digest(&[block.rows()]) {
+        return Err(AppendError::KeyReused(id));
+    }
+    Ok(Some(Appended {
+        first: words::index(first),
+        items: (end - first).cast_unsigned(),
+        is_repeat: true,
+        total: ItemCount(0),
+    }))
+}
+
+/// The bytes of all blocks that a task ever had.
+async fn bytes_appended(transaction: &Transaction, id: TaskId) -> Result<u64, StoreError> {
+    use appended::Column as C;
+    let last: Option<(i64, i64)> = appended::Entity::find()
+        .select_only()
+        .columns([C::BytesBefore, C::ByteCount])
+        .filter(C::TaskId.eq(id.0))
+        .order_by_desc(C::FirstIndex)
+        .into_tuple()
+        .one(transaction)
+        .await
+        .map_err(error)?;
+    Ok(last.map_or(0, |(before, bytes)| (before + bytes).cast_unsigned()))
+}
+
+/// Those of the blocks that lie wholly below low water; `all` where no other is left.
+async fn bytes_done(transaction: &Transaction, held: &Held, all: u64) -> Result<u64, StoreError> {
+    use appended::Column as C;
+    let low = held.life.shards.iter().map(|shard| shard.low_water).min();
+    let low = low.unwrap_or_default().0.cast_signed();
+    let first: Option<i64> = appended::Entity::find()
+        .select_only()
+        .column(C::BytesBefore)
+        .filter(C::TaskId.eq(held.life.id.0))
+        .filter(C::FirstIndex.lte(low))
+        .filter(C::EndIndex.gt(low))
+        .order_by_desc(C::FirstIndex)
+        .into_tuple()
+        .one(transaction)
+        .await
+        .map_err(error)?;
+    Ok(first.map_or(all, i64::cast_unsigned))
+}
+
+async fn insert(
+    transaction: &Transaction,
+    (id, first, bytes_before): (TaskId, ItemIndex, u64),
+    block: &NewBlock,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    let key = block.key.as_ref();
+    let row = appended::ActiveModel {
+        task_id: Set(id.0),
+        first_index: Set(first.0.cast_signed()),
+        end_index: Set((first.0 + block.items()).cast_signed()),
+        bytes_before: Set(bytes_before.cast_signed()),
+        byte_count: Set(block.bytes().cast_signed()),
+        key_hash: Set(key.map(|key| words::digest(&[key]))),
+        body_hash: Set(words::digest(&[block.rows()])),
+        body: Set(block.rows().as_bytes().to_vec()),
+        appended_at: Set(now.0),
+        is_kept: Set(false),
+    };
+    appended::Entity::insert(row)
+        .exec_without_returning(transaction)
+        .await
+        .map_err(error)?;
+    Ok(())
+}
+
+async fn blocks(
+    store: &Store,
+    id: TaskId,
+    at: ItemIndex,
+    bytes_max: usize,
+) -> Result<Vec<StoredBlock>, StoreError> {
+    use appended::Column as C;
+    let at = at.0.cast_signed();
+    let holder: Option<(i64, i64, i64)> = appended::Entity::find()
+        .select_only()
+        .columns([C::FirstIndex, C::EndIndex, C::BytesBefore])
+        .filter(C::TaskId.eq(id.0))
+        .filter(C::FirstIndex.lte(at))
+        .order_by_desc(C::FirstIndex)
+        .into_tuple()
+        .one(&store.readers)
+        .await
+        .map_err(error)?;
+    let Some((first, _, before)) = holder.filter(|(_, end, _)| *end > at) else {
+        return Ok(Vec::new());
+    };
+    let bytes = i64::try_from(bytes_max).unwrap_or(i64::MAX);
+    let near = C::BytesBefore.lt(before.saturating_add(bytes));
+    let rows = appended::Entity::find()
+        .filter(C::TaskId.eq(id.0))
+        .filter(C::FirstIndex.gte(first))
+        .filter(C::FirstIndex.eq(first).or(near))
+        .order_by_asc(C::FirstIndex)
+        .limit(BLOCKS_AT_ONCE)
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let mut next = first;
+    let mut found = Vec::with_capacity(rows.len());
+    for row in rows {
+        if row.first_index != next {
+            break;
+        }
+        next = row.end_index;
+        found.push(stored(row)?);
+    }
+    Ok(found)
+}
+
+fn stored(row: appended::Model) -> Result<StoredBlock, StoreError> {
+    let rows = String::from_utf8(row.body).map_err(|fault| damaged("appended items", &fault.to_string()))?;
+    Ok(StoredBlock {
+        first: words::index(row.first_index),
+        rows,
+    })
+}
+
+/// Forgets old blocks of which no item is needed any more; of others it is remembered that they are kept.
+pub(crate) async fn sweep(store: &Store, before: WallMs) -> Result<u64, StoreError> {
+    use appended::Column as C;
+    let tasks: Vec<i64> = appended::Entity::find()
+        .select_only()
+        .column(C::TaskId)
+        .distinct()
+        .filter(C::IsKept.eq(false))
+        .filter(C::AppendedAt.lt(before.0))
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let mut looked_at = 0;
+    for task in tasks {
+        looked_at += sweep_task(store, task, before).await?;
+        if looked_at >= SWEEP_MAX {
+            break;
+        }
+    }
+    Ok(looked_at)
+}
+
+async fn sweep_task(store: &Store, task: i64, before: WallMs) -> Result<u64, StoreError> {
+    use appended::Column as C;
+    let old: Vec<(i64, i64)> = appended::Entity::find()
+        .select_only()
+        .columns([C::FirstIndex, C::EndIndex])
+        .filter(C::TaskId.eq(task))
+        .filter(C::IsKept.eq(false))
+        .filter(C::AppendedAt.lt(before.0))
+        .filter(C::EndIndex.lte(low_water(store, task).await?))
+        .order_by_asc(C::FirstIndex)
+        .limit(SWEEP_MAX)
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    if old.is_empty() {
+        return Ok(0);
+    }
+    let failed = with_failures(store, task, &old).await?;
+    let firsts = old.iter().map(|(first, _)| *first);
+    let (kept, gone): (Vec<i64>, Vec<i64>) = firsts.partition(|first| failed.contains(first));
+    let transaction = store.write().await?;
+    appended::Entity::update_many()
+        .col_expr(C::IsKept, Expr::value(true))
+        .filter(C::TaskId.eq(task))
+        .filter(C::FirstIndex.is_in(kept))
+        .exec(&transaction)
+        .await
+        .map_err(error)?;
+    appended::Entity::delete_many()
+        .filter(C::TaskId.eq(task))
+        .filter(C::FirstIndex.is_in(gone))
+        .exec(&transaction)
+        .await
+        .map_err(error)?;
+    transaction.commit().await.map_err(error)?;
+    Ok(old.len() as u64)
+}
+
+/// Below it every item of a task is settled or parked.
+async fn low_water(store: &Store, task: i64) -> Result<i64, StoreError> {
+    let shards = shard_head::Entity::find()
+        .filter(shard_head::Column::TaskId.eq(task))
+        .filter(shard_head::Column::State.ne(ShardState::Done.as_str()))
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    Ok(shards
+        .iter()
+        .map(|shard| shard.low_water)
+        .min()
+        .unwrap_or(i64::MAX))
+}
+
+/// The blocks of which an item has a row: it was abandoned, or waits.
+async fn with_failures(store: &Store, task: i64, blocks: &[(i64, i64)]) -> Result<BTreeSet<i64>, StoreError> {
+    let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
+        return Ok(BTreeSet::new());
+    };
+    let rows: Vec<i64> = item::Entity::find()
+        .select_only()
+        .column(item::Column::Idx)
+        .filter(item::Column::TaskId.eq(task))
+        .filter(item::Column::Idx.gte(first.0))
+        .filter(item::Column::Idx.lt(last.1))
+        .order_by_asc(item::Column::Idx)
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let holds = |block: &&(i64, i64)| {
+        let at = rows.partition_point(|index| *index < block.0);
+        rows.get(at).is_some_and(|index| *index < block.1)
+    };
+    Ok(blocks.iter().filter(holds).map(|(first, _)| *first).collect())
+}
