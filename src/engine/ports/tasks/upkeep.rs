@@ -38,7 +38,7 @@ pub enum Sweep {
 
 impl Sweep {
     /// All of them.
-    pub const ALL: [Sweep; 9] = [
+    pub const ALL: [Sweep; 10] = [
         Sweep::Answers,
         Sweep::Delivered,
         Sweep::GivenUp,

@@ -37,6 +37,7 @@ fn task() -> TaskView {
         note: None,
         cut_off: CutOff::default(),
         publishing: None,
+        intake: None,
         next_at: None,
         stop_reason: None,
         result: None,
