@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn only_who_waits_for_some_time_does_with_an_item_a_second() {
         let fast: RateLimit = "500/s".parse().expect("a rate");
-        let slow: RateLimit = "10/min".parse().expect("a rate");
+        let slow: RateLimit = "10/m".parse().expect("a rate");
         let idle = Idleness { seen: IDLE_AFTER };
         assert_eq!(idle.rate(fast).to_string(), "1/s");
         assert_eq!(idle.rate(RateLimit::Unlimited).to_string(), "1/s");

@@ -123,11 +123,13 @@ mod tests {
         }
         tried.sort_unstable();
         let known = [
+            "delete datasets/{dataset}",
             "delete limits/{limit}",
             "delete schedules/{schedule}",
             "delete tasks/{task}",
             "delete tokens/{id}",
             "patch businesses/{business}",
+            "patch datasets/{dataset}",
             "patch limits/{limit}",
             "patch nodes/{node}",
             "patch schedules/{schedule}",
@@ -135,6 +137,9 @@ mod tests {
             "post businesses",
             "post businesses/{business}/archive",
             "post businesses/{business}/unarchive",
+            "post datasets/{dataset}/generations/{generation}/pin",
+            "post datasets/{dataset}/generations/{generation}/unpin",
+            "post datasets/{dataset}/rollback",
             "post limits",
             "post nodes/{node}/drain",
             "post nodes/{node}/undrain",

@@ -23,7 +23,7 @@ use windrow_engine::ports::sources::append::NewBlock;
 /// Items to be appended.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct AppendBody {
+pub(crate) struct AppendItems {
     /// The items, each one JSON value; at most 10,000 of 1 MiB together.
     #[schema(value_type = Vec<serde_json::Value>)]
     items: Box<RawValue>,
@@ -49,7 +49,7 @@ pub(crate) struct AppendedJson {
 /// `Idempotency-Key` the same items are appended once, however often they are sent: each key is remembered for a week at
 /// least, for its task. Too many items that wait are refused with 429.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/items", tag = "tasks", operation_id = "append_items", request_body = AppendBody,
+    post, path = "/v1/tasks/{task}/items", tag = "tasks", operation_id = "append_items", request_body = AppendItems,
     params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
         (status = 200, body = AppendedJson, description = "They were appended before, with this key"),
@@ -63,7 +63,7 @@ pub(crate) async fn append(
     call: Call,
     PathTask(task): PathTask,
     taken: Option<Extension<TakenKey>>,
-    Body(body): Body<AppendBody>,
+    Body(body): Body<AppendItems>,
 ) -> HttpResult {
     let block = block(&body.items, key(taken))?;
     let write = call.write(None);
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<NewBlock, ServiceError> {
-        let body: AppendBody = serde_json::from_str(text).expect("a body");
+        let body: AppendItems = serde_json::from_str(text).expect("a body");
         block(&body.items, None)
     }
 
