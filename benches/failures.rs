@@ -273,6 +273,7 @@ fn new_task() -> NewTask {
         deadline: None,
         parent: None,
         publish: None,
+        is_open: false,
         priority: 0,
         shards: windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
     }

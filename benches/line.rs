@@ -189,6 +189,7 @@ fn new_task() -> NewTask {
         deadline: None,
         parent: None,
         publish: None,
+        is_open: false,
         priority: 0,
     }
 }

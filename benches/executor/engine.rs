@@ -280,6 +280,7 @@ impl Engine {
             deadline: None,
             parent: None,
             publish: None,
+            is_open: false,
             priority: 0,
             shards: windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
         };

@@ -174,6 +174,7 @@ pub(crate) fn play(case: Case) -> Story {
         canary: case.canary,
         shared: Shared::alone(range),
         first_contact: case.first_contact,
+        supply: None,
     };
     let mut play = Play {
         core: Execution::new(start, at(0)),
