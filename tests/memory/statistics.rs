@@ -16,11 +16,9 @@ use windrow_engine::ports::tasks::statistics::{Period, ShardDay, StatisticsStore
 pub(super) fn gain(state: &mut State, checkpoint: &ShardCheckpoint, before: &Counters) {
     let gain = Settled::of(&checkpoint.counters).since(Settled::of(before));
     if gain != Settled::default() {
-        let days = state.shard_days.keys();
-        let last = days
-            .filter(|(shard, _)| *shard == checkpoint.shard)
-            .map(|(_, day)| *day)
-            .max();
+        let shard = checkpoint.shard;
+        let own = (shard, UtcDay(i64::MIN))..=(shard, UtcDay(i64::MAX));
+        let last = state.shard_days.range(own).next_back().map(|((_, day), _)| *day);
         // By a clock that is behind nothing is settled before the last day.
         let day = UtcDay::of(checkpoint.now).max(last.unwrap_or_default());
         let sum = state.shard_days.entry((checkpoint.shard, day)).or_default();
