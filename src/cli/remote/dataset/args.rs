@@ -11,7 +11,8 @@ use crate::task::args::make::RowForm;
 /// How they come about and are read.
 pub const EXAMPLES: &str = "\
 Examples:
-  windrow task create scores --csv drivers.csv --publish team-board --reduce command:rank --start
+  windrow task create scores --csv drivers.csv --publish team-board \\
+    --reduce command:rank --start
   windrow dataset generations team-board
   windrow dataset get team-board
   windrow dataset get team-board --results --format csv --out board.csv
