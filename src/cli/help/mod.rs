@@ -69,7 +69,7 @@ pub(super) fn help(words: &[String]) -> Result<Exit, Fault> {
         [topic] if topic == TEMPLATES => TEMPLATES_TEXT.to_owned(),
         words => command_help(words)?,
     };
-    screen::print(&text).map(|()| Exit::Ok)
+    screen::put(&text).map(|()| Exit::Ok)
 }
 
 fn exit_codes() -> String {

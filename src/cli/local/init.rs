@@ -120,7 +120,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<Exit, Fault> {
             told(&sample, &path, args.dir.as_deref())
         }
     };
-    screen::print(&text).map(|()| Exit::Ok)
+    screen::put(&text).map(|()| Exit::Ok)
 }
 
 fn refused(path: &Path, error: &io::Error) -> Fault {

@@ -283,6 +283,7 @@ mod tests {
         let mut seen = std::collections::BTreeMap::new();
         for (name, schema) in task_paths()
             .into_iter()
+            .chain(dataset_paths())
             .chain(other_paths())
             .flat_map(|(schemas, ..)| schemas)
         {

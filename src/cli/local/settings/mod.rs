@@ -36,7 +36,7 @@ pub(crate) fn settings(args: &ConfigArgs, shell: &Shell) -> Result<Exit, Fault> 
         ConfigVerb::Default => windrow_config::documented(),
         ConfigVerb::Show(args) => return shown::show(args, shell),
     };
-    screen::print(&text).map(|()| Exit::Ok)
+    screen::put(&text).map(|()| Exit::Ok)
 }
 
 /// The file that is meant: the one that is named, else the one that a node would read.

@@ -20,6 +20,8 @@ const WHAT: &str = "--each can't be used";
 
 /// Words that only a shell understands.
 const SHELL_WORDS: [&str; 8] = ["|", "||", "&&", ";", "&", ">", ">>", "<"];
+/// How what begins that only a shell puts a value for.
+const SHELL_VARIABLE: &str = "$ROW_";
 
 /// Said once where nobody keeps what programs print.
 const DISCARDED: &str = "what the programs print is discarded: --results-out FILE keeps it, an answer for each item \
@@ -164,6 +166,11 @@ impl EachArgs {
                     let hint = "--shell --each 'sort \"$ROW_in\" > \"$ROW_out\"'; or --each -- COMMAND… where it is meant";
                     return Err(usage(&because, hint));
                 }
+                if let Some(word) = words.iter().find(|word| word.contains(SHELL_VARIABLE)) {
+                    let because = format!("{word} would stay as it is: no shell is involved");
+                    let hint = "{column} for a value; or --shell before --each, where $ROW_column is one";
+                    return Err(usage(&because, hint));
+                }
                 Argv::parse(&words, self.allow_dashes).map(Recipe::Argv)
             }
         };
@@ -204,7 +211,7 @@ mod tests {
     fn what_can_not_be_started_is_told_with_something_to_try() {
         let words = ["true".into()];
         let flag = ["--shell".into(), "wc".into()];
-        let cases: [(&str, bool, &[OsString], &str); 8] = [
+        let cases: [(&str, bool, &[OsString], &str); 9] = [
             ("", false, &[], "names no program"),
             ("", true, &words, "runs one text"),
             ("true", false, &words, "words after --"),
@@ -213,6 +220,7 @@ mod tests {
             ("echo {x", false, &[], "part of no placeholder"),
             ("{x} y", false, &[], "has a placeholder"),
             ("cat {x} | wc -l", false, &[], "no shell is involved"),
+            ("echo \"$ROW_x\"", false, &[], "would stay as it is"),
         ];
         for (text, shell, words, because) in cases {
             let fault = each(text, shell).recipe(text, words).expect_err("refused");

@@ -37,7 +37,7 @@ impl Launcher {
                 Ok(())
             }
             Ok(Opened::Publication(claimed)) => {
-                self.publish(claimed);
+                self.publish(*claimed);
                 Ok(())
             }
             Ok(Opened::Run(claimed)) if !self.is_booked(&claimed) => {
@@ -49,7 +49,7 @@ impl Launcher {
                 self.release(claimed.shard.epoch, claimed.shard.claim, RunClose::Released);
                 Ok(())
             }
-            Ok(Opened::Run(claimed)) => self.begin_run(claimed).await,
+            Ok(Opened::Run(claimed)) => self.begin_run(*claimed).await,
             Err(NotClaimed::End(end)) => {
                 self.finish(end);
                 Ok(())

@@ -53,9 +53,9 @@ pub(crate) struct ClaimedPublication {
 /// What a claim brought.
 pub(crate) enum Opened {
     /// A shard with items.
-    Run(Claimed),
+    Run(Box<Claimed>),
     /// One without: the results of its task are to be published.
-    Publication(ClaimedPublication),
+    Publication(Box<ClaimedPublication>),
 }
 
 impl Opened {
@@ -164,7 +164,7 @@ async fn prepare(
     };
     drop(permit);
     match node.provider.provide(&task).await {
-        Ok(provision) => Ok(Opened::Run(Claimed {
+        Ok(provision) => Ok(Opened::Run(Box::new(Claimed {
             shard,
             gate,
             key,
@@ -172,7 +172,7 @@ async fn prepare(
             control,
             restored,
             provision,
-        })),
+        }))),
         Err(error) => {
             let close = close_for(error, node.clock.wall());
             Err(NotClaimed::Unfit(Box::new((shard, close))))
@@ -192,7 +192,11 @@ async fn publication(node: &NodeContext, shard: ClaimedShard, key: LeaseKey) -> 
     }
     let task = retrying(|| node.tasks.get(shard.shard.task)).await;
     match task.map_err(NotClaimed::store_failed)? {
-        Some(task) => Ok(Opened::Publication(ClaimedPublication { shard, key, task })),
+        Some(task) => Ok(Opened::Publication(Box::new(ClaimedPublication {
+            shard,
+            key,
+            task,
+        }))),
         None => Err(NotClaimed::LOST),
     }
 }
