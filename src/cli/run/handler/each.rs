@@ -122,7 +122,6 @@ impl EachArgs {
     }
 
     fn recipe(&self, text: &str, words: &[OsString]) -> Result<Recipe, Fault> {
-        let usage = |because: &str, hint: &str| Fault::new(Exit::Usage, WHAT, because).hint(hint);
         let recipe = match (self.shell, text.is_empty(), words.is_empty()) {
             (_, false, false) => {
                 let because = "it has a text, and there are words after -- too";
@@ -157,25 +156,36 @@ impl EachArgs {
                 Argv::parse(&words, self.allow_dashes).map(Recipe::Argv)
             }
             (false, false, _) => {
-                let Some(words) = shlex::split(text) else {
-                    let because = "it has a quote without its other one, or ends with \\";
-                    return Err(usage(because, "as words of their own: --each -- COMMAND…"));
-                };
-                if let Some(word) = words.iter().find(|word| SHELL_WORDS.contains(&word.as_str())) {
-                    let because = format!("{word} would be an argument of the program: no shell is involved");
-                    let hint = "--shell --each 'sort \"$ROW_in\" > \"$ROW_out\"'; or --each -- COMMAND… where it is meant";
-                    return Err(usage(&because, hint));
-                }
-                if let Some(word) = words.iter().find(|word| word.contains(SHELL_VARIABLE)) {
-                    let because = format!("{word} would stay as it is: no shell is involved");
-                    let hint = "{column} for a value; or --shell before --each, where $ROW_column is one";
-                    return Err(usage(&because, hint));
-                }
+                let words = split(text)?;
                 Argv::parse(&words, self.allow_dashes).map(Recipe::Argv)
             }
         };
         recipe.map_err(|why| usage(&why.to_string(), hint(&why)))
     }
+}
+
+fn usage(because: &str, hint: &str) -> Fault {
+    Fault::new(Exit::Usage, WHAT, because).hint(hint)
+}
+
+/// The words of a command, as a shell would split them; what only a shell would do is refused.
+fn split(text: &str) -> Result<Vec<String>, Fault> {
+    let Some(words) = shlex::split(text) else {
+        let because = "it has a quote without its other one, or ends with \\";
+        return Err(usage(because, "as words of their own: --each -- COMMAND…"));
+    };
+    if let Some(word) = words.iter().find(|word| SHELL_WORDS.contains(&word.as_str())) {
+        let because = format!("{word} would be an argument of the program: no shell is involved");
+        let hint =
+            "--shell --each 'sort \"$ROW_in\" > \"$ROW_out\"'; or --each -- COMMAND… where it is meant";
+        return Err(usage(&because, hint));
+    }
+    if let Some(word) = words.iter().find(|word| word.contains(SHELL_VARIABLE)) {
+        let because = format!("{word} would stay as it is: no shell is involved");
+        let hint = "{column} for a value; or --shell before --each, where $ROW_column is one";
+        return Err(usage(&because, hint));
+    }
+    Ok(words)
 }
 
 /// What to try instead of a template that can't be used.
