@@ -15,6 +15,7 @@ use windrow_core::items::verdict::{ItemTrouble, Outage};
 use windrow_core::limit::Bounds;
 use windrow_core::shards::{Pause, Slow};
 use windrow_core::stats::daily::{Cells, Settled, UtcDay};
+use windrow_core::items::stretches::Stretches;
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
@@ -165,6 +166,7 @@ pub(super) struct Task {
     pub(super) finished_at: Option<WallMs>,
     pub(super) canary: Option<Canary>,
     pub(super) abandonments: Abandonments,
+    pub(super) skips: Stretches,
     pub(super) cut_off: CutOff,
     pub(super) pause: Option<Pause>,
     pub(super) slow: Option<Slow>,

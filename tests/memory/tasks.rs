@@ -8,6 +8,7 @@ use windrow_core::dataset::Publishing;
 use windrow_core::ids::{StoreId, TaskId, WallMs};
 use windrow_core::life::{ShardLife, status_json};
 use windrow_core::limit::key::LimitKey;
+use windrow_core::items::stretches::Stretches;
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{Status, Wish};
@@ -303,6 +304,7 @@ fn made(new: &NewTask, publishing: Option<Publishing>, now: WallMs) -> Task {
         finished_at: None,
         canary: new.canary,
         abandonments: Abandonments::default(),
+        skips: Stretches::default(),
         cut_off: CutOff::default(),
         finish_at: None,
         awaiting_until: None,

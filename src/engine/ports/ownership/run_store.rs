@@ -16,6 +16,7 @@ use windrow_core::items::verdict::{ItemTrouble, Outage, ParkedItem, SideRecord};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::{Directives, Pause, Share, Slow};
 use windrow_core::task::ShardRange;
+use windrow_core::items::stretches::Stretches;
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::{ShardState, Wish};
 use windrow_core::task::supply::Supply;
@@ -267,6 +268,8 @@ pub struct Control {
     pub canary: Option<windrow_core::task::Canary>,
     /// Items that wait with these codes are given up.
     pub abandonments: Abandonments,
+    /// Items that people want skipped.
+    pub skips: Stretches,
     /// What is known of the rest of the task.
     pub shared: Shared,
     /// No shard dispatches before this; it may be over.
