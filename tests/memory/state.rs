@@ -11,11 +11,11 @@ use windrow_core::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, ScheduleId, SessionId, ShardId, StoreId, TaskId, WallMs,
 };
 use windrow_core::items::counters::Counters;
+use windrow_core::items::stretches::Stretches;
 use windrow_core::items::verdict::{ItemTrouble, Outage};
 use windrow_core::limit::Bounds;
 use windrow_core::shards::{Pause, Slow};
 use windrow_core::stats::daily::{Cells, Settled, UtcDay};
-use windrow_core::items::stretches::Stretches;
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
@@ -188,6 +188,8 @@ pub(super) struct Task {
 pub(super) struct Block {
     pub(super) block: NewBlock,
     pub(super) at: WallMs,
+    /// Only its key is kept.
+    pub(super) is_forgotten: bool,
 }
 
 #[derive(Clone, Debug)]

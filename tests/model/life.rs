@@ -7,13 +7,13 @@ use windrow_config::Config;
 use windrow_core::business::Hooks;
 use windrow_core::dataset::{GenerationNo, Publish, PublishIf, Publishing, Reduce};
 use windrow_core::ids::{ItemCount, ItemIndex, RunNo, SessionId, TaskId, WallMs};
+use windrow_core::items::stretches::Stretches;
 use windrow_core::life::{
     Circumstances, CommandRefusal, Evidence, Life, Listener, RunClose, ShardLife, StartToken, TaskCommand,
     TaskEdit,
 };
 use windrow_core::settings::Auto;
 use windrow_core::shards::{Directives, Nodes};
-use windrow_core::items::stretches::Stretches;
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TASK_RECOVERS, Wish};

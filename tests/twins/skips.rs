@@ -16,7 +16,7 @@ use windrow_core::items::verdict::{
     AnsweredCalls, Dispatch, Failed, FailedCall, Failure, FailureClass, ItemTrouble, Outcome, ParkedItem,
     Settled, SideRecord, Wish,
 };
-use windrow_core::settings::Auto;
+use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::{ShardRange, Tuning};
 
 #[derive(Clone, Debug)]
@@ -354,6 +354,7 @@ fn begin(restored: Restored, total: u64, now: Now) -> Execution {
         tuning: Tuning {
             concurrency: Auto::Fixed(NonZeroU32::new(32).expect("not zero")),
             window: Auto::Fixed(NonZeroU32::new(64).expect("not zero")),
+            rate: RateLimit::Unlimited,
             park_after: Duration::from_millis(5_000),
             ..Tuning::default()
         },
@@ -402,8 +403,22 @@ fn a_billion_items_are_passed_over_in_one_step() {
     world
         .step(Event::Command(Command::Skip(wanted)))
         .expect("it is heard");
-    world.ask(8, Reports::default()).expect("some leave");
-    world.land(8, How::Well).expect("they succeed");
+    for settled in [0, 5] {
+        let mut reports = Reports::default();
+        if let Some(run) = IndexRun::new(ItemIndex(0), settled) {
+            let (attempt, outcome) = (Attempt::FIRST, Outcome::Succeeded);
+            reports.settle(Settled {
+                run,
+                attempt,
+                outcome,
+            });
+        }
+        let event = Event::Exchange {
+            reports: &mut reports,
+            want: 5 - settled,
+        };
+        world.step(event).expect("it goes on");
+    }
     let progress = world.run.progress(at(0));
     assert_eq!(
         (progress.counters.skipped, progress.low_water.0),

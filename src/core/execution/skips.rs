@@ -117,6 +117,11 @@ impl Skips {
 }
 
 impl Execution {
+    /// Items that this run skipped because people want it: no permit was used for them.
+    pub fn skipped_unasked(&self) -> u64 {
+        self.skips.passed
+    }
+
     /// What people want skipped by now.
     pub(super) fn set_skips(&mut self, wanted: Stretches) {
         self.skips.wanted = wanted;
@@ -201,33 +206,36 @@ impl Execution {
         self.again = left;
     }
 
-    /// The cursor passes over what is settled, known singly, or to be skipped; says whether it skipped anything.
-    pub(super) fn pass_over(&mut self, fx: &mut Effects) -> bool {
-        let before = self.skips.passed;
+    /// The cursor passes over what is settled, known singly, or to be skipped, to the next item that may leave.
+    pub(super) fn pass_over(&mut self, fx: &mut Effects) {
         while let Some(open) = self.next_fresh() {
             let Some(end) = self.skips.wanted.end_at(open.first()) else {
-                break;
+                return;
             };
-            self.cursor = open.first();
             if !self.jump_over(end.min(self.fresh_end())) {
                 let Some(part) = between(open.first(), end.min(open.end())) else {
-                    break;
+                    return;
                 };
                 self.cursor = part.end();
                 self.raise_high(part.end());
                 self.skip_fresh(part, fx);
             }
         }
-        self.skips.passed > before
     }
 
-    /// The next fresh items that the window holds; the cursor moves over those that are known singly.
+    /// The next fresh items that the window holds, with the cursor at the first of them.
     fn next_fresh(&mut self) -> Option<IndexRun> {
         loop {
             let to = self.window.limit().min(self.fresh_end());
-            let run = self.window.unsettled(self.cursor, to, u32::MAX)?;
+            let Some(run) = self.window.unsettled(self.cursor, to, u32::MAX) else {
+                self.cursor = self.cursor.max(to.min(self.high));
+                return None;
+            };
             match self.before_retrying(run) {
-                Ok(run) => return Some(run),
+                Ok(run) => {
+                    self.cursor = run.first();
+                    return Some(run);
+                }
                 Err(retrying) => self.cursor = retrying.plus(1),
             }
         }

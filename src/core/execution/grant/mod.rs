@@ -262,11 +262,16 @@ impl Execution {
 
     #[inline]
     pub(in crate::execution) fn grant_fresh(&mut self, room: u32, fx: &mut Effects) -> u32 {
+        if !self.skips.is_wanted() {
+            return self.grant_fresh_below(self.fresh_limit(), room, fx);
+        }
         let mut granted = 0;
         loop {
-            let to = self.skips.limit(self.cursor, self.fresh_limit());
+            self.pass_over(fx);
+            let from = self.cursor;
+            let to = self.skips.limit(from, self.fresh_limit());
             granted += self.grant_fresh_below(to, room - granted, fx);
-            if granted >= room || !self.skips.is_wanted() || !self.pass_over(fx) {
+            if granted >= room || self.cursor == from {
                 return granted;
             }
         }
