@@ -246,6 +246,20 @@ sections! {
         location: Option<PathBuf> = "";
     }
 
+    /// Where readers find what is published, beside the API
+    ["datasets"] datasets: Datasets {
+        /// The Redis of readers, written as cluster.redis_url is; "" = none
+        redis_url: Option<String> = "";
+        /// Of the Redis user; a password is never part of `redis_url`
+        redis_password_file: Option<PathBuf> = "";
+        /// PEM file with the authorities of a rediss:// server; "" = those of the system
+        redis_ca_file: Option<PathBuf> = "";
+        /// First part of every key; the store's id and the dataset's name are the second
+        redis_prefix: String = "windrow";
+        /// For how long readers who have begun may go on reading what is no longer current there
+        redis_grace: Duration = "10m" above "0s";
+    }
+
     /// Tasks that are deleted
     ["archive"] archive: Archive {
         /// A folder to which each task is written before it is deleted, the same on every node (a mount); "" = none

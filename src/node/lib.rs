@@ -28,7 +28,7 @@ use windrow_core::ids::TaskId;
 use windrow_core::settings::Rate;
 use windrow_engine::actors::runtime::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, ScheduleParts,
-    Serving,
+    Serving, SinkParts,
 };
 pub use windrow_engine::actors::runtime::handle::NotStarted;
 use windrow_engine::actors::runtime::handle::SupervisorHandle;
@@ -150,6 +150,8 @@ struct Beside {
     uploads: Option<Arc<dyn UploadStore>>,
     /// Fires schedules.
     schedules: Option<ScheduleParts>,
+    /// Copies datasets for readers.
+    sinks: Option<SinkParts>,
     /// How long things are kept.
     keep: Option<Keep>,
     /// When the tree of actors is printed.
@@ -213,6 +215,7 @@ impl Node {
             place: beside.place,
             hooks: beside.hooks,
             schedules: beside.schedules.clone(),
+            sinks: beside.sinks,
             upkeep: store.clone(),
             preparer: beside.preparer.unwrap_or_else(|| Arc::new(publish::Nothing)),
             publications: store.clone(),

@@ -18,6 +18,11 @@ use crate::results::{found, keeping, segment};
 
 /// The dataset of all facts.
 const BOARD: &str = "board";
+/// Only the newest stays.
+const KEEP_ONE: DatasetChange = DatasetChange::Edit {
+    keep: Some(NonZeroU32::MIN),
+    sink: None,
+};
 /// Long after everything.
 const LATER: WallMs = WallMs(NOW.0 + 1_000_000_000);
 
@@ -441,7 +446,7 @@ pub async fn the_newest_stay_pinned_ones_too_and_results_outlive_their_task(harn
         .await
         .unwrap();
     harness
-        .change(DatasetChange::Keep(NonZeroU32::MIN))
+        .change(KEEP_ONE)
         .await
         .unwrap();
     let second = harness.published(&publishing(3), "2").await;
@@ -508,7 +513,7 @@ pub async fn a_rollback_moves_the_pointer_back_and_its_number_on(harness: Harnes
         .unwrap();
     assert_eq!(again, 3, "it is there already");
     harness
-        .change(DatasetChange::Keep(NonZeroU32::MIN))
+        .change(KEEP_ONE)
         .await
         .unwrap();
     assert!(harness.generation(1).await.is_some(), "the current one stays");
@@ -517,7 +522,7 @@ pub async fn a_rollback_moves_the_pointer_back_and_its_number_on(harness: Harnes
         .change_dataset(
             BOARD,
             Some(1),
-            DatasetChange::Keep(NonZeroU32::MIN),
+            KEEP_ONE,
             &write(),
             NOW,
         )

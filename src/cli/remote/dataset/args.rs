@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use crate::link::{Named, NamedWrite, Pages, Paging, Remote, Write};
 use crate::task::args::make::RowForm;
@@ -17,6 +17,7 @@ Examples:
   windrow dataset get team-board
   windrow dataset get team-board --results --format csv --out board.csv
   windrow dataset rollback team-board 7
+  windrow dataset set team-board --sink redis
 
 A finished task's results become the next generation; readers see one generation or another, never a mix.";
 
@@ -49,7 +50,7 @@ pub enum Verb {
     Unpin(GenerationWrite),
     /// Make an earlier generation current again
     Rollback(RollBackArgs),
-    /// Change how many generations a dataset keeps
+    /// Change how many generations a dataset keeps, and where it is copied to
     #[command(visible_alias = "edit")]
     Set(SetArgs),
     /// Delete a dataset with all its generations
@@ -129,14 +130,26 @@ pub struct RollBackArgs {
     pub write: Write,
 }
 
+/// Where a dataset is copied to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SinkWord {
+    /// Nowhere
+    None,
+    /// The Redis that datasets.redis_url of the nodes names
+    Redis,
+}
+
 /// `windrow dataset set`
 #[derive(Clone, Debug, Args)]
 pub struct SetArgs {
     /// Its name
     pub name: String,
     /// So many of the newest generations stay
-    #[arg(long, value_name = "N")]
-    pub keep: NonZeroU32,
+    #[arg(long, value_name = "N", required_unless_present = "sink")]
+    pub keep: Option<NonZeroU32>,
+    /// Where the current generation is copied to, for readers who have it nearer there
+    #[arg(long, value_enum, value_name = "WHERE")]
+    pub sink: Option<SinkWord>,
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,

@@ -26,7 +26,7 @@ use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::guard::access::still_known;
 use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonBody, ReasonQuery, headers, reason};
 use crate::service::ServiceError;
-use windrow_core::dataset::{GenerationNo, KEEP_MAX};
+use windrow_core::dataset::{GenerationNo, KEEP_MAX, Sink};
 use windrow_core::settings::text::parse_span;
 use windrow_engine::ports::datasets::store::{Dataset, DatasetChange, Reading, Which};
 
@@ -223,14 +223,34 @@ pub(crate) async fn generation(
 pub(crate) struct DatasetEditBody {
     /// So many of the newest generations stay; those beyond go, but for pinned ones and the current one.
     #[schema(value_type = u32, minimum = 1, maximum = 1000)]
-    keep: NonZeroU32,
+    keep: Option<NonZeroU32>,
+    /// Where the current generation is copied to: `redis`, which `datasets.redis_url` of nodes names, or `none`.
+    #[schema(pattern = "^(none|redis)$")]
+    sink: Option<String>,
     /// Why, for the audit.
     #[serde(default, deserialize_with = "reason")]
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// Change how many generations a dataset keeps.
+impl DatasetEditBody {
+    /// What is to be changed.
+    fn read(&self) -> Result<DatasetChange, ServiceError> {
+        if let Some(keep) = self.keep.filter(|keep| keep.get() > KEEP_MAX) {
+            let text = format!("{keep} are more than the {KEEP_MAX} that a dataset may keep");
+            return Err(ServiceError::unprocessable("/keep", text));
+        }
+        let sink = self.sink.as_deref().map(|text| {
+            Sink::parse(text).ok_or_else(|| ServiceError::invalid("/sink", "must be `none` or `redis`"))
+        });
+        Ok(DatasetChange::Edit {
+            keep: self.keep,
+            sink: sink.transpose()?,
+        })
+    }
+}
+
+/// Change how many generations a dataset keeps, and where the current one is copied to. What isn't there stays.
 ///
 /// With `If-Match` it is refused when the dataset was changed meanwhile.
 #[utoipa::path(
@@ -244,21 +264,8 @@ pub(crate) async fn edit(
     headers: HeaderMap,
     Body(body): Body<DatasetEditBody>,
 ) -> HttpResult {
-    if body.keep.get() > KEEP_MAX {
-        let text = format!(
-            "{} are more than the {KEEP_MAX} that a dataset may keep",
-            body.keep
-        );
-        return Err(ServiceError::unprocessable("/keep", text).into());
-    }
-    let expected = headers::expected(&headers);
-    change(
-        &call,
-        (&name, expected),
-        DatasetChange::Keep(body.keep),
-        body.reason,
-    )
-    .await
+    let (wanted, expected) = (body.read()?, headers::expected(&headers));
+    change(&call, (&name, expected), wanted, body.reason).await
 }
 
 /// Keep a generation however many come after it.

@@ -9,10 +9,10 @@ use std::time::Duration;
 pub(in crate::service) use plan::check as check_plan;
 
 use self::watch::Watches;
-use super::ServiceError;
+use super::{FieldFault, ServiceError};
 use crate::service::node::ThisNode;
 use crate::service::results::{Keys, Reader};
-use windrow_core::dataset::{GenerationNo, GenerationState, key_hash, key_of};
+use windrow_core::dataset::{GenerationNo, GenerationState, Sink, key_hash, key_of};
 use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::datasets::store::{
@@ -191,7 +191,7 @@ impl Datasets {
     /// Changes a dataset; with `expected` only while it has that version.
     ///
     /// # Errors
-    /// `NotFound`, `EtagMismatch`, `Conflict`.
+    /// `NotFound`, `EtagMismatch`, `Conflict`; `Unprocessable` for a sink that this node doesn't know.
     pub async fn change(
         &self,
         name: &str,
@@ -199,6 +199,15 @@ impl Datasets {
         change: DatasetChange,
         write: &Write,
     ) -> Result<Dataset, ServiceError> {
+        if let DatasetChange::Edit {
+            sink: Some(Sink::Redis),
+            ..
+        } = change
+            && self.node.config().datasets.redis_url.is_none()
+        {
+            let fault = FieldFault::new("/sink", "this node knows no Redis of readers");
+            return Err(fault.advise("datasets.redis_url in its config.toml").into());
+        }
         let now = self.node.now();
         let changed = self
             .store

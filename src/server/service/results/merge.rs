@@ -25,7 +25,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub(in crate::service) fn new(
+    pub fn new(
         store: Arc<dyn ResultStore>,
         shards: VecDeque<ResultShard>,
         from: ItemIndex,

@@ -13,7 +13,7 @@ use windrow_core::schedule::cron::{Cron, zones};
 use windrow_core::schedule::timing::Timing;
 use windrow_core::schedule::{Missed, Overlap, Spec, SpecFault};
 use windrow_engine::ports::schedules::store::{
-    BACKFILL_MAX, Fire, FireOutcome, NewSchedule, OpenFires, Schedule, ScheduleEdit, ScheduleError,
+    Backfill, BACKFILL_MAX, Fire, FireOutcome, NewSchedule, OpenFires, Schedule, ScheduleEdit, ScheduleError,
     ScheduleFilter, ScheduleStore,
 };
 use windrow_engine::ports::tasks::store::Write;
@@ -28,6 +28,8 @@ pub const NEXT_SHOWN: usize = 5;
 pub const NEXT_MAX: usize = 100;
 /// How long whoever orders a fire waits for its task, and how often it is looked for.
 const FIRE_PATIENCE: Duration = Duration::from_secs(10);
+/// Fires that made a task among which is looked for one that published.
+const PAST_LOOKS: u32 = 100;
 const FIRE_LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// When a schedule is to fire, as a request says it; what is none is left as it is, or the default.
@@ -331,6 +333,7 @@ impl Schedules {
         &self,
         id: ScheduleId,
         (from, to): (WallMs, Option<WallMs>),
+        publishes: bool,
         write: &Write,
     ) -> Result<Vec<Fire>, ServiceError> {
         let schedule = self.get(id).await?;
@@ -358,12 +361,41 @@ impl Schedules {
             let fault = FieldFault::new("/to", text).advise(format!("in parts, the first of them to {last}"));
             return Err(fault.into());
         }
-        let ordered = self.store.backfill(id, &times, write).await?;
+        if publishes {
+            self.refuse_past(&schedule, &times).await?;
+        }
+        let times = &times;
+        let wanted = Backfill { times, publishes };
+        let ordered = self.store.backfill(id, wanted, write).await?;
         if !write.dry_run {
             self.node.supervisor.wake_schedules();
             tracing::info!(schedule = %id, fires = ordered.len(), by = write.actor.name, "fires ordered");
         }
         Ok(ordered)
+    }
+
+    /// Refuses to publish where nothing would be: the past would become current.
+    async fn refuse_past(&self, schedule: &Schedule, times: &[WallMs]) -> Result<(), ServiceError> {
+        let template: serde_json::Value = serde_json::from_str(&schedule.template).unwrap_or_default();
+        if !template["publish"].is_string() {
+            return Err(ServiceError::unprocessable(
+                "/publish",
+                "the tasks of this schedule publish nothing",
+            ));
+        }
+        let made = self.store.fires(schedule.id, Some(FireOutcome::Made), None, PAST_LOOKS);
+        let newest = made.await?.into_iter().find(|fire| fire.publishes);
+        match newest.filter(|newest| times.last().is_some_and(|last| *last < newest.time)) {
+            Some(newest) => Err(ServiceError::conflict(
+                format!(
+                    "the fire of {}, which is later than all of these, has made its task: what they publish would be older \
+                     than what readers have",
+                    newest.time.to_rfc3339()
+                ),
+                "leave `publish` out; their tasks keep their results",
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Fires of a schedule, newest first.

@@ -96,6 +96,7 @@ async fn take_one(store: &Store, row: fire::Model) -> Result<Option<TakenFire>, 
         kind: rows::kind(&row)?,
         previous: previous(store, of.id, WallMs(row.fire_time)).await?,
         attempts: row.attempts.cast_unsigned(),
+        publishes: rows::publishes(&row)?,
         schedule: of,
     }))
 }
@@ -288,8 +289,9 @@ pub(super) async fn fail(
     Ok(())
 }
 
-/// Locks a fire whose task is about to be made; another node may have made it, or the schedule may be gone.
-pub(crate) async fn refuse_settled(transaction: &Transaction, key: FireKey) -> Result<(), CreateError> {
+/// Locks a fire whose task is about to be made, and says what brought it about; another node may have made it, or the
+/// schedule may be gone.
+pub(crate) async fn refuse_settled(transaction: &Transaction, key: FireKey) -> Result<FireKind, CreateError> {
     let found = fire::Entity::find_by_id((key.schedule.0, key.time.0))
         .filter(fire::Column::Outcome.eq(PENDING))
         .lock_exclusive()
@@ -297,20 +299,44 @@ pub(crate) async fn refuse_settled(transaction: &Transaction, key: FireKey) -> R
         .await
         .map_err(error)?;
     match found {
-        Some(_) => Ok(()),
+        Some(row) => Ok(rows::kind(&row)?),
         None => Err(CreateError::FireOver(key.schedule, key.time)),
     }
 }
 
+/// The newest fire after this one that made a task which may publish.
+pub(crate) async fn later_made(transaction: &Transaction, key: FireKey) -> Result<Option<WallMs>, StoreError> {
+    use fire::Column as C;
+    let may_publish = Condition::any()
+        .add(C::Publishes.eq(true))
+        .add(C::Kind.ne(FireKind::Backfilled.as_str()));
+    let found: Option<i64> = with(key.schedule, FireOutcome::Made)
+        .select_only()
+        .column(C::FireTime)
+        .filter(C::FireTime.gt(key.time.0))
+        .filter(may_publish)
+        .order_by_desc(C::FireTime)
+        .limit(1)
+        .into_tuple()
+        .one(transaction)
+        .await
+        .map_err(error)?;
+    Ok(found.map(WallMs))
+}
+
 /// Settles a fire with the task that was made in this transaction.
-pub(crate) async fn settle(transaction: &Transaction, key: FireKey, made: TaskId) -> Result<(), CreateError> {
+pub(crate) async fn settle(
+    transaction: &Transaction,
+    (key, note): (FireKey, Option<String>),
+    made: TaskId,
+) -> Result<(), CreateError> {
     use fire::Column as C;
     let now = dialect::time(transaction).await?;
     let settled = fire::Entity::update_many()
         .col_expr(C::Outcome, Expr::value(FireOutcome::Made.as_str()))
         .col_expr(C::TaskId, Expr::value(made.0))
         .col_expr(C::SettledAt, Expr::value(now.0))
-        .col_expr(C::Note, Expr::value(None::<String>))
+        .col_expr(C::Note, Expr::value(note))
         .filter(C::ScheduleId.eq(key.schedule.0))
         .filter(C::FireTime.eq(key.time.0))
         .filter(C::Outcome.eq(PENDING))
