@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use key::{key_hash, key_of};
 pub use pointer::{Pointer, Superseded, outdated};
 pub use publish::{KEY_BYTES_MAX, Publish, PublishIf, PublishIfFault, Publishing, Reduce, ReduceFault};
-pub use sink::{Sink, behind_since};
+pub use sink::{Sink, behind_since, sink_key, sink_pointer};
 pub use summary::{SummaryFault, summary};
 
 /// Generations that a dataset keeps unless people say otherwise: the current one, some to roll back to, and one that

@@ -2,7 +2,7 @@
 //! is whole.
 
 use super::Pointer;
-use crate::ids::WallMs;
+use crate::ids::{StoreId, WallMs};
 
 crate::slugs! {
     /// Where a dataset's current generation is copied to.
@@ -13,6 +13,16 @@ crate::slugs! {
         /// The Redis of readers.
         Redis = "redis",
     }
+}
+
+/// A key of a dataset in Redis: all of one dataset have one hash tag, so that a cluster keeps them together.
+pub fn sink_key(prefix: &str, store: &StoreId, dataset: &str, rest: &str) -> String {
+    format!("{prefix}:{{{}:{dataset}}}:{rest}", store.0)
+}
+
+/// The key that readers begin with: a hash that names all others.
+pub fn sink_pointer(prefix: &str, store: &StoreId, dataset: &str) -> String {
+    sink_key(prefix, store, dataset, "current")
 }
 
 /// Since when readers of a sink find something else than what is current: since that was published, or since what was

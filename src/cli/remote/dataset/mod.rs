@@ -81,6 +81,10 @@ fn sink_lines(card: Card, dataset: &Value, times: &Times) -> Card {
         None => format!("{}, nothing yet", text(&dataset["sink"])),
     };
     let card = card.line("sink", shown).time("behind since", &state["behind_since"], times);
+    let card = match state["pointer"].as_str() {
+        Some(pointer) => card.line("read from", pointer.to_owned()),
+        None => card,
+    };
     match state["fault"].as_str() {
         Some(fault) => card.line("not copied", fault.to_owned()),
         None => card,

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::http::answer::time::rfc3339;
+use crate::service::datasets::Pointers;
 use windrow_core::dataset::Sink;
 use windrow_engine::ports::datasets::store::{Dataset, Generation, Reading};
 
@@ -47,6 +48,8 @@ pub(crate) struct DatasetJson {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = SinkState)]
 pub(crate) struct SinkStateJson {
+    /// The key with which they begin: a hash that names the others. Null where this node knows no Redis of readers.
+    pointer: Option<String>,
     /// The publication; null before the first copy, and after it was lost.
     publication: Option<u64>,
     /// Its generation.
@@ -62,9 +65,10 @@ pub(crate) struct SinkStateJson {
 }
 
 impl SinkStateJson {
-    fn of(dataset: &Dataset) -> Option<SinkStateJson> {
+    fn of(dataset: &Dataset, pointers: &Pointers) -> Option<SinkStateJson> {
         let sink = dataset.sink.as_ref()?;
         Some(SinkStateJson {
+            pointer: pointers.of(&dataset.name),
             publication: sink.copied.map(|copied| copied.publication),
             generation: sink.copied.map(|copied| copied.generation.0),
             copied_at: sink.copied.map(|copied| rfc3339(copied.at)),
@@ -74,13 +78,13 @@ impl SinkStateJson {
     }
 }
 
-impl From<Dataset> for DatasetJson {
-    fn from(dataset: Dataset) -> DatasetJson {
+impl DatasetJson {
+    pub(super) fn new(dataset: Dataset, pointers: &Pointers) -> DatasetJson {
         let pointer = dataset.pointer;
         let sink = if dataset.sink.is_some() { Sink::Redis } else { Sink::None };
         DatasetJson {
             sink: sink.as_str(),
-            sink_state: SinkStateJson::of(&dataset),
+            sink_state: SinkStateJson::of(&dataset, pointers),
             name: dataset.name,
             business: dataset.business,
             generation: pointer.current.map(|no| no.0),

@@ -64,7 +64,8 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, paging: Paging<
     let (own, after) = (caller.business.as_deref(), paging.after.as_deref());
     let found = app.service.datasets.list(own, after, paging.to_read()).await?;
     let page = paging.page(found, |dataset| dataset.name.clone());
-    Ok(paging.answer(page.map(DatasetJson::from)))
+    let pointers = app.service.datasets.pointers().await?;
+    Ok(paging.answer(page.map(|dataset| DatasetJson::new(dataset, &pointers))))
 }
 
 /// Look at a dataset: which generation is current, and how many it keeps.
@@ -75,8 +76,8 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, paging: Paging<
 )]
 pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> HttpResult {
     let found = visible(&app, &caller, &name).await?;
-    let tag = headers::tag(found.version);
-    Ok(([tag], Json(DatasetJson::from(found))).into_response())
+    let (tag, pointers) = (headers::tag(found.version), app.service.datasets.pointers().await?);
+    Ok(([tag], Json(DatasetJson::new(found, &pointers))).into_response())
 }
 
 /// Readers of the node that wait for a publication; one caller may have a quarter.
@@ -343,8 +344,8 @@ async fn change(
     let write = call.write(reason);
     let datasets = &call.service.datasets;
     let changed = datasets.change(name, expected, wanted, &write).await?;
-    let tag = headers::tag(changed.version);
-    Ok(call.changed(DatasetJson::from(changed), |dataset| ([tag], dataset))?)
+    let (tag, pointers) = (headers::tag(changed.version), datasets.pointers().await?);
+    Ok(call.changed(DatasetJson::new(changed, &pointers), |dataset| ([tag], dataset))?)
 }
 
 /// Delete a dataset with all its generations.

@@ -12,8 +12,8 @@ use self::watch::Watches;
 use super::{FieldFault, ServiceError};
 use crate::service::node::ThisNode;
 use crate::service::results::{Keys, Reader};
-use windrow_core::dataset::{GenerationNo, GenerationState, Sink, key_hash, key_of};
-use windrow_core::ids::{ItemIndex, ShardId};
+use windrow_core::dataset::{GenerationNo, GenerationState, Sink, key_hash, key_of, sink_pointer};
+use windrow_core::ids::{ItemIndex, ShardId, StoreId};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::datasets::store::{
     Dataset, DatasetChange, DatasetError, DatasetStore, Generation, Reading, Which,
@@ -53,6 +53,16 @@ impl Datasets {
                 .wait(&known.name, (known.id, publication), after, patience)
                 .await;
         }
+    }
+
+    /// Where readers of Redis begin; none where this node knows no Redis of readers.
+    pub async fn pointers(&self) -> Result<Pointers, ServiceError> {
+        let config = self.node.config();
+        let prefix = config.datasets.redis_url.as_ref().map(|_| config.datasets.redis_prefix.clone());
+        Ok(Pointers {
+            prefix,
+            store: self.tasks.store_id().await?,
+        })
     }
 
     /// Datasets in the order of their names; for a business only its own.
@@ -237,6 +247,21 @@ impl Datasets {
 fn shard_of(shards: &[ResultShard], index: ItemIndex) -> Option<ShardId> {
     let at = shards.partition_point(|shard| shard.end <= index);
     shards.get(at).map(|shard| shard.shard)
+}
+
+/// The keys with which readers of Redis begin.
+#[derive(Clone, Debug)]
+pub struct Pointers {
+    prefix: Option<String>,
+    store: StoreId,
+}
+
+impl Pointers {
+    /// That of a dataset.
+    pub fn of(&self, dataset: &str) -> Option<String> {
+        let prefix = self.prefix.as_deref()?;
+        Some(sink_pointer(prefix, &self.store, dataset))
+    }
 }
 
 /// The results of one generation, page by page.

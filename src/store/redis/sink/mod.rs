@@ -30,7 +30,7 @@ use super::link::{Link, Manner, Request, ScriptText};
 use super::locate::Servers;
 use super::{RedisOptions, millis};
 use windrow_config::RedisServers;
-use windrow_core::dataset::GenerationNo;
+use windrow_core::dataset::{GenerationNo, sink_key};
 use windrow_core::ids::ItemIndex;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::datasets::sink::{Copied, SinkError, SinkJob};
@@ -232,8 +232,7 @@ impl RedisSink {
     }
 
     fn key(&self, dataset: &str, rest: &str) -> String {
-        let RedisOptions { prefix, store, .. } = &*self.options;
-        format!("{prefix}:{{{}:{dataset}}}:{rest}", store.0)
+        sink_key(&self.options.prefix, &self.options.store, dataset, rest)
     }
 
     async fn ask(
