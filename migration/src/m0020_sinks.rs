@@ -3,7 +3,9 @@
 use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::text_null;
 
-use crate::columns::{add_all, create, flag, index, key, number, number_null, remove_all, slug, small, table};
+use crate::columns::{
+    add_all, create, flag, index, key, number, number_null, remove_all, slug, small, table,
+};
 
 /// See the module.
 #[derive(Debug)]

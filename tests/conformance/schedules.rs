@@ -8,8 +8,8 @@ use windrow_core::schedule::timing::Timing;
 use windrow_core::schedule::{Missed, Overlap, Spec};
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::schedules::store::{
-    BACKFILL_MAX, Backfill, Due, Fire, FireKind, FireOutcome, NewSchedule, OpenFires, PER_BUSINESS_MAX, Schedule,
-    ScheduleEdit, ScheduleError, ScheduleFilter, TakenFire,
+    BACKFILL_MAX, Backfill, Due, Fire, FireKind, FireOutcome, NewSchedule, OpenFires, PER_BUSINESS_MAX,
+    Schedule, ScheduleEdit, ScheduleError, ScheduleFilter, TakenFire,
 };
 use windrow_engine::ports::tasks::store::{CreateError, FireKey, Making, NewTask, TaskCommand, TaskView};
 
@@ -509,7 +509,10 @@ pub async fn people_fire_now_and_for_times_that_are_over(harness: Harness) {
         harness.command(task.id, TaskCommand::Cancel).await;
     }
     let many: Vec<WallMs> = (0..=BACKFILL_MAX as u32).map(at).collect();
-    let many = harness.store.backfill(schedule.id, quietly(&many), &write()).await;
+    let many = harness
+        .store
+        .backfill(schedule.id, quietly(&many), &write())
+        .await;
     assert_eq!(many, Err(ScheduleError::Crowded { waiting: 0 }));
     let missing = harness
         .store
@@ -528,7 +531,11 @@ pub async fn what_is_made_up_for_publishes_if_asked_for_and_never_after_a_later_
         publishes: true,
         ..quietly(&times)
     };
-    let loud = harness.store.backfill(schedule.id, wanted, &write()).await.unwrap();
+    let loud = harness
+        .store
+        .backfill(schedule.id, wanted, &write())
+        .await
+        .unwrap();
     assert!(loud.iter().all(|fire| fire.publishes));
     let mut taken = Vec::new();
     while taken.len() < 4 {

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use super::state::{Dataset as Kept, State, Task};
 use super::{Call, MemoryStore, life, progress, sinks};
 use windrow_core::dataset::{
-    DATASETS_MAX, GenerationNo, GenerationState, KEEP_DEFAULT, PINNED_MAX, Pointer, Publishing, Sink, outdated,
+    DATASETS_MAX, GenerationNo, GenerationState, KEEP_DEFAULT, PINNED_MAX, Pointer, Publishing, Sink,
+    outdated,
 };
 use windrow_core::ids::{Epoch, ItemIndex, TaskId, WallMs};
 use windrow_core::task::lifecycle::ShardState;

@@ -89,18 +89,26 @@ async fn copy(sink: &RedisSink, place: &CopyPlace) {
         appended.expect("appended");
     }
     let summary = format!("{{\"g\":{}}}", place.generation);
-    let flipped = sink.flip(place, &copy, &finished(&summary, outputs.len() as u64)).await;
+    let flipped = sink
+        .flip(place, &copy, &finished(&summary, outputs.len() as u64))
+        .await;
     flipped.expect("flipped");
 }
 
 async fn connection(server: &Redis) -> MultiplexedConnection {
     let client = redis::Client::open(server.url()).expect("a URL");
-    client.get_multiplexed_async_connection().await.expect("connected")
+    client
+        .get_multiplexed_async_connection()
+        .await
+        .expect("connected")
 }
 
 /// What a reader finds: publication and generation, after it was compared with what that generation is.
 async fn read(redis: &mut MultiplexedConnection, name: &str) -> Option<(u64, u64)> {
-    let now: HashMap<String, String> = redis.hgetall(format!("windrow:{{a1b2c3:{name}}}:current")).await.unwrap();
+    let now: HashMap<String, String> = redis
+        .hgetall(format!("windrow:{{a1b2c3:{name}}}:current"))
+        .await
+        .unwrap();
     let items = now.get("items")?;
     let number = |member: &str| now[member].parse::<u64>().expect("a number");
     let found: BTreeMap<u64, String> = redis.hgetall(items).await.unwrap();
@@ -114,7 +122,10 @@ async fn read(redis: &mut MultiplexedConnection, name: &str) -> Option<(u64, u64
     assert_eq!(found, outputs, "generation {generation} is whole: {now:?}");
     let mut by_key: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (output, key) in keyed(&expected) {
-        by_key.entry(key.expect("a key")).or_default().push(output.index.0.to_string());
+        by_key
+            .entry(key.expect("a key"))
+            .or_default()
+            .push(output.index.0.to_string());
     }
     let by_key: BTreeMap<String, String> = by_key.into_iter().map(|(key, of)| (key, of.join(","))).collect();
     assert_eq!(keys, by_key);
@@ -176,15 +187,22 @@ async fn a_copy_that_was_cut_short_is_gone_on_with_and_its_owner_is_refused() {
         sink.append((&place.job, &copied), (from, to), some).await
     };
     append(&first, from, half, &outputs[..3]).await.unwrap();
-    append(&first, from, half, &outputs[..3]).await.expect("a repeat has no effect");
+    append(&first, from, half, &outputs[..3])
+        .await
+        .expect("a repeat has no effect");
     let unfinished: i64 = redis.pttl(format!("{copied}:items")).await.unwrap();
     assert!(unfinished > 0, "it goes by itself");
     assert_eq!(begun(&sink, &second).await, (copied.clone(), half));
     let end = outputs.last().unwrap().0.index.plus(1);
     let late = append(&first, half, end, &outputs[3..]).await;
     assert_eq!(late, Err(SinkError::Fenced));
-    let early = sink.flip(&second, &copied, &finished("{\"g\":3}", outputs.len() as u64)).await;
-    assert!(matches!(early, Err(SinkError::Failed(_))), "it is not whole: {early:?}");
+    let early = sink
+        .flip(&second, &copied, &finished("{\"g\":3}", outputs.len() as u64))
+        .await;
+    assert!(
+        matches!(early, Err(SinkError::Failed(_))),
+        "it is not whole: {early:?}"
+    );
     assert_eq!(read(&mut redis, "board").await, Some((1, 1)));
     copy(&sink, &second).await;
     assert_eq!(read(&mut redis, "board").await, Some((2, 3)));
@@ -204,8 +222,13 @@ async fn a_dataset_that_is_made_anew_takes_the_place_of_the_old_one() {
     copy(&sink, &place(&job("board", 3, 9), 50, 7)).await;
     copy(&sink, &place(&job("board", 4, 1), 1, 1)).await;
     assert_eq!(read(&mut redis, "board").await, Some((1, 1)));
-    assert_eq!(sink.begin(&place(&job("board", 3, 10), 51, 8)).await, Err(SinkError::Fenced));
-    sink.remove(&job("board", 3, 11)).await.expect("it has nothing left");
+    assert_eq!(
+        sink.begin(&place(&job("board", 3, 10), 51, 8)).await,
+        Err(SinkError::Fenced)
+    );
+    sink.remove(&job("board", 3, 11))
+        .await
+        .expect("it has nothing left");
     assert_eq!(read(&mut redis, "board").await, Some((1, 1)));
 }
 
@@ -220,7 +243,10 @@ async fn what_redis_lost_is_seen_and_copied_again() {
         name: "board".to_owned(),
         publication: 1,
     };
-    let items: String = redis.hget("windrow:{a1b2c3:board}:current", "items").await.unwrap();
+    let items: String = redis
+        .hget("windrow:{a1b2c3:board}:current", "items")
+        .await
+        .unwrap();
     let _: () = redis.del(items).await.unwrap();
     assert_eq!(sink.is_there(&copied).await, Ok(false), "its items were evicted");
     copy(&sink, &place(&job("board", 3, 2), 1, 1)).await;
@@ -228,7 +254,10 @@ async fn what_redis_lost_is_seen_and_copied_again() {
     server.cli(&["FLUSHALL"]);
     assert_eq!(sink.is_there(&copied).await, Ok(false));
     copy(&sink, &place(&job("board", 3, 3), 1, 1)).await;
-    assert_eq!((read(&mut redis, "board").await, sink.is_there(&copied).await), (Some((1, 1)), Ok(true)));
+    assert_eq!(
+        (read(&mut redis, "board").await, sink.is_there(&copied).await),
+        (Some((1, 1)), Ok(true))
+    );
 }
 
 #[tokio::test]
@@ -243,14 +272,22 @@ async fn one_key_has_so_many_indexes_and_says_that_there_are_more() {
         json: "{\"k\":1}".into(),
     };
     for first in (0..6_000).step_by(500) {
-        let outputs: Vec<_> = (first..first + 500).map(|index| (output(index), Some("1".to_owned()))).collect();
+        let outputs: Vec<_> = (first..first + 500)
+            .map(|index| (output(index), Some("1".to_owned())))
+            .collect();
         let to = ItemIndex(first + 500);
-        sink.append((&place.job, &copy), (from, to), &outputs).await.unwrap();
+        sink.append((&place.job, &copy), (from, to), &outputs)
+            .await
+            .unwrap();
         from = to;
     }
     sink.flip(&place, &copy, &finished("{}", 6_000)).await.unwrap();
     let text: String = redis.hget(format!("{copy}:keys"), "1").await.unwrap();
-    assert!(text.ends_with(',') && text.len() <= 16_001, "{} bytes", text.len());
+    assert!(
+        text.ends_with(',') && text.len() <= 16_001,
+        "{} bytes",
+        text.len()
+    );
     assert!(text.starts_with("0,1,2,3,") && text.matches(',').count() > 3_000);
 }
 
@@ -262,7 +299,10 @@ async fn a_user_needs_the_rights_that_are_documented_and_tls_works() {
     let Err(SinkError::Failed(why)) = refused else {
         panic!("{refused:?}")
     };
-    assert!(why.contains("datasets.redis_url") && why.contains("copies of datasets"), "{why}");
+    assert!(
+        why.contains("datasets.redis_url") && why.contains("copies of datasets"),
+        "{why}"
+    );
     let rights = "+evalsha +eval +hget +hmget +hset +hdel +hlen +hincrby +del +unlink +pexpire +persist +lpush +rpop +llen";
     let mut command = vec!["ACL", "SETUSER", "windrow"];
     command.extend(rights.split(' '));
@@ -288,7 +328,9 @@ async fn in_a_cluster_each_dataset_is_where_its_slot_is() {
         let mut redis = connection(server).await;
         let own: Vec<String> = redis.keys("windrow:*:current").await.unwrap();
         for pointer in &own {
-            let name = pointer.trim_start_matches("windrow:{a1b2c3:").trim_end_matches("}:current");
+            let name = pointer
+                .trim_start_matches("windrow:{a1b2c3:")
+                .trim_end_matches("}:current");
             assert_eq!(read(&mut redis, name).await, Some((3, 3)), "{name}");
         }
         assert!(!own.is_empty(), "nine datasets are spread");
@@ -384,11 +426,23 @@ impl World {
         let Some((publication, generation)) = read(&mut self.redis, "board").await else {
             return;
         };
-        assert!(publication >= self.floor, "{told}: {publication} after {}", self.floor);
+        assert!(
+            publication >= self.floor,
+            "{told}: {publication} after {}",
+            self.floor
+        );
         assert_eq!(generation, self.published[publication as usize - 1], "{told}");
-        let by: String = self.redis.hget("windrow:{a1b2c3:board}:current", "copy").await.unwrap();
+        let by: String = self
+            .redis
+            .hget("windrow:{a1b2c3:board}:current", "copy")
+            .await
+            .unwrap();
         let by: u64 = by.rsplit('-').next().unwrap().parse().unwrap();
-        assert!(by > self.removed, "{told}: {by} brought back what {} took away", self.removed);
+        assert!(
+            by > self.removed,
+            "{told}: {by} brought back what {} took away",
+            self.removed
+        );
         self.floor = publication;
     }
 
@@ -398,7 +452,11 @@ impl World {
             8..14 => {
                 let generations = self.published.iter().max().copied().unwrap_or_default();
                 let is_back = self.dice.roll(3) == 0;
-                let next = if is_back { 1 + self.dice.roll(generations) } else { generations + 1 };
+                let next = if is_back {
+                    1 + self.dice.roll(generations)
+                } else {
+                    generations + 1
+                };
                 self.published.push(next);
             }
             14 => {
@@ -445,6 +503,13 @@ async fn whatever_dies_comes_late_or_is_lost_readers_find_one_generation_whole_a
         let newest = world.owners.len() - 1;
         world.step(newest).await;
     }
-    let current = (world.published.len() as u64, world.published[world.published.len() - 1]);
-    assert_eq!(read(&mut world.redis, "board").await, Some(current), "seed {seed}");
+    let current = (
+        world.published.len() as u64,
+        world.published[world.published.len() - 1],
+    );
+    assert_eq!(
+        read(&mut world.redis, "board").await,
+        Some(current),
+        "seed {seed}"
+    );
 }

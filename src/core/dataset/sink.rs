@@ -50,9 +50,17 @@ mod tests {
             ..Pointer::default()
         };
         let behind = |pointer, copied| behind_since(pointer, Some(WallMs(70)), copied);
-        assert_eq!(behind(at(None, 0), (None, WallMs(9))), None, "nothing was published");
+        assert_eq!(
+            behind(at(None, 0), (None, WallMs(9))),
+            None,
+            "nothing was published"
+        );
         assert_eq!(behind(at(Some(3), 7), (Some(7), WallMs(9))), None);
         assert_eq!(behind(at(Some(3), 7), (Some(6), WallMs(9))), Some(WallMs(70)));
-        assert_eq!(behind(at(Some(3), 7), (None, WallMs(90))), Some(WallMs(90)), "lost");
+        assert_eq!(
+            behind(at(Some(3), 7), (None, WallMs(90))),
+            Some(WallMs(90)),
+            "lost"
+        );
     }
 }

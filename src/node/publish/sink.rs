@@ -88,12 +88,7 @@ impl SinkCopier for Copier {
 
 impl Copier {
     /// Copies the results of a generation from an index on.
-    async fn fill(
-        &self,
-        own: (&SinkJob, &str),
-        reading: &Reading,
-        from: ItemIndex,
-    ) -> Result<(), SinkError> {
+    async fn fill(&self, own: (&SinkJob, &str), reading: &Reading, from: ItemIndex) -> Result<(), SinkError> {
         let (generation, mut at) = (&reading.generation, from);
         let mut reader = Reader::new(self.store.clone(), generation.shards.clone().into(), from);
         let member = generation.key.as_ref().map(|(member, _)| member.as_str());

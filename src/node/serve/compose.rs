@@ -233,7 +233,12 @@ async fn start(
     };
     let mut beside = beside(from, caller, publisher);
     let id = from.store.store_id().await?;
-    beside.sinks = sink::parts(&config.datasets, (&from.store, id), &from.clock, from.options.runtimes.work())?;
+    beside.sinks = sink::parts(
+        &config.datasets,
+        (&from.store, id),
+        &from.clock,
+        from.options.runtimes.work(),
+    )?;
     Ok(Node::start_with(options, beside).await?)
 }
 

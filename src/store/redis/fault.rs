@@ -30,10 +30,7 @@ const REFUSALS: [(&str, &str); 17] = [
     ),
     ("CLUSTERDOWN", "is part of a cluster that is down"),
     ("MASTERDOWN", "is a replica without a master"),
-    (
-        "TRYAGAIN",
-        "is moving our keys to another server of its cluster",
-    ),
+    ("TRYAGAIN", "is moving our keys to another server of its cluster"),
     ("ASK", "is moving our keys to another server of its cluster"),
     (
         "MOVED",

@@ -8,8 +8,8 @@ use futures_util::future::try_join_all;
 use redis::Value;
 use tokio::runtime::Handle;
 
-use super::{RedisOptions, millis};
 use super::link::{Link, Request, ScriptText};
+use super::{RedisOptions, millis};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 

@@ -14,8 +14,8 @@ use redis::{
     TlsCertificates,
 };
 
-use super::{RedisOptions, Section};
 use super::fault::explained;
+use super::{RedisOptions, Section};
 use windrow_config::{RedisHost, RedisServers};
 use windrow_engine::ports::StoreError;
 

@@ -155,7 +155,12 @@ impl Redis {
     pub fn open(options: RedisOptions, clock: Arc<dyn Clock>, meters: Arc<Meters>, vital: &Handle) -> Redis {
         let options = Arc::new(options);
         let servers = Arc::new(Servers::new(options.clone()));
-        let link = Link::new((servers.clone(), Manner::WITNESS), clock, meters.clone(), vital.clone());
+        let link = Link::new(
+            (servers.clone(), Manner::WITNESS),
+            clock,
+            meters.clone(),
+            vital.clone(),
+        );
         let leases = Arc::new(RedisLeases::new(link.clone(), options.clone()));
         leases::watch(&leases, vital);
         let hints = Arc::new(RedisHints::open(
@@ -175,7 +180,12 @@ impl Redis {
     pub async fn reach(options: RedisOptions, clock: Arc<dyn Clock>) -> Result<(), StoreError> {
         let options = Arc::new(options);
         let servers = Arc::new(Servers::new(options.clone()));
-        let link = Link::new((servers, Manner::WITNESS), clock, Arc::default(), Handle::current());
+        let link = Link::new(
+            (servers, Manner::WITNESS),
+            clock,
+            Arc::default(),
+            Handle::current(),
+        );
         RedisLeases::new(link, options).release(&[NOBODYS]).await
     }
 }

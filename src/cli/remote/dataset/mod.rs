@@ -80,7 +80,9 @@ fn sink_lines(card: Card, dataset: &Value, times: &Times) -> Card {
         Some(no) => format!("{}, generation {no}", text(&dataset["sink"])),
         None => format!("{}, nothing yet", text(&dataset["sink"])),
     };
-    let card = card.line("sink", shown).time("behind since", &state["behind_since"], times);
+    let card = card
+        .line("sink", shown)
+        .time("behind since", &state["behind_since"], times);
     let card = match state["pointer"].as_str() {
         Some(pointer) => card.line("read from", pointer.to_owned()),
         None => card,

@@ -65,9 +65,20 @@ fn tell(node: &NodeContext, job: &SinkJob, end: &SinkEnd) {
             node.meters.copied(CopyFate::Failed);
             let wait_s = again.as_secs();
             if attempts == 0 {
-                tracing::warn!(dataset, error = text, wait_s, "dataset not copied to its sink; trying again");
+                tracing::warn!(
+                    dataset,
+                    error = text,
+                    wait_s,
+                    "dataset not copied to its sink; trying again"
+                );
             } else {
-                tracing::debug!(dataset, error = text, attempts, wait_s, "dataset not copied to its sink");
+                tracing::debug!(
+                    dataset,
+                    error = text,
+                    attempts,
+                    wait_s,
+                    "dataset not copied to its sink"
+                );
             }
         }
     }
@@ -101,7 +112,11 @@ async fn lose(node: &NodeContext, parts: &SinkParts, lost: &Copied) {
         Ok(()) => {
             node.meters.copied(CopyFate::Lost);
             let publication = lost.publication;
-            tracing::warn!(dataset = lost.name, publication, "a copy is gone from its sink; it is made again");
+            tracing::warn!(
+                dataset = lost.name,
+                publication,
+                "a copy is gone from its sink; it is made again"
+            );
         }
         Err(error) => tracing::debug!(dataset = lost.name, %error, "a lost copy was not noted"),
     }

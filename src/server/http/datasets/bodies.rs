@@ -81,7 +81,11 @@ impl SinkStateJson {
 impl DatasetJson {
     pub(super) fn new(dataset: Dataset, pointers: &Pointers) -> DatasetJson {
         let pointer = dataset.pointer;
-        let sink = if dataset.sink.is_some() { Sink::Redis } else { Sink::None };
+        let sink = if dataset.sink.is_some() {
+            Sink::Redis
+        } else {
+            Sink::None
+        };
         DatasetJson {
             sink: sink.as_str(),
             sink_state: SinkStateJson::of(&dataset, pointers),

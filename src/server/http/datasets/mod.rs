@@ -76,7 +76,10 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, paging: Paging<
 )]
 pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> HttpResult {
     let found = visible(&app, &caller, &name).await?;
-    let (tag, pointers) = (headers::tag(found.version), app.service.datasets.pointers().await?);
+    let (tag, pointers) = (
+        headers::tag(found.version),
+        app.service.datasets.pointers().await?,
+    );
     Ok(([tag], Json(DatasetJson::new(found, &pointers))).into_response())
 }
 

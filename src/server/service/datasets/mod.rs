@@ -58,7 +58,11 @@ impl Datasets {
     /// Where readers of Redis begin; none where this node knows no Redis of readers.
     pub async fn pointers(&self) -> Result<Pointers, ServiceError> {
         let config = self.node.config();
-        let prefix = config.datasets.redis_url.as_ref().map(|_| config.datasets.redis_prefix.clone());
+        let prefix = config
+            .datasets
+            .redis_url
+            .as_ref()
+            .map(|_| config.datasets.redis_prefix.clone());
         Ok(Pointers {
             prefix,
             store: self.tasks.store_id().await?,

@@ -100,12 +100,7 @@ pub struct RedisSink {
 
 impl RedisSink {
     /// Copies to this Redis, which is looked for when it is needed.
-    pub fn new(
-        options: RedisOptions,
-        grace: Duration,
-        clock: Arc<dyn Clock>,
-        runtime: &Handle,
-    ) -> RedisSink {
+    pub fn new(options: RedisOptions, grace: Duration, clock: Arc<dyn Clock>, runtime: &Handle) -> RedisSink {
         let script = |text: &str| ScriptText::new(text.to_owned());
         RedisSink {
             options: Arc::new(options),
@@ -127,7 +122,10 @@ impl RedisSink {
     /// `Fenced`; or it failed.
     pub async fn begin(&self, place: &CopyPlace) -> Result<Begun, SinkError> {
         let (job, generation) = (&place.job, place.generation);
-        let copy = self.key(&job.name, &format!("g:{generation}:{}-{}", job.dataset, job.epoch));
+        let copy = self.key(
+            &job.name,
+            &format!("g:{generation}:{}-{}", job.dataset, job.epoch),
+        );
         let keys = vec![self.key(&job.name, "current"), self.key(&job.name, "copy")];
         let mut arguments = claim(job).to_vec();
         arguments.extend([place.publication.to_string(), generation.to_string(), copy]);
@@ -163,12 +161,20 @@ impl RedisSink {
         ];
         let mut arguments = claim(job).to_vec();
         arguments.extend([copy.to_owned(), from.0.to_string(), to.0.to_string()]);
-        arguments.extend([millis(UNFINISHED), KEY_INDEXES.to_string(), outputs.len().to_string()]);
+        arguments.extend([
+            millis(UNFINISHED),
+            KEY_INDEXES.to_string(),
+            outputs.len().to_string(),
+        ]);
         for (output, _) in outputs {
             arguments.extend([output.index.0.to_string(), output.json.to_string()]);
         }
         for (output, key) in outputs {
-            arguments.extend(key.clone().into_iter().flat_map(|key| [key, output.index.0.to_string()]));
+            arguments.extend(
+                key.clone()
+                    .into_iter()
+                    .flat_map(|key| [key, output.index.0.to_string()]),
+            );
         }
         match self.ask(&job.name, &self.append, keys, arguments).await? {
             Value::Int(1) => Ok(()),
@@ -181,14 +187,24 @@ impl RedisSink {
     ///
     /// # Errors
     /// `Fenced`; or it failed: also where some of it is missing, which begins it anew.
-    pub async fn flip(&self, place: &CopyPlace, copy: &str, finished: &Finished<'_>) -> Result<(), SinkError> {
+    pub async fn flip(
+        &self,
+        place: &CopyPlace,
+        copy: &str,
+        finished: &Finished<'_>,
+    ) -> Result<(), SinkError> {
         let job = &place.job;
         let own = |rest: &str| self.key(&job.name, rest);
         let [items, values] = [format!("{copy}:items"), format!("{copy}:keys")];
         let keys = vec![own("current"), own("copy"), items, values, own("old")];
         let mut arguments = claim(job).to_vec();
         let (publication, generation) = (place.publication.to_string(), place.generation.to_string());
-        arguments.extend([copy.to_owned(), publication, generation, finished.results.to_string()]);
+        arguments.extend([
+            copy.to_owned(),
+            publication,
+            generation,
+            finished.results.to_string(),
+        ]);
         arguments.extend([millis(self.grace), OLD_MAX.to_string()]);
         arguments.push(u8::from(finished.is_keyed).to_string());
         arguments.extend(finished.summary.map(str::to_owned));

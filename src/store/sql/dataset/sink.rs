@@ -9,8 +9,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{
-    ActiveModelTrait as _, ColumnTrait, Condition, ConnectionTrait, EntityTrait, FromQueryResult, IntoActiveModel as _, JoinType,
-    QueryFilter, QueryOrder, QuerySelect, RelationDef, Select,
+    ActiveModelTrait as _, ColumnTrait, Condition, ConnectionTrait, EntityTrait, FromQueryResult,
+    IntoActiveModel as _, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationDef, Select,
 };
 
 use crate::sql::entity::{dataset, dataset_sink};
@@ -52,10 +52,10 @@ impl SinkStore for Store {
         let found = standing(dataset_sink::Column::PublicationNo.is_not_null())
             .filter(dataset_sink::Column::IsOn.eq(true))
             .filter(dataset_sink::Column::DatasetId.gt(after.unwrap_or_default()))
-            .filter(Expr::col((dataset::Entity, dataset::Column::PublicationNo)).equals((
-                dataset_sink::Entity,
-                dataset_sink::Column::PublicationNo,
-            )))
+            .filter(
+                Expr::col((dataset::Entity, dataset::Column::PublicationNo))
+                    .equals((dataset_sink::Entity, dataset_sink::Column::PublicationNo)),
+            )
             .order_by_asc(dataset_sink::Column::DatasetId)
             .limit(u64::from(limit))
             .all(&self.readers)
@@ -150,9 +150,9 @@ async fn take(store: &Store, limit: u32) -> Result<SinkAgenda, StoreError> {
 async fn behind(store: &Store) -> Result<Vec<Behind>, StoreError> {
     use dataset_sink::Column as C;
     let column = |column: dataset::Column| Expr::col((dataset::Entity, column));
-    let lacks = Condition::any().add(C::PublicationNo.is_null()).add(
-        column(dataset::Column::PublicationNo).gt(Expr::col((dataset_sink::Entity, C::PublicationNo))),
-    );
+    let lacks = Condition::any()
+        .add(C::PublicationNo.is_null())
+        .add(column(dataset::Column::PublicationNo).gt(Expr::col((dataset_sink::Entity, C::PublicationNo))));
     let is_behind = Condition::all()
         .add(C::IsOn.eq(true))
         .add(dataset::Column::CurrentNo.is_not_null())
@@ -219,9 +219,7 @@ async fn end(store: &Store, job: &SinkJob, end: &SinkEnd) -> Result<bool, StoreE
     Ok(ended.rows_affected == 1)
 }
 
-fn calm(
-    update: sea_orm::UpdateMany<dataset_sink::Entity>,
-) -> sea_orm::UpdateMany<dataset_sink::Entity> {
+fn calm(update: sea_orm::UpdateMany<dataset_sink::Entity>) -> sea_orm::UpdateMany<dataset_sink::Entity> {
     use dataset_sink::Column as C;
     update
         .col_expr(C::Attempts, Expr::value(0))
