@@ -85,6 +85,11 @@ async fn a_dataset_is_published_read_pinned_rolled_back_and_deleted() {
         .expect(0)
         .stdout;
     assert!(set.contains("5 → 1"), "{set}");
+    person.windrow("dataset set board").await.refused(2, &["--keep"]);
+    person
+        .windrow("dataset set board --sink redis")
+        .await
+        .refused(2, &["datasets.redis_url"]);
     person.windrow("dataset unpin board 1").await.expect(0);
     person
         .windrow("dataset rollback board 7 --yes")

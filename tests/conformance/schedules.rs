@@ -524,8 +524,9 @@ pub async fn people_fire_now_and_for_times_that_are_over(harness: Harness) {
 pub async fn what_is_made_up_for_publishes_if_asked_for_and_never_after_a_later_time(harness: Harness) {
     let schedule = hourly(&harness, Overlap::Allow, Missed::Latest).await;
     let at = |hours: u32| WallMs(schedule.next_fire.unwrap().0 - 100 * HOUR_MS).plus(HOUR * hours);
-    let quiet = harness.store.backfill(schedule.id, quietly(&[at(0)]), &write());
-    assert!(!quiet.await.unwrap()[0].publishes);
+    let (first, by) = ([at(0)], write());
+    let quiet = harness.store.backfill(schedule.id, quietly(&first), &by).await;
+    assert!(!quiet.unwrap()[0].publishes);
     let times = [at(1), at(2), at(3)];
     let wanted = Backfill {
         publishes: true,
@@ -554,7 +555,7 @@ pub async fn what_is_made_up_for_publishes_if_asked_for_and_never_after_a_later_
             ..task(3)
         };
         let task = made_of(&harness, &taken[nth], &new).await.unwrap();
-        numbers.push(task.publishing.map(|publishing| publishing.generation.0));
+        numbers.push(task.publishing.as_ref().map(|publishing| publishing.generation.0));
     }
     assert_eq!(numbers, [None, Some(1), Some(2), None]);
     let fires = all(&harness, schedule.id).await;
