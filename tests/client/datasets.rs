@@ -85,7 +85,8 @@ async fn a_dataset_is_published_read_pinned_rolled_back_and_deleted() {
         .expect(0)
         .stdout;
     assert!(set.contains("5 → 1"), "{set}");
-    person.windrow("dataset set board").await.refused(2, &["--keep"]);
+    let nothing = person.windrow("dataset set board").await.expect(2);
+    assert!(nothing.stderr.contains("--sink"), "{}", nothing.stderr);
     person
         .windrow("dataset set board --sink redis")
         .await

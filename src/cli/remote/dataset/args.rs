@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 use crate::link::{Named, NamedWrite, Pages, Paging, Remote, Write};
 use crate::task::args::make::RowForm;
@@ -141,11 +141,12 @@ pub enum SinkWord {
 
 /// `windrow dataset set`
 #[derive(Clone, Debug, Args)]
+#[command(group(ArgGroup::new("what").required(true).multiple(true).args(["keep", "sink"])))]
 pub struct SetArgs {
     /// Its name
     pub name: String,
     /// So many of the newest generations stay
-    #[arg(long, value_name = "N", required_unless_present = "sink")]
+    #[arg(long, value_name = "N")]
     pub keep: Option<NonZeroU32>,
     /// Where the current generation is copied to, for readers who have it nearer there
     #[arg(long, value_enum, value_name = "WHERE")]

@@ -226,7 +226,7 @@ pub(crate) async fn generation(
 #[serde(deny_unknown_fields)]
 pub(crate) struct DatasetEditBody {
     /// So many of the newest generations stay; those beyond go, but for pinned ones and the current one.
-    #[schema(value_type = u32, minimum = 1, maximum = 1000)]
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     keep: Option<NonZeroU32>,
     /// Where the current generation is copied to: `redis`, which `datasets.redis_url` of nodes names, or `none`.
     #[schema(pattern = "^(none|redis)$")]
