@@ -35,6 +35,7 @@ use super::exit::Exit;
 use super::fault::Fault;
 use super::signals::Signals;
 use crate::output::table::human::counted;
+use crate::run::handler::identity;
 use crate::run::items::source::open_shown;
 use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_core::settings::RateLimit;
@@ -141,6 +142,12 @@ impl JobRun<'_> {
                 self.drive(task, opened.source, signals).await
             }
             JobStart::Resumed(task) => {
+                if let Some(before) = identity::before(&task, self.args) {
+                    self.shell.screen.must_say(&format!(
+                        "{} was begun with another handler ({before}); what is left goes to this one",
+                        task.id
+                    ));
+                }
                 self.say(&resuming(&task, before.map(|task| task.tuning.rate)));
                 self.drive(task, opened.source, signals).await
             }
@@ -261,6 +268,7 @@ impl JobRun<'_> {
             total: opened.source.total(),
             skip_first: ItemIndex(0),
             tuning: self.prepared.tuning.clone(),
+            labels: [(identity::HANDLER.to_owned(), identity::of(self.args))].into(),
         }
     }
 

@@ -239,7 +239,7 @@ pub enum CallFailure {
     },
     /// The business knows a newer epoch: the run ends.
     Fenced,
-    /// Its item's data can't be made a call, so nothing left: the item is abandoned, and nothing is said of the handler.
+    /// Its item's data can't be made a call, so nothing left; nothing is said of the handler.
     Unsendable(Failure),
     /// The call never left (the gate had shut): the items go back uncharged.
     NotSent,
