@@ -296,6 +296,9 @@ pub struct OpenError {
     pub hint: Option<String>,
 }
 
+/// The code of what is said of a handler and can't be.
+pub const BAD_HANDLER: &str = "BAD_HANDLER";
+
 impl From<Failure> for OpenError {
     fn from(failure: Failure) -> OpenError {
         OpenError { failure, hint: None }
