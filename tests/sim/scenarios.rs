@@ -176,12 +176,19 @@ impl Story {
     /// The first call that is out is refused; so many others were answered before.
     fn refuse(&mut self, answered_before: u32) {
         let failure = Failure::new("HTTP_401", "who are you");
-        self.fail_first(answered_before, (FailureClass::Rejected, failure), Wish::Retry { after: None });
+        self.fail_first(
+            answered_before,
+            (FailureClass::Rejected, failure),
+            Wish::Retry { after: None },
+        );
     }
 
     /// Of the first item that is out no call can be made.
     fn find_unsendable(&mut self) {
-        let failure = (FailureClass::Unsendable, Failure::new("TEMPLATE_VALUE", "no number"));
+        let failure = (
+            FailureClass::Unsendable,
+            Failure::new("TEMPLATE_VALUE", "no number"),
+        );
         self.reports.unsent += 1;
         self.fail_first(0, failure, Wish::Abandon);
     }

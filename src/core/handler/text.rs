@@ -42,9 +42,10 @@ pub fn sentence(state: &HandlerState, now: WallMs) -> Option<String> {
 }
 
 fn pause(paused: &Paused) -> String {
-    let why = paused.said.as_ref().map_or_else(String::new, |said| {
-        format!(" ({})", cut(said, EXAMPLE_BYTES_MAX))
-    });
+    let why = paused
+        .said
+        .as_ref()
+        .map_or_else(String::new, |said| format!(" ({})", cut(said, EXAMPLE_BYTES_MAX)));
     format!(
         "the handler asks to wait{why}; it goes on in {}",
         seconds(paused.left)
@@ -148,7 +149,10 @@ mod tests {
             paused.said = None;
         }
         let told = sentence(&state, WallMs(0));
-        assert_eq!(told.as_deref(), Some("the handler asks to wait; it goes on in 18s"));
+        assert_eq!(
+            told.as_deref(),
+            Some("the handler asks to wait; it goes on in 18s")
+        );
     }
 
     #[test]

@@ -309,13 +309,8 @@ pub(in crate::run) fn already(task: &TaskView, net: Option<&Net>, args: &RunArgs
         _ if made_good > 0 => ("", "--only-failed goes over what is failed still, "),
         _ => ("", "--only-failed goes over what it abandoned, "),
     };
-    let other = identity::before(task, args).map_or_else(String::new, |before| {
-        format!(", with another handler than this command's ({before})")
-    });
-    format!(
-        "{} {} already{when}{other}{good}, nothing was done now; {failed}{again}",
-        task.id, task.status
-    )
+    let (id, status, other) = (task.id, task.status, identity::aside(task, args));
+    format!("{id} {status} already{when}{other}{good}, nothing was done now; {failed}{again}")
 }
 
 /// What to try when a task stopped by itself; `resume` says how it goes on.

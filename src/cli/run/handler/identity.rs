@@ -32,8 +32,24 @@ pub(in crate::run) fn of(args: &RunArgs) -> String {
     format!("{} {:016x}", flag.map_or("--", |(flag, _)| flag), hash.digest())
 }
 
+/// What is said of a job that goes on with another handler.
+pub(in crate::run) fn note(task: &TaskView, args: &RunArgs) -> Option<String> {
+    let before = before(task, args)?;
+    let id = task.id;
+    Some(format!(
+        "{id} was begun with another handler ({before}); what is left goes to this one"
+    ))
+}
+
+/// Where a job that has ended had another handler: an insertion that says so.
+pub(in crate::run) fn aside(task: &TaskView, args: &RunArgs) -> String {
+    before(task, args).map_or_else(String::new, |before| {
+        format!(", with another handler than this command's ({before})")
+    })
+}
+
 /// How the job's first handler was named, where this command has another; none of jobs that didn't keep it.
-pub(in crate::run) fn before<'a>(task: &'a TaskView, args: &RunArgs) -> Option<&'a str> {
+fn before<'a>(task: &'a TaskView, args: &RunArgs) -> Option<&'a str> {
     let kept = task.labels.get(HANDLER)?;
     let named = kept.split(' ').next().unwrap_or_default();
     (*kept != of(args)).then_some(match named {

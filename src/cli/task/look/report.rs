@@ -74,7 +74,10 @@ pub(crate) async fn redriven(link: &Link<'_>, id: &str) -> Result<Option<String>
         return Ok(None);
     }
     let story = link.get(&format!("/v1/tasks/{id}/report")).await?.json()?;
-    let ids: Vec<&str> = list(&story["redrives"]).iter().map(|task| text(&task["id"])).collect();
+    let ids: Vec<&str> = list(&story["redrives"])
+        .iter()
+        .map(|task| text(&task["id"]))
+        .collect();
     Ok((!ids.is_empty()).then(|| format!("{}   ({})", net(&story["net"]), ids.join(", "))))
 }
 

@@ -113,7 +113,12 @@ impl Execution {
     }
 
     /// Notes a charged attempt: at once, or once an answer shows that it wasn't an outage.
-    pub(in crate::execution) fn count_against_budget(&mut self, class: FailureClass, failure: &Failure, now: Now) {
+    pub(in crate::execution) fn count_against_budget(
+        &mut self,
+        class: FailureClass,
+        failure: &Failure,
+        now: Now,
+    ) {
         if class == FailureClass::Unclear {
             self.judge.doubtful += 1;
         } else if self.budget.on_failed_attempt(now.moment) {

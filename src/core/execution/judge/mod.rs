@@ -21,9 +21,7 @@ use super::Execution;
 use super::types::{Effects, Now, Reports, RunEnd, Start};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::retry::doubled;
-use crate::items::verdict::{
-    AnsweredCalls, FailedCall, Failure, FailureClass, HandlerState, Outage, Paused,
-};
+use crate::items::verdict::{AnsweredCalls, FailedCall, Failure, FailureClass, HandlerState, Outage, Paused};
 use crate::items::waiting::{Doing, Place, Trouble};
 use crate::task::lifecycle::StopReason;
 use circuit::{Circuit, Others, Turn, Unanswered};

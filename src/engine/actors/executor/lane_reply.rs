@@ -288,7 +288,13 @@ fn charge(
 /// Items of which no call can be made.
 fn unsendable(items: &CallItems, failure: Failure, at: ReplyTime, reports: &mut Reports) {
     reports.unsent += 1;
-    charge(items, (FailureClass::Unsendable, failure), Wish::Abandon, at, reports);
+    charge(
+        items,
+        (FailureClass::Unsendable, failure),
+        Wish::Abandon,
+        at,
+        reports,
+    );
 }
 
 pub(crate) fn give_back(items: &CallItems, reports: &mut Reports) {

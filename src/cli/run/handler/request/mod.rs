@@ -88,7 +88,10 @@ fn conversions(columns: &[String], keys: &[String]) -> Option<String> {
         let (column, _) = name.rsplit_once(':')?;
         keys.iter().any(|key| key == column).then(|| column.to_owned())
     };
-    let column = columns.iter().filter(|name| !keys.contains(name)).find_map(known)?;
+    let column = columns
+        .iter()
+        .filter(|name| !keys.contains(name))
+        .find_map(known)?;
     let words = Conversion::ALL.map(|(word, _)| format!("{{{column}:{word}}}"));
     Some(format!("a column may be converted: {}", words.join(", ")))
 }
