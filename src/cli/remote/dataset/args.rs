@@ -86,9 +86,9 @@ pub struct GetArgs {
     /// What the items came to that have this key
     #[arg(long, value_name = "VALUE")]
     pub key: Option<String>,
-    /// How results are written
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = RowForm::Ndjson)]
-    pub format: RowForm,
+    /// How results are written; without it as -o or the name of the file says, else as NDJSON
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub format: Option<RowForm>,
     /// In a CSV a column for each of these members of the outputs, separated by commas, instead of the JSON
     #[arg(long, value_name = "MEMBERS", requires = "results")]
     pub columns: Option<String>,

@@ -45,11 +45,16 @@ pub(crate) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> 
         true => failures::told(&link, &id).await?,
         false => Vec::new(),
     };
+    let net = match failures.is_empty() {
+        true => None,
+        false => failures::redriven_for_people(&link, &id).await?,
+    };
     link.show_one(&TASKS, &answer, |task, times| {
         let shown = failures.iter().take(FAILURES_SHOWN);
-        shown.fold(card(task, times), |card, failure| {
+        let card = shown.fold(card(task, times), |card, failure| {
             card.toned("failure", failure, Tone::Bad)
-        })
+        });
+        card.maybe("redriven", net.as_deref())
     })
 }
 
