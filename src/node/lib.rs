@@ -118,6 +118,11 @@ impl Runtimes {
         self.front.handle()
     }
 
+    /// Where heartbeats and leases are kept up.
+    fn vital(&self) -> &tokio::runtime::Handle {
+        self.vital.handle()
+    }
+
     /// Ends them: drops every task on them, and with it every worker process; waits at most this long for each.
     pub fn shut_down(self, patience: Duration) {
         self.front.shutdown_timeout(patience);
@@ -187,9 +192,14 @@ impl Node {
     /// The same for a node that is steered from outside.
     async fn start_with(options: NodeOptions, beside: Beside) -> Result<Node, StartError> {
         let (clock, store): (Arc<dyn Clock>, _) = (Arc::new(SystemClock::new()), options.store.clone());
-        let vital = options.runtimes.vital.handle().clone();
         let (store_id, meters) = (store.store_id().await?, store.meters().clone());
-        let (leases, hints) = witness::open(beside.cluster.as_ref(), &store_id, &clock, &meters, &vital)?;
+        let (leases, hints) = witness::open(
+            beside.cluster.as_ref(),
+            &store_id,
+            &clock,
+            &meters,
+            options.runtimes.vital(),
+        )?;
         let context = NodeContext {
             node: options.name,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -197,7 +207,7 @@ impl Node {
             clock: clock.clone(),
             tree: Tree::new(clock.clone()).printed(beside.printed),
             work: options.runtimes.work.handle().clone(),
-            vital,
+            vital: options.runtimes.vital().clone(),
             lanes_unpaced: options.runtimes.lanes,
             runs: jobs::runs(&store, options.only),
             tasks: store.clone(),

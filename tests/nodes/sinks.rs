@@ -54,6 +54,10 @@ async fn read(url: String, pointer: String, seen: Arc<Seen>) {
 async fn look(redis: &mut redis::aio::MultiplexedConnection, pointer: &str, seen: &Seen) -> Option<u64> {
     let now: HashMap<String, String> = redis.hgetall(pointer).await.ok()?;
     let items: HashMap<u64, String> = redis.hgetall(now.get("items")?).await.ok()?;
+    if items.is_empty() {
+        // Redis lost it in between: as documented, it has fewer fields than there are results, and is looked at anew.
+        return None;
+    }
     let (mut sum, mut rounds) = (0, BTreeSet::new());
     for output in items.values() {
         let output: Value = serde_json::from_str(output).expect("an output");
