@@ -193,13 +193,7 @@ impl Node {
     async fn start_with(options: NodeOptions, beside: Beside) -> Result<Node, StartError> {
         let (clock, store): (Arc<dyn Clock>, _) = (Arc::new(SystemClock::new()), options.store.clone());
         let (store_id, meters) = (store.store_id().await?, store.meters().clone());
-        let (leases, hints) = witness::open(
-            beside.cluster.as_ref(),
-            &store_id,
-            &clock,
-            &meters,
-            options.runtimes.vital(),
-        )?;
+        let (leases, hints) = witness::open(&beside, &store_id, &clock, &meters, options.runtimes.vital())?;
         let context = NodeContext {
             node: options.name,
             version: env!("CARGO_PKG_VERSION").to_owned(),

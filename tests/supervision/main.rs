@@ -74,7 +74,7 @@ async fn survives(name: &str, repeats_max: u64, disturb: impl AsyncFnOnce(&World
 const UNSAVED: u64 = 250;
 
 /// The actors that a node has once.
-const CHILDREN: [&str; 8] = [
+const CHILDREN: [&str; 9] = [
     "session",
     "restorer",
     "lease-keeper",
