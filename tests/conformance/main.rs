@@ -127,6 +127,7 @@ facts! {
         finishing_early_by_command_cuts_what_was_not_dispatched,
         a_recovering_task_is_tried_at_once_when_told,
         codes_that_are_given_up_reach_every_owner_and_outlast_it,
+        items_that_people_want_skipped_reach_every_owner_and_outlast_it,
         a_start_that_judges_items_changes_the_settings_with_it,
         what_a_task_means_changes_only_before_it_has_run,
         a_change_of_what_was_changed_meanwhile_is_refused,
@@ -206,6 +207,7 @@ facts! {
     open {
         an_open_task_begins_empty_and_grows_by_what_is_appended,
         a_block_is_appended_once_a_key_however_often_it_is_sent,
+        a_key_outlasts_the_rows_that_it_was_used_for,
         a_sealed_task_takes_no_more_and_a_fixed_one_none,
         a_run_that_did_not_know_the_last_item_gives_its_shard_back,
         a_sealed_task_finishes_once_all_is_settled,
