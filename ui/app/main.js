@@ -1,0 +1,58 @@
+/** @file Begins the dashboard: which path is which page. */
+import { html, render, useEffect, useErrorBoundary } from '../vendor/preact-htm.js';
+import { applyLanguage, language, t } from './lib/i18n.js';
+import { applyTheme, theme } from './lib/kept.js';
+import { followLinks, pattern, route } from './lib/router.js';
+import { identify, session } from './lib/session.js';
+import { Asker } from './parts/ask.js';
+import { Empty, Loading, Problem } from './parts/basic.js';
+import { Help, useKeys } from './parts/keys.js';
+import { Page, Shell } from './parts/shell.js';
+import { Toasts } from './parts/toast.js';
+import { Login } from './pages/login.js';
+import { Overview } from './pages/overview.js';
+import { Tasks } from './pages/tasks.js';
+
+const PAGES = [
+  ['/', Overview],
+  ['/tasks', Tasks],
+].map(([path, page]) => [pattern(path), page]);
+
+function Missing() {
+  return html`<${Page} title=${t('Nothing is here')}><${Empty} say=${t('There is no page at this address.')}>
+    <p><a href="/">${t('Overview')}</a></p><//><//>`;
+}
+
+function Broken({ error, again }) {
+  return html`<${Page} title=${t('This page broke')}>
+    <${Problem} error=${error} /><button type="button" class="button" onClick=${again}>${t('Try again')}</button><//>`;
+}
+
+function Shown() {
+  const [error, again] = useErrorBoundary((fault) => console.error(fault));
+  const { path } = route.value;
+  useEffect(() => {
+    if (error) again();
+  }, [path]);
+  if (error) return html`<${Broken} error=${error} again=${again} />`;
+  for (const [match, page] of PAGES) {
+    const parts = match(path);
+    if (parts) return html`<${page} ...${parts} key=${page.keepsState ? 0 : path} />`;
+  }
+  return html`<${Missing} />`;
+}
+
+function App() {
+  useKeys();
+  useEffect(applyTheme, [theme.value]);
+  useEffect(applyLanguage, [language.value]);
+  const { state, error } = session.value;
+  if (state === 'asking') return html`<${Loading} />`;
+  if (state === 'away') return html`<main class="main"><${Problem} error=${error} retry=${identify} /></main>`;
+  if (state === 'out') return html`<${Login} />`;
+  return html`<${Shell}><${Shown} /><//><${Asker} /><${Help} /><${Toasts} />`;
+}
+
+followLinks();
+identify();
+render(html`<${App} />`, document.getElementById('app'));
