@@ -11,11 +11,15 @@ import { Page, Shell } from './parts/shell.js';
 import { Toasts } from './parts/toast.js';
 import { Login } from './pages/login.js';
 import { Overview } from './pages/overview.js';
+import { Task } from './pages/task/page.js';
 import { Tasks } from './pages/tasks.js';
 
 const PAGES = [
   ['/', Overview],
   ['/tasks', Tasks],
+  ['/tasks/:task/items/:index', Task],
+  ['/tasks/:task/:tab', Task],
+  ['/tasks/:task', Task],
 ].map(([path, page]) => [pattern(path), page]);
 
 function Missing() {

@@ -1,0 +1,1 @@
+export function Failures(){ return null; }

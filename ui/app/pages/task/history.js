@@ -1,0 +1,1 @@
+export function History(){ return null; }

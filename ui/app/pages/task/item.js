@@ -1,0 +1,1 @@
+export function Item(){ return null; }

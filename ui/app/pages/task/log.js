@@ -1,0 +1,1 @@
+export function Log(){ return null; }

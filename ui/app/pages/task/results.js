@@ -1,0 +1,1 @@
+export function Results(){ return null; }
