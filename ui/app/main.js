@@ -10,6 +10,7 @@ import { Help, useKeys } from './parts/keys.js';
 import { Page, Shell } from './parts/shell.js';
 import { Toasts } from './parts/toast.js';
 import { Login } from './pages/login.js';
+import { NewTask } from './pages/make/page.js';
 import { Overview } from './pages/overview.js';
 import { Task } from './pages/task/page.js';
 import { Tasks } from './pages/tasks.js';
@@ -17,6 +18,7 @@ import { Tasks } from './pages/tasks.js';
 const PAGES = [
   ['/', Overview],
   ['/tasks', Tasks],
+  ['/tasks/new', NewTask],
   ['/tasks/:task/items/:index', Task],
   ['/tasks/:task/:tab', Task],
   ['/tasks/:task', Task],

@@ -17,11 +17,11 @@ export function Section({ title, aside, end, children, class: extra = '', id }) 
   </section>`;
 }
 
-/** A moment as its distance from now; the day and time on hover. */
-export function Ago({ at }) {
+/** A moment as its distance from now; the day and time on hover. In a sentence it says "ago". */
+export function Ago({ at, isSaid = false }) {
   if (!at) return html`<span class="soft">–</span>`;
   const seconds = (now.value - Date.parse(at)) / 1000;
-  const text = seconds < -1 ? t('in {span}', { span: age(-seconds) }) : seconds < 2 ? t('now') : age(seconds);
+  const text = seconds < -1 ? t('in {span}', { span: age(-seconds) }) : seconds < 2 ? t('now') : isSaid ? t('{age} ago', { age: age(seconds) }) : age(seconds);
   return html`<time datetime=${at} title=${stamp(at)} class="nowrap">${text}</time>`;
 }
 
@@ -110,8 +110,8 @@ export function Whole({ of, children }) {
 }
 
 /** Pairs of a name and a value. */
-export function Pairs({ of }) {
-  return html`<dl class="pairs">${of.filter(Boolean).map(([name, value]) => html`<dt key=${name}>${name}</dt><dd>${value ?? html`<span class="soft">–</span>`}</dd>`)}</dl>`;
+export function Pairs({ of, isTight = false }) {
+  return html`<dl class=${`pairs ${isTight ? 'is-tight' : ''}`}>${of.filter(Boolean).map(([name, value]) => html`<dt key=${name}>${name}</dt><dd>${value ?? html`<span class="soft">–</span>`}</dd>`)}</dl>`;
 }
 
 /** Any JSON, as text. */

@@ -17,7 +17,7 @@ const TASK = {
 };
 
 const RESULT = {
-  with_failures: ['warn', 'bad', 'finished with failures'],
+  with_failures: ['warn', 'warn', 'finished with failures'],
   early: ['check', 'soft', 'finished early'],
 };
 
@@ -37,7 +37,7 @@ const ITEM = {
   excluded: ['cross', 'soft', 'excluded'],
   succeeded: ['check', 'ok', 'succeeded'],
   skipped: ['check', 'soft', 'skipped'],
-  abandoned: ['cross', 'bad', 'abandoned'],
+  abandoned: ['cross', 'bad', 'given up'],
 };
 
 /** A word with its drawing. */

@@ -55,7 +55,7 @@ function Sum({ task }) {
 function Ends({ task }) {
   const seconds = secondsLeft(task, task.actual_rate);
   if (seconds != null) return html`<span>${t('{span} left, done about {time}', { span: span(seconds), time: minute(Date.now() + seconds * 1000) })}</span>`;
-  if (hasEnded(task)) return html`<span>${t('ended')} <${Ago} at=${task.finished_at} />${task.started_at && task.finished_at && html`, ${t('after {span}', { span: span((Date.parse(task.finished_at) - Date.parse(task.started_at)) / 1000) })}`}</span>`;
+  if (hasEnded(task)) return html`<span>${t('ended')} <${Ago} at=${task.finished_at} isSaid=${true} />${task.started_at && task.finished_at && html`, ${t('after {span}', { span: span((Date.parse(task.finished_at) - Date.parse(task.started_at)) / 1000) })}`}</span>`;
   return html`<span>${t('since')} <${Since} at=${task.since} /></span>`;
 }
 
@@ -87,7 +87,7 @@ function Where({ task }) {
     ${task.publish && html`<span>${t('publishes')} <a class="link" href=${`/datasets/${encodeURIComponent(task.publish.dataset)}`}>${task.publish.dataset}</a> ${task.publish.generation}</span>`}
     ${task.deadline && html`<span>${t('deadline')} <${Stamp} at=${task.deadline} /></span>`}
     ${Object.entries(task.labels).map(([name, value]) => html`<a key=${name} href=${`/tasks?label=${encodeURIComponent(`${name}:${value}`)}`}>${name}:${value}</a>`)}
-    <span>${t('started')} <${Ago} at=${task.started_at} /></span></p>`;
+    <span>${task.started_at ? html`${t('started')} <${Ago} at=${task.started_at} isSaid=${true} />` : t('not started yet')}</span></p>`;
 }
 
 /** Where the task stands. */

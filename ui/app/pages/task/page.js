@@ -1,5 +1,6 @@
 /** @file One task: where it stands, what can be done about it, and its tabs. */
 import { html } from '../../../vendor/preact-htm.js';
+import { count } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { route } from '../../lib/router.js';
 import { title } from '../../lib/task.js';
@@ -30,7 +31,7 @@ function TabLinks({ task, tab }) {
     href: `/tasks/${task.id}${name ? `/${name}` : ''}`,
     isCurrent: name === tab,
     text: t(text),
-    tally: tally?.(task) || null,
+    tally: tally?.(task) ? count(tally(task)) : null,
   }))} />`;
 }
 

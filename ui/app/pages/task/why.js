@@ -18,7 +18,7 @@ function Causes({ of }) {
     <span key=${one.slug} class="strong" title=${one.text}>${one.title}</span>
     <span class="bar"><i class="of-retry" style=${{ width: `${Math.max(0, Math.min(1, one.share ?? 0)) * 100}%` }}></i></span>
     <span class="value">${one.rate == null ? '' : html`${rate(one.rate)}/s `}<span class="soft">${share(one.share)}</span></span>
-    ${one.text && html`<span></span><span class="soft causes-text">${one.text}</span><span></span>`}`)}</div>`;
+    ${one.text && html`<span class="soft causes-text">${one.text}</span>`}`)}</div>`;
 }
 
 function Advice({ task, advice }) {
