@@ -9,9 +9,23 @@ import { Empty, Loading, Problem } from './parts/basic.js';
 import { Help, useKeys } from './parts/keys.js';
 import { Page, Shell } from './parts/shell.js';
 import { Toasts } from './parts/toast.js';
+import { Audit } from './pages/audit.js';
+import { Business } from './pages/business.js';
+import { Businesses } from './pages/businesses.js';
+import { Dataset } from './pages/dataset.js';
+import { Datasets } from './pages/datasets.js';
+import { Limit, Limits } from './pages/limits.js';
+import { DataLog } from './pages/log.js';
 import { Login } from './pages/login.js';
 import { NewTask } from './pages/make/page.js';
+import { Node } from './pages/node.js';
+import { Nodes } from './pages/nodes.js';
 import { Overview } from './pages/overview.js';
+import { Register } from './pages/register.js';
+import { Schedule } from './pages/schedule.js';
+import { Schedules } from './pages/schedules.js';
+import { Settings } from './pages/settings.js';
+import { Statistics } from './pages/statistics.js';
 import { Task } from './pages/task/page.js';
 import { Tasks } from './pages/tasks.js';
 
@@ -22,6 +36,21 @@ const PAGES = [
   ['/tasks/:task/items/:index', Task],
   ['/tasks/:task/:tab', Task],
   ['/tasks/:task', Task],
+  ['/businesses', Businesses],
+  ['/businesses/new', Register],
+  ['/businesses/:business', Business],
+  ['/schedules', Schedules],
+  ['/schedules/:schedule', Schedule],
+  ['/datasets', Datasets],
+  ['/datasets/:dataset', Dataset],
+  ['/nodes', Nodes],
+  ['/nodes/:node', Node],
+  ['/limits', Limits],
+  ['/limits/:limit', Limit],
+  ['/statistics', Statistics],
+  ['/log', DataLog],
+  ['/audit', Audit],
+  ['/settings', Settings],
 ].map(([path, page]) => [pattern(path), page]);
 
 function Missing() {
