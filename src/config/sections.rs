@@ -264,6 +264,12 @@ sections! {
         actor_tree: ActorTree = "start,restart,stop";
     }
 
+    /// Pages for people, at the node's address
+    ["dashboard"] dashboard: Dashboard {
+        /// false: there are none, only the API
+        enabled: bool = true, reload;
+    }
+
     /// What others measure
     ["telemetry"] telemetry: Telemetry {
         /// false: /metrics answers 404
@@ -272,12 +278,11 @@ sections! {
 }
 
 /// Keys of earlier versions that nothing ever obeyed.
-pub(super) const REMOVED: [&str; 7] = [
+pub(super) const REMOVED: [&str; 6] = [
     "task_defaults.stop_drain",
     "retention.success_detail",
     "telemetry.otlp_endpoint",
     "telemetry.sample",
-    "dashboard.enabled",
     "dashboard.base_path",
     "dashboard.locale",
 ];

@@ -7,6 +7,7 @@
 pub mod answer;
 mod audit;
 mod businesses;
+pub mod dashboard;
 mod datasets;
 pub mod document;
 mod events;
@@ -149,7 +150,7 @@ fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(guard::outside::version),
         routes!(guard::outside::openapi),
         routes!(document::page::docs),
-        routes!(document::page::front),
+        routes!(dashboard::front),
         routes!(document::page::index),
         routes!(problem::pages::list),
         routes!(problem::pages::show),
@@ -198,7 +199,7 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
         .layer(Extension(Arc::new(written)))
         // What a body may be is for `intake` and for uploads to say.
         .layer(DefaultBodyLimit::disable())
-        .fallback(problem::no_such_route)
+        .fallback(dashboard::other)
         .method_not_allowed_fallback(problem::no_such_method)
         .route_layer(from_fn_with_state(app.clone(), guard::idempotency::remember))
         .route_layer(from_fn_with_state(app.clone(), guard::intake::take_in))
