@@ -12,7 +12,7 @@ import { Icon } from '../parts/icon.js';
 import { Page } from '../parts/shell.js';
 import { Progress, TaskStatus } from '../parts/status.js';
 import { Table } from '../parts/table.js';
-import { handler } from './businesses.js';
+import { handler, limits } from './businesses.js';
 
 const RESULTS = { ok: ['check', 'ok'], warn: ['warn', 'warn'], fail: ['cross', 'bad'] };
 
@@ -53,7 +53,7 @@ function Facts({ one }) {
     [t('TLS'), one.insecure_skip_verify ? html`<span class="warn">${t('not verified')}</span>` : t('verified')],
     [t('Signature'), one.require_signature ? t('required') : t('not required')],
     [t('Hooks'), Object.keys(one.hooks).join(', ') || t('none')],
-    [t('Limits'), JSON.stringify(one.limits)],
+    [t('Limits'), limits(one)],
     [t('Revision'), one.revision],
     one.archived_at && [t('Archived'), html`<${Stamp} at=${one.archived_at} />`],
   ]} />

@@ -13,13 +13,16 @@ import { Pager, Table } from '../parts/table.js';
 /** How a business is called, in a few words. */
 export const handler = (one) => one.url ?? (one.command && `command ${one.command}`) ?? one.request?.call ?? '–';
 
+/** What all its tasks may have together. */
+export const limits = (one) => [one.limits.rate, one.limits.concurrency && `${one.limits.concurrency}×`, ...(one.limits.named ?? [])].filter(Boolean).join(', ') || null;
+
 function columns() {
   return [
     { head: t('Business'), class: 'nowrap', cell: (one) => html`<a class="strong" data-row href=${`/businesses/${one.name}`}>${one.name}</a> ${one.display_name && html`<span class="soft">${one.display_name}</span>`}` },
     { head: t('Handler'), class: 'fill main-cell', cell: (one) => html`<code class="cut block" title=${handler(one)}>${handler(one)}</code>` },
     { head: t('TLS'), cell: (one) => one.insecure_skip_verify && html`<span class="warn">${t('not verified')}</span>` },
     { head: t('Pool'), cell: (one) => one.pool },
-    { head: t('Limits'), class: 'nowrap', cell: (one) => [one.limits.rate, one.limits.concurrency && `${one.limits.concurrency}×`, ...(one.limits.named ?? [])].filter(Boolean).join(', ') || html`<span class="soft">–</span>` },
+    { head: t('Limits'), class: 'nowrap', cell: (one) => limits(one) ?? html`<span class="soft">–</span>` },
     { head: t('Revision'), class: 'num', cell: (one) => one.revision },
     { head: t('Changed'), class: 'num', cell: (one) => html`<${Ago} at=${one.updated_at} />` },
   ];

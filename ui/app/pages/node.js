@@ -40,7 +40,7 @@ function Actors({ name }) {
   return html`<${Section} title=${t('Actors')} aside=${count(all.length)} end=${html`
       <label class="check"><input type="checkbox" checked=${isSickOnly} onChange=${(event) => setSickOnly(event.target.checked)} />${t('only what is not well')}</label>
       <${Copy} text=${asText(all)}>${t('Copy as text')}<//>`}>
-    <${Whole} of=${read}>${() => html`<${Table} columns=${actorColumns()} rows=${shown} id=${(one) => one.path} label=${t('Actors')} />`}<//><//>`;
+    <${Whole} of=${read}>${() => html`<${Table} columns=${actorColumns()} rows=${shown} id=${(one) => one.path} label=${t('Actors')} isDense=${true} />`}<//><//>`;
 }
 
 const FILLS = ['of-in_flight', 'of-succeeded', 'of-parked', 'of-retry', 'of-skipped'];
@@ -56,7 +56,7 @@ function Shares({ node, tasks }) {
   return html`<${Section} title=${t('Capacity')} aside=${t('{used} of {all} reserved', { used: node.reserved_rate ?? '–', all: node.capacity_rate })}
       end=${html`<${ActButton} class="is-small" action=${capacity(node)}>${t('Change')}<//>`}>
     <div class="bar is-big">${parts.map((one, at) => html`<i key=${one.task.id} class=${FILLS[at % FILLS.length]} title=${one.task.id} style=${{ width: `${(one.rate / most) * 100}%` }}></i>`)}</div>
-    <p class="legend">${parts.map((one, at) => html`<span key=${one.task.id}><i class=${`key ${FILLS[at % FILLS.length]}`}></i><a href=${`/tasks/${one.task.id}`}>${one.task.id} ${one.task.name}</a> <b>${rate(one.rate)}/s</b></span>`)}</p><//>`;
+    <p class="legend">${parts.map((one, at) => html`<span key=${one.task.id}><i class=${`key ${FILLS[at % FILLS.length]}`}></i><a class="link" href=${`/tasks/${one.task.id}`}>${one.task.id} ${one.task.name}</a> <b>${rate(one.rate)}/s</b></span>`)}</p><//>`;
 }
 
 function Details({ node }) {

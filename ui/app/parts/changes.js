@@ -30,5 +30,5 @@ export function Changes({ entries, isGlobal = false }) {
     { head: t('Change'), class: 'fill main-cell', cell: (entry) => { const text = difference(entry).join(', '); return html`<span class="cut block" title=${text}>${text}</span>`; } },
     { head: t('Reason'), class: 'main-cell', cell: (entry) => html`<span class="soft">${entry.reason}</span>` },
   ];
-  return html`<${Table} columns=${columns} rows=${entries} id=${(entry) => String(entry.id)} label=${t('Changes')} />`;
+  return html`<${Table} columns=${columns} rows=${entries} id=${(entry) => String(entry.id)} label=${t('Changes')} isDense=${true} />`;
 }

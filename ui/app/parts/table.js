@@ -25,13 +25,13 @@ function Row({ row, columns, pick, id }) {
 
 /**
  * A table.
- * @param {{columns: Column[], rows: any[], id: (row: any) => string, label: string, pick?: any, isLoading?: boolean, under?: (row: any) => any}} props
+ * @param {{columns: Column[], rows: any[], id: (row: any) => string, label: string, pick?: any, isLoading?: boolean, isDense?: boolean, under?: (row: any) => any}} props
  * under: a further row below one, over all columns
  */
-export function Table({ columns, rows, id, label, pick, isLoading = false, under }) {
+export function Table({ columns, rows, id, label, pick, isLoading = false, isDense = false, under }) {
   const shown = columns.filter((column) => column && !column.hidden);
   const width = shown.length + (pick ? 1 : 0);
-  return html`<table class=${`table stacks ${isLoading ? 'is-loading' : ''}`} aria-label=${label} aria-busy=${isLoading}>
+  return html`<table class=${`table stacks ${isLoading ? 'is-loading' : ''} ${isDense ? 'is-dense' : ''}`} aria-label=${label} aria-busy=${isLoading}>
     <${Head} columns=${shown} pick=${pick} />
     <tbody>${rows.map((row) => {
       const below = under?.(row);

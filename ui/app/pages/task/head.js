@@ -71,7 +71,7 @@ function Note({ task }) {
   const isBad = down || (task.status === 'stopped' && !['operator', 'business', 'canary_done'].includes(task.stop_reason));
   const text = task.status_text ?? (task.stop_reason === 'canary_done' ? t('The canary is done. Look at what it came to; the rest waits for you.') : task.stop_reason && t('stopped: {reason}', { reason: t(task.stop_reason) }));
   if (!text && !next) return null;
-  return html`<p class="note"><${Icon} name=${isBad ? 'warn' : 'clock'} class=${isBad ? 'bad' : 'warn'} /><span>${text}
+  return html`<p class="callout"><${Icon} name=${isBad ? 'warn' : 'clock'} class=${isBad ? 'bad' : 'warn'} /><span>${text}
     ${next && html` ${t(next.action)} <${Ago} at=${next.at} />${next.attempt && ` (${next.attempt} / ${next.of})`}`}
     ${down?.next_probe && html` ${t('next try')} <${Ago} at=${down.next_probe} />`}</span></p>`;
 }
