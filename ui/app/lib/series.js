@@ -20,6 +20,32 @@ export function joined(old, fresh, from) {
   return next;
 }
 
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+const most = (values) => Math.max(...values);
+const last = (values) => values.at(-1);
+const PUT = { time: last, rate: mean, errors: mean, target: last, in_flight: last, p50: mean, p95: most, p99: most };
+
+/** Puts neighbours together until there are no more than so many points: rates as their mean, times of calls as their worst. */
+export function thinned(series, points) {
+  const size = Math.ceil(series.time.length / points);
+  if (size <= 1) return series;
+  const from = series.time[0];
+  const step = (series.time.at(-1) - from) / Math.max(1, series.time.length - 1);
+  const groups = new Map();
+  series.time.forEach((time, at) => {
+    const group = Math.floor(time / (size * step));
+    groups.set(group, [...(groups.get(group) ?? []), at]);
+  });
+  const thin = Object.fromEntries(LISTS.map((name) => [name, []]));
+  for (const all of groups.values()) {
+    for (const name of LISTS) {
+      const known = all.map((at) => series[name][at]).filter((value) => value != null);
+      thin[name].push(known.length ? PUT[name](known) : null);
+    }
+  }
+  return thin;
+}
+
 async function read(id, old, [length, step], whole) {
   const from = Date.now() / 1000 - length;
   const last = whole ? from : Math.max(from, (old.time.at(-1) ?? from) - 2 * step);

@@ -80,7 +80,7 @@ function Chip() {
   const { state } = stream.value;
   const shown = state === 'idle' ? 'live' : state;
   return html`<button type="button" class="chip" data-state=${shown} onClick=${() => pause()} aria-pressed=${paused.value}
-    title=${paused.value ? t('Go on (r)') : t('Pause (r)')}><span class="dot" aria-hidden="true"></span>${chipText(state)}</button>`;
+    title=${paused.value ? t('Go on (r)') : t('Pause (r)')} aria-label=${paused.value ? t('paused: go on') : t('{state}: pause', { state: chipText(state) })}><span class="dot" aria-hidden="true"></span><span class="words">${chipText(state)}</span></button>`;
 }
 
 /**

@@ -1,11 +1,11 @@
 /** @file The task as it runs: window, throughput against target, times of calls, errors, and why it isn't faster. */
-import { html, useEffect, useState } from '../../../vendor/preact-htm.js';
+import { html, useEffect, useMemo, useState } from '../../../vendor/preact-htm.js';
 import { get, part } from '../../lib/api.js';
 import { t } from '../../lib/i18n.js';
 import { paused } from '../../lib/live.js';
 import { useResource } from '../../lib/resource.js';
 import { route, withQuery } from '../../lib/router.js';
-import { SPANS, useSeries } from '../../lib/series.js';
+import { SPANS, thinned, useSeries } from '../../lib/series.js';
 import { hasEnded } from '../../lib/task.js';
 import { Section, Segments } from '../../parts/basic.js';
 import { Strip } from '../../parts/strip.js';
@@ -15,6 +15,8 @@ import { Why } from './why.js';
 const WINDOW_MS = 500;
 /** So many shards are drawn. */
 const STRIPS_MAX = 6;
+/** A plot has about two pixels a point. */
+const POINTS_MAX = 180;
 
 function useWindow(id, isLive) {
   const [state, setState] = useState(null);
@@ -72,7 +74,8 @@ export function Live({ task, watched }) {
   const wish = route.value.query.get('span');
   const name = SPANS[wish] ? wish : '15m';
   const isLive = !hasEnded(task) && task.status !== 'created';
-  const { series, latency } = useSeries(task.id, name, isLive);
+  const { series: points, latency } = useSeries(task.id, name, isLive);
+  const series = useMemo(() => thinned(points, POINTS_MAX), [points]);
   const marks = useMarks(task, watched.changed);
   const [length] = SPANS[name];
   const span = () => {
