@@ -1,6 +1,7 @@
-/** @file Begins the dashboard: which path is which page. */
-import { html, render, useEffect, useErrorBoundary } from '../vendor/preact-htm.js';
-import { applyLanguage, language, t } from './lib/i18n.js';
+/** @file Begins the dashboard: which path is which page. A page's file is fetched when it is first shown. */
+import { html, render, useEffect, useErrorBoundary, useState } from '../vendor/preact-htm.js';
+import { ApiError } from './lib/api.js';
+import { applyLanguage, fetchWords, language, t } from './lib/i18n.js';
 import { applyTheme, theme } from './lib/kept.js';
 import { followLinks, pattern, route } from './lib/router.js';
 import { identify, session } from './lib/session.js';
@@ -9,49 +10,35 @@ import { Empty, Loading, Problem } from './parts/basic.js';
 import { Help, useKeys } from './parts/keys.js';
 import { Page, Shell } from './parts/shell.js';
 import { Toasts } from './parts/toast.js';
-import { Audit } from './pages/audit.js';
-import { Business } from './pages/business.js';
-import { Businesses } from './pages/businesses.js';
-import { Dataset } from './pages/dataset.js';
-import { Datasets } from './pages/datasets.js';
-import { Limit, Limits } from './pages/limits.js';
-import { DataLog } from './pages/log.js';
 import { Login } from './pages/login.js';
-import { NewTask } from './pages/make/page.js';
-import { Node } from './pages/node.js';
-import { Nodes } from './pages/nodes.js';
-import { Overview } from './pages/overview.js';
-import { Register } from './pages/register.js';
-import { Schedule } from './pages/schedule.js';
-import { Schedules } from './pages/schedules.js';
-import { Settings } from './pages/settings.js';
-import { Statistics } from './pages/statistics.js';
-import { Task } from './pages/task/page.js';
-import { Tasks } from './pages/tasks.js';
 
+/** Path, file below pages/, what it exports. */
 const PAGES = [
-  ['/', Overview],
-  ['/tasks', Tasks],
-  ['/tasks/new', NewTask],
-  ['/tasks/:task/items/:index', Task],
-  ['/tasks/:task/:tab', Task],
-  ['/tasks/:task', Task],
-  ['/businesses', Businesses],
-  ['/businesses/new', Register],
-  ['/businesses/:business', Business],
-  ['/schedules', Schedules],
-  ['/schedules/:schedule', Schedule],
-  ['/datasets', Datasets],
-  ['/datasets/:dataset', Dataset],
-  ['/nodes', Nodes],
-  ['/nodes/:node', Node],
-  ['/limits', Limits],
-  ['/limits/:limit', Limit],
-  ['/statistics', Statistics],
-  ['/log', DataLog],
-  ['/audit', Audit],
-  ['/settings', Settings],
-].map(([path, page]) => [pattern(path), page]);
+  ['/', 'overview', 'Overview'],
+  ['/tasks', 'tasks', 'Tasks'],
+  ['/tasks/new', 'make/page', 'NewTask'],
+  ['/tasks/:task/items/:index', 'task/page', 'Task'],
+  ['/tasks/:task/:tab', 'task/page', 'Task'],
+  ['/tasks/:task', 'task/page', 'Task'],
+  ['/businesses', 'businesses', 'Businesses'],
+  ['/businesses/new', 'register', 'Register'],
+  ['/businesses/:business', 'business', 'Business'],
+  ['/schedules', 'schedules', 'Schedules'],
+  ['/schedules/:schedule', 'schedule', 'Schedule'],
+  ['/datasets', 'datasets', 'Datasets'],
+  ['/datasets/:dataset', 'dataset', 'Dataset'],
+  ['/nodes', 'nodes', 'Nodes'],
+  ['/nodes/:node', 'node', 'Node'],
+  ['/limits', 'limits', 'Limits'],
+  ['/limits/:limit', 'limits', 'Limit'],
+  ['/statistics', 'statistics', 'Statistics'],
+  ['/log', 'log', 'DataLog'],
+  ['/audit', 'audit', 'Audit'],
+  ['/settings', 'settings', 'Settings'],
+].map(([path, file, name]) => ({ match: pattern(path), file, name }));
+
+/** What was fetched. */
+const fetched = new Map();
 
 function Missing() {
   return html`<${Page} title=${t('Nothing is here')}><${Empty} say=${t('There is no page at this address.')}>
@@ -63,18 +50,37 @@ function Broken({ error, again }) {
     <${Problem} error=${error} /><button type="button" class="button" onClick=${again}>${t('Try again')}</button><//>`;
 }
 
-function Shown() {
+/** A page's file, or why it isn't there. */
+function useFile(file) {
+  const [state, setState] = useState({ file: '', error: null, round: 0 });
+  useEffect(() => {
+    if (fetched.has(file)) return;
+    import(`./pages/${file}.js`).then(
+      (module) => { fetched.set(file, module); setState((old) => ({ ...old, file, error: null })); },
+      () => setState((old) => ({ ...old, file, error: new ApiError({ title: t('The page could not be fetched'), status: 0, try: [t('load it anew')] }) })),
+    );
+  }, [file, state.round]);
+  const again = () => setState((old) => ({ file: '', error: null, round: old.round + 1 }));
+  return { module: fetched.get(file), error: state.file === file ? state.error : null, again };
+}
+
+function Fetched({ page, parts }) {
+  const { module, error, again } = useFile(page.file);
+  if (error) return html`<${Broken} error=${error} again=${again} />`;
+  if (!module) return html`<${Loading} />`;
+  const Shown = module[page.name];
+  return html`<${Shown} ...${parts} key=${Shown.keepsState ? page.name : route.value.path} />`;
+}
+
+function Content() {
   const [error, again] = useErrorBoundary((fault) => console.error(fault));
   const { path } = route.value;
   useEffect(() => {
     if (error) again();
   }, [path]);
   if (error) return html`<${Broken} error=${error} again=${again} />`;
-  for (const [match, page] of PAGES) {
-    const parts = match(path);
-    if (parts) return html`<${page} ...${parts} key=${page.keepsState ? 0 : path} />`;
-  }
-  return html`<${Missing} />`;
+  const page = PAGES.find(({ match }) => match(path));
+  return page ? html`<${Fetched} page=${page} parts=${page.match(path)} />` : html`<${Missing} />`;
 }
 
 function App() {
@@ -85,9 +91,10 @@ function App() {
   if (state === 'asking') return html`<${Loading} />`;
   if (state === 'away') return html`<main class="main"><${Problem} error=${error} retry=${identify} /></main>`;
   if (state === 'out') return html`<${Login} />`;
-  return html`<${Shell}><${Shown} /><//><${Asker} /><${Help} /><${Toasts} />`;
+  return html`<${Shell}><${Content} /><//><${Asker} /><${Help} /><${Toasts} />`;
 }
 
 followLinks();
 identify();
+await fetchWords().catch(() => {});
 render(html`<${App} />`, document.getElementById('app'));

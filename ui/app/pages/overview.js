@@ -166,7 +166,6 @@ function Lately({ list }) {
   const columns = [
     { head: t('Task'), class: 'main-cell fill', cell: (task) => html`<a class="cut" href=${`/tasks/${task.id}`}><span class="soft">${task.id}</span> ${title(task) === task.id ? task.business : task.name}</a>` },
     { head: t('Status'), cell: (task) => html`<${TaskStatus} task=${task} />` },
-    { head: t('Items'), class: 'num', cell: (task) => count(task.total) },
     { head: t('Given up'), class: 'num', cell: (task) => html`<span class=${task.counts.abandoned ? 'bad' : 'soft'}>${count(task.counts.abandoned)}</span>` },
     { head: t('Ended'), class: 'num', cell: (task) => html`<${Ago} at=${task.finished_at} />` },
   ];

@@ -38,6 +38,9 @@ const ITEM = {
   succeeded: ['check', 'ok', 'succeeded'],
   skipped: ['check', 'soft', 'skipped'],
   abandoned: ['cross', 'bad', 'given up'],
+  retry: ['again', 'warn', 'would be tried again'],
+  failed: ['cross', 'bad', 'breaks the contract'],
+  not_called: ['circle', 'soft', 'not called'],
 };
 
 /** A word with its drawing. */

@@ -70,6 +70,7 @@ function Says({ shard, picture, at, task }) {
     return html`<span>#${range} · ${t(WORDS[picture.cells[at]])}</span>`;
   }
   if (hold) return html`<span class="warn">${hold} <a class="link" href=${`/tasks/${task.id}/items/${shard.head.index}`}>${t('Open the item')}</a></span>`;
+  if (shard.capacity == null) return html`<span class="soft">${t('Low water')} ${count(shard.low_water)}</span>`;
   return html`<span class="soft">${t('Low water {low}; {used} of {window} slots in motion', {
     low: count(shard.low_water), used: count(shard.high_water - shard.low_water), window: count(shard.capacity),
   })}</span>`;

@@ -9,6 +9,7 @@ import { SPANS, thinned, useSeries } from '../../lib/series.js';
 import { hasEnded } from '../../lib/task.js';
 import { Section, Segments } from '../../parts/basic.js';
 import { Strip } from '../../parts/strip.js';
+import { Preview } from './preview.js';
 import { ErrorsPlot, LatencyPlot, ThroughputPlot } from './plots.js';
 import { Why } from './why.js';
 
@@ -85,9 +86,10 @@ export function Live({ task, watched }) {
   };
   const common = { task, series, span, marks, latency };
   return html`
-    ${!hasEnded(task) && html`<${Windows} task=${task} />`}
-    <${Section} title=${t('Lately')} end=${html`<${Spans} present=${name} />`}>
+    ${['created', 'stopped'].includes(task.status) && html`<${Preview} task=${task} />`}
+    ${!hasEnded(task) && task.status !== 'created' && html`<${Windows} task=${task} />`}
+    ${task.status !== 'created' && html`<${Section} title=${t('Lately')} end=${html`<${Spans} present=${name} />`}>
       <div class="plots"><${ThroughputPlot} ...${common} /><${LatencyPlot} ...${common} /><${ErrorsPlot} ...${common} watched=${watched} /></div>
-    <//>
+    <//>`}
     ${isLive && html`<${Why} task=${task} />`}`;
 }

@@ -6,6 +6,7 @@ import { useResource } from '../../lib/resource.js';
 import { target } from '../../lib/task.js';
 import { Plot } from '../../parts/plot.js';
 
+const each = (value) => (value == null ? '–' : `${rate(value)}/s`);
 const seconds = (value) => (value == null ? '–' : length(value));
 
 /** Where nothing ran for a while, lines end instead of leaping over it. */
@@ -36,7 +37,7 @@ function Figure({ title, children, end }) {
 export function ThroughputPlot({ task, series, span, marks }) {
   const data = useData(series, ['rate', 'target']);
   const lines = [
-    { name: t('settled'), color: 'run', fill: true, write: (value) => `${rate(value)}/s` },
+    { name: t('settled'), color: 'run', fill: true, write: each },
     { name: t('target'), color: 'soft', dashed: true, write: (value) => (value == null ? t('no limit') : `${rate(value)}/s`) },
   ];
   return html`<${Figure} title=${t('Throughput against target')}>
@@ -84,8 +85,8 @@ export function ErrorsPlot({ task, series, span, marks, watched }) {
   const budget = /\//.test(task.error_budget) ? perSecond(task.error_budget) : null;
   const withBudget = budget == null ? data : [...data, data[0].map(() => budget)];
   const lines = [
-    { name: t('failed attempts'), color: 'bad', fill: true, write: (value) => `${rate(value)}/s` },
-    ...(budget == null ? [] : [{ name: t('budget'), color: 'soft', dashed: true, write: (value) => `${rate(value)}/s` }]),
+    { name: t('failed attempts'), color: 'bad', fill: true, write: each },
+    ...(budget == null ? [] : [{ name: t('budget'), color: 'soft', dashed: true, write: each }]),
   ];
   const groups = useResource(task.counts.abandoned ? `/v1/tasks/${task.id}/failures/groups` : null, { every: watched.failed ? 5000 : 15_000 });
   const codes = groups.data?.items.slice(0, 3) ?? [];

@@ -51,6 +51,6 @@ const missing = (found) => (found.missing_rate > 0 && !isFast(found) ? t('{n} of
 export function Why({ task }) {
   const read = useResource(`/v1/tasks/${part(task.id)}/explain`, { every: task.status === 'running' ? 3000 : 6000 });
   return html`<div id="why" data-key="e" tabindex="-1" onClick=${(event) => { if (event.detail === 0) { event.currentTarget.scrollIntoView(); event.currentTarget.focus(); } }}>
-    <${Section} title=${t('Why not faster?')} aside=${read.data && missing(read.data)}>
+    <${Section} title=${t('Why not faster?')} aside=${read.data && task.status === 'running' && missing(read.data)}>
     <${Whole} of=${read}>${(found) => html`<${Found} task=${task} found=${found} />`}<//><//></div>`;
 }
