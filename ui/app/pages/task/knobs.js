@@ -36,8 +36,8 @@ function Knob({ task, name, label, now, isRate }) {
         title=${isAllowed ? undefined : t('needs the role {role}', { role: 'operator' })} spellcheck=${false}
         onKeyDown=${(event) => event.key === 'Escape' && setTyped(null)} /></label>
     ${isRate && /^\d/.test(written) && html`<span class="steps">
-      <button type="button" class="copy" aria-label=${t('half the rate')} title="÷ 2" disabled=${!isAllowed} onClick=${() => step(0.5)}>÷2</button>
-      <button type="button" class="copy" aria-label=${t('twice the rate')} title="× 2" disabled=${!isAllowed} onClick=${() => step(2)}>×2</button></span>`}
+      <button type="button" class="copy" aria-label=${`÷2 ${t('half the rate')}`} disabled=${!isAllowed} onClick=${() => step(0.5)}>÷2</button>
+      <button type="button" class="copy" aria-label=${`×2 ${t('twice the rate')}`} disabled=${!isAllowed} onClick=${() => step(2)}>×2</button></span>`}
     ${now != null && written === 'auto' && html`<span class="soft">${t('now {n}', { n: count(now) })}</span>`}
     <button type="submit" class="button is-small is-main" style=${{ visibility: isChanged ? 'visible' : 'hidden' }} disabled=${!isChanged}>${t('Apply')}</button>
   </form>`;
