@@ -98,7 +98,7 @@ export const browser = () => chromium.launch({ executablePath: CHROMIUM, args: [
 export function watch(page, origin) {
   const faults = [];
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type()) && !/GPU|WebGL/.test(message.text())) faults.push(`${message.type()}: ${message.text()} (${message.location().url})`);
+    if (['error', 'warning'].includes(message.type()) && !/GPU|WebGL|willReadFrequently/.test(message.text())) faults.push(`${message.type()}: ${message.text()} (${message.location().url})`);
   });
   page.on('pageerror', (error) => faults.push(`error: ${error.stack}`));
   page.on('request', (request) => {
