@@ -25,6 +25,7 @@ mod m0015_schedules;
 mod m0016_datasets;
 mod m0017_statistics;
 mod m0018_open_tasks;
+mod m0021_sign_ins;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -49,6 +50,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0016_datasets::Migration),
             Box::new(m0017_statistics::Migration),
             Box::new(m0018_open_tasks::Migration),
+            Box::new(m0021_sign_ins::Migration),
         ]
     }
 }

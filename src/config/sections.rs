@@ -93,6 +93,8 @@ sections! {
         proxy_header: String = "X-Forwarded-User";
         /// mode = "proxy": the networks that may say so
         proxy_trust: Vec<Network> = ["127.0.0.1/32"];
+        /// How long a browser that signed in with a token is believed; it ends with the token too
+        session_life: Duration = "12h" above "0s";
         /// true: /metrics and /actors ask for a token from this machine too
         ///
         /// Set it where a proxy on this machine forwards to the node, and lets everybody look as if they sat at it

@@ -3,7 +3,7 @@
 //!
 //! `tasks`, `life`, `claims`, `checkpoints`, `sessions`, `records`, `history`, `statistics`: facts; `twins`: random sequences of calls, to which all
 //! adapters must give the same answers; `crossing`: many writers at once; `cut`: connections and servers that end; `given_up`:
-//! statements that nobody waits for any more;
+//! statements that nobody waits for any more; `sign_ins`: sessions of browsers;
 //! `sqlite`, `lists`: what holds for files only; `faults`: the hooks of the memory adapter.
 
 #![allow(
@@ -37,6 +37,7 @@ mod results;
 mod schedules;
 mod sessions;
 mod shards;
+mod sign_ins;
 mod sqlite;
 mod statistics;
 mod strand;

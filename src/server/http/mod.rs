@@ -71,6 +71,8 @@ struct Description;
 
 /// Bytes of an upload are limited by the route itself.
 const UPLOADS: &str = "/v1/uploads";
+/// Whoever signs in is nobody yet, who could have a key.
+const SESSION: &str = "/v1/session";
 /// Appended items are kept once a key by the store itself.
 const APPENDS: &str = "/v1/tasks/{task}/items";
 
@@ -115,6 +117,9 @@ fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
 fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
     vec![
         routes!(tokens::whoami::whoami),
+        routes!(tokens::session::sign_in, tokens::session::sign_out),
+        routes!(tokens::sessions::list),
+        routes!(tokens::sessions::end),
         routes!(audit::audit),
         routes!(events::events),
         routes!(statistics::statistics),
@@ -335,6 +340,7 @@ mod tests {
             "/problems/{slug}",
             "/readyz",
             "/v1",
+            "/v1/session",
             "/version",
         ];
         assert_eq!(public, known);

@@ -41,6 +41,10 @@ pub(crate) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> 
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
     let answer = link.get(&format!("/v1/tasks/{id}")).await?;
+    if args.web {
+        let page = format!("{}/tasks/{id}\n", link.client.server());
+        return link.put(page.as_bytes());
+    }
     let failures = match link.look.form.is_for_people() && words::has_failures(&answer.json()?) {
         true => failures::told(&link, &id).await?,
         false => Vec::new(),

@@ -70,9 +70,14 @@ fn page(pages: &Pages, request: &Request) -> Option<Response> {
     if let Some(name) = path.strip_prefix(FILES) {
         return pages.file(name, method, headers);
     }
-    let first = path.split('/').nth(1).unwrap_or_default();
-    let is_page = !NO_PAGES.contains(&first) && text(headers, header::ACCEPT).contains("text/html");
-    is_page.then(|| pages.index(method, headers)).flatten()
+    let is_shown = is_page(path) && text(headers, header::ACCEPT).contains("text/html");
+    is_shown.then(|| pages.index(method, headers)).flatten()
+}
+
+/// Whether a path could be a page of the dashboard; which there are is for the dashboard to know.
+pub(super) fn is_page(path: &str) -> bool {
+    let first = path.split(['/', '?']).nth(1);
+    first.is_some_and(|first| !NO_PAGES.contains(&first))
 }
 
 /// What there is without a dashboard.

@@ -237,15 +237,20 @@ mod tests {
                 .iter()
                 .find(|row| row.get(1).is_some_and(|cell| *cell == file || cell == name));
             let row = row.unwrap_or_else(|| panic!("vendor/VENDOR.md has no row of {file}"));
+            let cells = &row[1..row.len() - 1];
             assert!(
-                row.len() >= 7 && row[2..6].iter().all(|cell| !cell.is_empty()),
+                cells.len() >= 4 && cells.iter().all(|cell| !cell.is_empty()),
                 "{row:?}"
             );
             let sum: String = Sha256::digest(bytes)
                 .iter()
                 .map(|byte| format!("{byte:02x}"))
                 .collect();
-            assert_eq!(row[5], sum, "the content of {file} is another");
+            assert_eq!(
+                cells.last().copied(),
+                Some(&*sum),
+                "the content of {file} is another"
+            );
         }
     }
 

@@ -55,13 +55,14 @@ pub(crate) async fn index() -> Json<Index> {
 }
 
 /// The collections.
-const RESOURCES: [(&str, &str); 10] = [
+const RESOURCES: [(&str, &str); 11] = [
     ("audit", "/v1/audit"),
     ("businesses", "/v1/businesses"),
     ("events", "/v1/events"),
     ("limits", "/v1/limits"),
     ("logs", "/v1/logs"),
     ("nodes", "/v1/nodes"),
+    ("sessions", "/v1/sessions"),
     ("tasks", "/v1/tasks"),
     ("tokens", "/v1/tokens"),
     ("uploads", "/v1/uploads"),

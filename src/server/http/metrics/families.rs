@@ -23,6 +23,10 @@ pub(super) struct Family {
 macro_rules! families {
     ($($family:ident, $name:literal, $kind:ident, $help:literal;)*) => {
         $(pub(super) const $family: Family = Family { name: $name, kind: Kind::$kind, help: $help };)*
+
+        /// All of them.
+        #[cfg(test)]
+        pub(super) const ALL: &[Family] = &[$($family,)*];
     };
 }
 
