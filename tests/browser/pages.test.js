@@ -1,7 +1,7 @@
 /** @file Every page, in each look: no complaint of the browser, nothing from elsewhere, nothing too wide, nothing that axe finds. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { axe, browser, devNode, overflow, shot, watch } from './support.js';
+import { axe, browser, devNode, isFolder, overflow, shot, watch } from './support.js';
 import { furnish, handler, pages } from './things.js';
 
 const LOOKS = {
@@ -93,7 +93,7 @@ test('what handlers write is shown as text', async () => {
   await context.close();
 });
 
-test('a page costs little at first', async () => {
+test('a page costs little at first', { skip: isFolder && 'the pages of a folder are not packed' }, async () => {
   const context = await chrome.newContext(LOOKS.light);
   for (const path of ['/', '/tasks', `/tasks/${things.running}`, '/tasks/new']) {
     const page = await context.newPage();

@@ -30,21 +30,23 @@ export async function until(what, isSo, withinMs = 20_000) {
 
 /** A process of the program, and its address once it says it. */
 export class Node {
-  constructor(args, { port = 0, data } = {}) {
-    this.data = data ?? mkdtempSync(join(tmpdir(), 'windrow-ui-'));
+  constructor(args, environment = {}) {
+    this.data = mkdtempSync(join(tmpdir(), 'windrow-ui-'));
     this.args = args;
-    this.port = port;
-    this.said = '';
+    this.environment = environment;
+    this.port = 0;
   }
 
   /** Starts it and waits until it answers. */
   async start() {
-    this.process = spawn(PROGRAM, this.args(this), { env: { ...process.env, WINDROW_LOG: 'warn' }, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.said = '';
+    const env = { ...process.env, WINDROW_NODE__ID: 'dev', ...this.environment };
+    this.process = spawn(PROGRAM, this.args(this), { cwd: this.data, env, stdio: ['ignore', 'pipe', 'pipe'] });
     const hear = (text) => { this.said += text; };
     this.process.stdout.on('data', hear);
     this.process.stderr.on('data', hear);
     await until(`an address in: ${this.said}`, () => {
-      const found = /http:\/\/127\.0\.0\.1:(\d+)/.exec(this.said);
+      const found = /listens on http:\/\/127\.0\.0\.1:(\d+)/.exec(this.said);
       if (found) this.port = Number(found[1]);
       return found;
     }, STARTED_WITHIN_MS);
@@ -81,12 +83,18 @@ export class Node {
   }
 }
 
-/** A node without sign-in, with the sample business and no task. */
-export const devNode = (options) => new Node((node) => ['dev', '--data', node.data, '--port', String(node.port), '--no-task'], options).start();
+/** The pages of a folder instead of those that the program carries: to work on them without compiling. */
+const FOLDER = process.env.WINDROW_UI_DIR;
+export const isFolder = Boolean(FOLDER);
+
+const serve = (node) => ['serve', '--data-dir', node.data, '--listen', `127.0.0.1:${node.port}`, ...(FOLDER ? ['--ui-dir', FOLDER] : [])];
+
+/** A node without sign-in, called `dev`. */
+export const devNode = () => new Node(serve, { WINDROW_AUTH__MODE: 'off' }).start();
 
 /** A node that wants a token; `admin` is the first administrator's. */
 export async function serveNode() {
-  const node = await new Node((own) => ['serve', '--data-dir', own.data, '--listen', '127.0.0.1:0']).start();
+  const node = await new Node(serve).start();
   node.admin = readFileSync(join(node.data, 'admin.token'), 'utf8').trim();
   return node;
 }
@@ -98,7 +106,7 @@ export const browser = () => chromium.launch({ executablePath: CHROMIUM, args: [
 export function watch(page, origin) {
   const faults = [];
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type()) && !/GPU|WebGL/.test(message.text())) faults.push(`${message.type()}: ${message.text()} (${message.location().url})`);
+    if (['error', 'warning'].includes(message.type()) && !/GPU|WebGL|willReadFrequently/.test(message.text())) faults.push(`${message.type()}: ${message.text()} (${message.location().url})`);
   });
   page.on('pageerror', (error) => faults.push(`error: ${error.stack}`));
   page.on('request', (request) => {

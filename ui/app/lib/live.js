@@ -67,9 +67,10 @@ function wanted() {
 
 function connect() {
   const topics = wanted();
-  if (topics === connected) return;
+  const isHeld = paused.value || document.hidden;
+  if (topics === connected && !isHeld) return;
   close();
-  if (paused.value || document.hidden) return set('paused');
+  if (isHeld) return set('paused');
   if (!topics) return set('idle');
   connected = topics;
   source = new EventSource(`/v1/events?topics=${encodeURIComponent(topics)}&hz=${topics.includes('task:') ? 4 : 2}`);

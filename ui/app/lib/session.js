@@ -4,7 +4,7 @@ import { ApiError, call, get, refused } from './api.js';
 
 /**
  * `asking` until it is known who this is, `in`, `out` when the node wants to know first, `away` when it doesn't answer.
- * @type {import('@preact/signals').Signal<{state: 'asking'|'in'|'out'|'away', name?: string, role?: string, business?: string, error?: ApiError}>}
+ * @type {import('@preact/signals').Signal<{state: 'asking'|'in'|'out'|'away', name?: string, role?: string, business?: string, session?: {id: number, expires_at: string} | null, error?: ApiError}>}
  */
 export const session = signal({ state: 'asking' });
 

@@ -44,8 +44,8 @@ export function Register() {
       setState({ isPending: false, error: error instanceof ApiError ? error : new ApiError({ title: String(error), status: 0 }), made: null });
     }
   };
-  const field = (name, label, hint, more = {}) => html`<label class="field"><span>${label}</span><input type="text" value=${form[name]} onInput=${set(name)} autocomplete="off" spellcheck=${false} ...${more} />
-    ${hint && html`<span class="hint">${hint}</span>`}</label>`;
+  const field = (name, label, hint, more = {}) => html`<div class="field"><label><span>${label}</span><input type="text" value=${form[name]} onInput=${set(name)} autocomplete="off" spellcheck=${false} aria-describedby=${`${name}-hint`} ...${more} /></label>
+    <span class="hint" id=${`${name}-hint`}>${hint}</span></div>`;
   const { made, error } = state;
   if (made) {
     return html`<${Page} title=${t('{name} is registered', { name: made.name })} up=${[['/businesses', t('Businesses')]]}>

@@ -111,8 +111,7 @@ function List({ page, read }) {
   const pick = usePick(calm.rows.map((task) => task.id));
   if (!page.items.length) return html`<${Nothing} />`;
   return html`${pick.ids.length > 0 && html`<${Bulk} pick=${pick} rows=${calm.rows} />`}
-    <${Fresh} calm=${calm} />
-    <div ...${calm.over}><${Table} columns=${columns()} rows=${calm.rows} id=${(task) => task.id} label=${t('Tasks')} pick=${pick} isLoading=${read.isLoading} /></div>
+    <div class="calm" ...${calm.over}><${Fresh} calm=${calm} /><${Table} columns=${columns()} rows=${calm.rows} id=${(task) => task.id} label=${t('Tasks')} pick=${pick} isLoading=${read.isLoading} /></div>
     <${Pager} next=${page.next_cursor} />`;
 }
 

@@ -79,12 +79,12 @@ function Field({ field, value, set }) {
   if (field.type === 'checkbox') {
     return html`<label class="check"><input type="checkbox" checked=${value} onChange=${change} /><span>${field.label}</span></label>`;
   }
-  return html`<label class="field"><span>${field.label}</span>
+  return html`<div class="field"><label><span>${field.label}</span>
     ${field.options
       ? html`<select value=${value} onChange=${change}>${field.options.map(([name, text]) => html`<option key=${name} value=${name} selected=${name === value}>${text}</option>`)}</select>`
-      : html`<input type=${field.type ?? 'text'} value=${value} required=${field.required} onInput=${change} autocomplete="off" spellcheck=${false} />`}
-    ${field.hint && html`<span class="hint">${field.hint}</span>`}
-  </label>`;
+      : html`<input type=${field.type ?? 'text'} value=${value} required=${field.required} onInput=${change} autocomplete="off" spellcheck=${false} aria-describedby=${field.hint && `${field.name}-hint`} />`}</label>
+    ${field.hint && html`<span class="hint" id=${`${field.name}-hint`}>${field.hint}</span>`}
+  </div>`;
 }
 
 function useAnswers(action) {

@@ -20,7 +20,11 @@ function move(by) {
   links[Math.max(0, Math.min(links.length - 1, at < 0 ? 0 : at + by))].focus();
 }
 
-const press = (key) => () => document.querySelector(`main [data-key="${key}"]`)?.click();
+const press = (key, otherwise = () => {}) => () => {
+  const found = document.querySelector(`main [data-key="${key}"]`);
+  if (found) found.click();
+  else otherwise();
+};
 
 function search() {
   const place = document.querySelector('main [data-search], main input[type="search"]');
@@ -36,7 +40,7 @@ const KEYS = {
   r: [() => pause(), 'pause, or go on'],
   s: [press('s'), 'stop or start the task that is shown'],
   e: [press('e'), 'why it is not faster'],
-  c: [press('c'), 'new task'],
+  c: [press('c', () => go('/tasks/new')), 'new task'],
 };
 
 function isTyping(target) {

@@ -45,7 +45,7 @@ function Place({ place: [path, icon, text] }) {
 }
 
 function Foot() {
-  const { name, role, auth } = session.value;
+  const { name, role, session: own } = session.value;
   return html`<div class="foot">
     <p class="who"><span class="cut" title=${name}>${name}</span> <span>${t(role ?? '')}</span></p>
     <p class="tools">
@@ -53,7 +53,7 @@ function Foot() {
       <button type="button" class="tool" onClick=${() => language.next()} title=${t('Language')} lang=${language.value === 'en' ? 'zh-CN' : 'en'}>${language.value === 'en' ? '中文' : 'English'}</button>
       <button type="button" class="tool" onClick=${() => zone.next()} title=${t('Time zone')}>${zone.value === 'UTC' ? 'UTC' : t('local')}</button>
       <button type="button" class="tool" onClick=${help} title=${t('Keyboard')}>?</button>
-      ${auth !== 'off' && name !== 'local' && html`<button type="button" class="tool" onClick=${logOut}>${t('Log out')}</button>`}
+      ${own && html`<button type="button" class="tool" onClick=${logOut}>${t('Log out')}</button>`}
     </p>
   </div>`;
 }

@@ -2,7 +2,7 @@
 import { html, signal, useEffect, useRef } from '../../vendor/preact-htm.js';
 import { t } from '../lib/i18n.js';
 
-const SHOWN_MS = 7000;
+const SHOWN_MS = 8000;
 const toasts = signal([]);
 const said = signal('');
 let number = 0;
@@ -18,7 +18,13 @@ export function toast(text, undo) {
   const one = { id: number, text, undo };
   toasts.value = [...toasts.value.slice(-2), one];
   announce(text, true);
-  setTimeout(() => dismiss(one.id), SHOWN_MS);
+  setTimeout(() => expire(one.id), SHOWN_MS);
+}
+
+/** Ends a toast when its time is over, but not under somebody's hand. */
+function expire(id) {
+  if (document.querySelector('.toasts:is(:hover, :focus-within)')) setTimeout(() => expire(id), 1000);
+  else dismiss(id);
 }
 
 function dismiss(id) {

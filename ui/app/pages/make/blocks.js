@@ -5,12 +5,12 @@ import { t } from '../../lib/i18n.js';
 import { Section } from '../../parts/basic.js';
 import { File } from './file.js';
 
-function Text({ form, set, faults = {}, name, label, hint, type = 'text', width, list }) {
+function Text({ form, set, faults = {}, name, label, hint, type = 'text', width }) {
   const wrong = faults[name];
-  return html`<label class="field" style=${width ? { width } : undefined}><span>${label}</span>
-    <input type=${type} value=${form[name]} list=${list} class=${wrong ? 'invalid' : ''} aria-invalid=${wrong ? 'true' : undefined} spellcheck=${false} autocomplete="off"
-      onInput=${(event) => set({ [name]: event.target.value })} />
-    ${wrong ? html`<span class="bad">${wrong}</span>` : hint && html`<span class="hint">${hint}</span>`}</label>`;
+  return html`<div class="field" style=${width ? { width } : undefined}><label><span>${label}</span>
+    <input type=${type} value=${form[name]} class=${wrong ? 'invalid' : ''} aria-invalid=${wrong ? 'true' : undefined} aria-describedby=${`${name}-hint`} spellcheck=${false} autocomplete="off"
+      onInput=${(event) => set({ [name]: event.target.value })} /></label>
+    <span id=${`${name}-hint`} class=${wrong ? 'bad' : 'hint'}>${wrong ?? hint}</span></div>`;
 }
 
 function Choice({ form, set, name, options, label }) {
@@ -22,9 +22,9 @@ function Choice({ form, set, name, options, label }) {
 export function Business({ form, set, names, faults }) {
   const chosen = names.find((one) => one.name === form.business);
   return html`<${Section} title=${`1 ${t('Business')}`}><div class="fields">
-    <label class="field"><span>${t('Handled by')}</span><select value=${form.business} onChange=${(event) => set({ business: event.target.value })}>
-      <option value="">${t('choose…')}</option>${names.map((one) => html`<option key=${one.name} value=${one.name} selected=${one.name === form.business}>${one.name}</option>`)}</select>
-      ${chosen && html`<span class="hint cut">${chosen.url ?? chosen.command ?? chosen.request?.url ?? ''}</span>`}</label>
+    <div class="field"><label><span>${t('Handled by')}</span><select value=${form.business} onChange=${(event) => set({ business: event.target.value })}>
+      <option value="">${t('choose…')}</option>${names.map((one) => html`<option key=${one.name} value=${one.name} selected=${one.name === form.business}>${one.name}</option>`)}</select></label>
+      ${chosen && html`<span class="hint cut">${chosen.url ?? chosen.command ?? chosen.request?.call ?? ''}</span>`}</div>
     <${Text} form=${form} set=${set} faults=${faults} name="name" label=${t('Name (optional)')} hint=${t('unique within the business')} />
     <${Text} form=${form} set=${set} faults=${faults} name="labels" label=${t('Labels (optional)')} hint="team:growth, source:crm" />
   </div><//>`;
