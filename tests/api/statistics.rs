@@ -173,8 +173,14 @@ async fn what_is_not_kept_longer_is_archived_and_forgotten_by_itself() {
     };
     assert_eq!(append().await, 201);
     let id = open.rsplit('/').next().unwrap();
-    node.until(id, "settled", |task| task["counts"]["succeeded"] == 2).await;
-    let preview = async || node.admin.post(&format!("{open}/preview"), json!({"indexes": "0"})).await.text();
+    node.until(id, "settled", |task| task["counts"]["succeeded"] == 2)
+        .await;
+    let preview = async || {
+        node.admin
+            .post(&format!("{open}/preview"), json!({"indexes": "0"}))
+            .await
+            .text()
+    };
     assert!(preview().await.contains("ann"), "{}", preview().await);
     let begun = Instant::now();
     loop {
