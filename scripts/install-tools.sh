@@ -32,6 +32,8 @@ have zsh || install_package zsh
 have fish || install_package fish
 # `systemd-analyze verify` checks the unit in deploy/.
 have systemd-analyze || install_package systemd
+# `promtool check rules` checks the alerts in deploy/.
+have promtool || install_package prometheus
 # The tests start database and Redis servers of their own; the default ones that come with the packages are not used.
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || install_package postgresql
 [ -x /usr/sbin/mariadbd ] || [ -x /usr/sbin/mysqld ] || install_package mariadb-server

@@ -93,6 +93,8 @@ sections! {
         proxy_header: String = "X-Forwarded-User";
         /// mode = "proxy": the networks that may say so
         proxy_trust: Vec<Network> = ["127.0.0.1/32"];
+        /// How long a browser that signed in with a token is believed; it ends with the token too
+        session_life: Duration = "12h" above "0s";
         /// true: /metrics and /actors ask for a token from this machine too
         ///
         /// Set it where a proxy on this machine forwards to the node, and lets everybody look as if they sat at it
@@ -236,6 +238,8 @@ sections! {
         fires: Duration = "90d" above "0s";
         /// What deleted tasks did in each day (`windrow stats`); of tasks that are kept it stays as long as they do
         statistics: Duration = "730d" above "0s";
+        /// Rows that were appended to open tasks, once the items of their request are settled and none of them failed
+        appended: Duration = "1d" above "0s";
     }
 
     /// What items came to
@@ -278,6 +282,12 @@ sections! {
         actor_tree: ActorTree = "start,restart,stop";
     }
 
+    /// Pages for people, at the node's address
+    ["dashboard"] dashboard: Dashboard {
+        /// false: there are none, only the API
+        enabled: bool = true, reload;
+    }
+
     /// What others measure
     ["telemetry"] telemetry: Telemetry {
         /// false: /metrics answers 404
@@ -286,12 +296,11 @@ sections! {
 }
 
 /// Keys of earlier versions that nothing ever obeyed.
-pub(super) const REMOVED: [&str; 7] = [
+pub(super) const REMOVED: [&str; 6] = [
     "task_defaults.stop_drain",
     "retention.success_detail",
     "telemetry.otlp_endpoint",
     "telemetry.sample",
-    "dashboard.enabled",
     "dashboard.base_path",
     "dashboard.locale",
 ];

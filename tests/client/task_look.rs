@@ -32,6 +32,15 @@ async fn node_with_failures() -> (Business, Node) {
 }
 
 #[tokio::test]
+async fn web_prints_where_the_dashboard_shows_a_task_that_is_there() {
+    let (_business, node) = node_with_failures().await;
+    let person = Person::admin(&node);
+    let shown = person.windrow("task show push/a --web").await.expect(0);
+    assert_eq!(shown.stdout, format!("{}/tasks/t1\n", node.url));
+    person.windrow("task show t7 --web").await.expect(3);
+}
+
+#[tokio::test]
 async fn failures_are_shown_by_code_and_by_item() {
     let (_business, node) = node_with_failures().await;
     let person = Person::admin(&node);

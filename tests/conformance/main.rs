@@ -3,7 +3,7 @@
 //!
 //! `tasks`, `life`, `claims`, `checkpoints`, `sessions`, `records`, `history`, `statistics`: facts; `twins`: random sequences of calls, to which all
 //! adapters must give the same answers; `crossing`: many writers at once; `cut`: connections and servers that end; `given_up`:
-//! statements that nobody waits for any more;
+//! statements that nobody waits for any more; `sign_ins`: sessions of browsers;
 //! `sqlite`, `lists`: what holds for files only; `faults`: the hooks of the memory adapter.
 
 #![allow(
@@ -37,6 +37,7 @@ mod results;
 mod schedules;
 mod sessions;
 mod shards;
+mod sign_ins;
 mod sqlite;
 mod statistics;
 mod strand;
@@ -127,6 +128,7 @@ facts! {
         finishing_early_by_command_cuts_what_was_not_dispatched,
         a_recovering_task_is_tried_at_once_when_told,
         codes_that_are_given_up_reach_every_owner_and_outlast_it,
+        items_that_people_want_skipped_reach_every_owner_and_outlast_it,
         a_start_that_judges_items_changes_the_settings_with_it,
         what_a_task_means_changes_only_before_it_has_run,
         a_change_of_what_was_changed_meanwhile_is_refused,
@@ -206,6 +208,7 @@ facts! {
     open {
         an_open_task_begins_empty_and_grows_by_what_is_appended,
         a_block_is_appended_once_a_key_however_often_it_is_sent,
+        a_key_outlasts_the_rows_that_it_was_used_for,
         a_sealed_task_takes_no_more_and_a_fixed_one_none,
         a_run_that_did_not_know_the_last_item_gives_its_shard_back,
         a_sealed_task_finishes_once_all_is_settled,

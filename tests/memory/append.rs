@@ -40,6 +40,24 @@ impl AppendStore for MemoryStore {
         })
         .await
     }
+
+    async fn bytes_waiting(&self, task: TaskId) -> Result<u64, StoreError> {
+        self.act(Call::Read, |state| {
+            Ok(state.tasks.get(&task).map_or(0, bytes_waiting))
+        })
+        .await
+    }
+}
+
+/// The rows of blocks of which an item is open.
+fn bytes_waiting(task: &Task) -> u64 {
+    let low = low_water(task);
+    let is_open = |(first, known): &(&ItemIndex, &Block)| first.plus(known.block.items()) > low;
+    task.appended
+        .iter()
+        .filter(is_open)
+        .map(|(_, known)| known.block.bytes())
+        .sum()
 }
 
 fn append(state: &mut State, id: TaskId, block: &NewBlock, now: WallMs) -> Result<Appended, AppendError> {
@@ -57,15 +75,10 @@ fn append(state: &mut State, id: TaskId, block: &NewBlock, now: WallMs) -> Resul
             total: task.new.total,
         });
     }
-    let low = low_water(task);
-    let waiting = task
-        .appended
-        .iter()
-        .filter(|(first, known)| first.plus(known.block.items()) > low);
     let addition = Addition {
         items: block.items(),
         bytes: block.bytes(),
-        bytes_waiting: waiting.map(|(_, known)| known.block.bytes()).sum(),
+        bytes_waiting: bytes_waiting(task),
     };
     let mut first = ItemIndex(0);
     life::change(state, id, None, now, |life, _| {
@@ -76,6 +89,7 @@ fn append(state: &mut State, id: TaskId, block: &NewBlock, now: WallMs) -> Resul
     let kept = Block {
         block: block.clone(),
         at: now,
+        is_forgotten: false,
     };
     task.appended.insert(first, kept);
     Ok(Appended {
@@ -101,7 +115,7 @@ fn blocks(task: &Task, at: ItemIndex, bytes_max: usize) -> Vec<StoredBlock> {
     };
     let (mut next, mut bytes, mut found) = (*first, 0, Vec::new());
     for (first, known) in task.appended.range(*first..) {
-        if *first != next || (bytes > 0 && bytes >= bytes_max) {
+        if *first != next || known.is_forgotten || (bytes > 0 && bytes >= bytes_max) {
             break;
         }
         (next, bytes) = (first.plus(known.block.items()), bytes + known.block.rows().len());
@@ -113,18 +127,33 @@ fn blocks(task: &Task, at: ItemIndex, bytes_max: usize) -> Vec<StoredBlock> {
     found
 }
 
-/// Forgets old blocks of which no item is needed any more.
+/// Forgets the rows of old blocks of which no item is needed any more; their keys stay.
 pub(super) fn sweep(state: &mut State, before: WallMs) -> u64 {
     state.tasks.values_mut().map(|task| forget(task, before)).sum()
 }
 
 fn forget(task: &mut Task, before: WallMs) -> u64 {
-    let (low, items) = (low_water(task), &task.items);
-    let count = task.appended.len();
-    task.appended.retain(|first, known| {
+    let (low, items, mut gone) = (low_water(task), &task.items, 0);
+    for (first, known) in &mut task.appended {
         let end = first.plus(known.block.items());
         let has_failed = items.range(*first..end).next().is_some();
-        known.at >= before || end > low || has_failed
-    });
-    (count - task.appended.len()) as u64
+        if known.at < before && end <= low && !has_failed && !known.is_forgotten {
+            (known.is_forgotten, gone) = (true, gone + 1);
+        }
+    }
+    task.appended
+        .retain(|_, known| !known.is_forgotten || known.block.key.is_some());
+    gone
+}
+
+/// Forgets old keys of blocks whose rows are forgotten.
+pub(super) fn sweep_keys(state: &mut State, before: WallMs) -> u64 {
+    let mut gone = 0;
+    for task in state.tasks.values_mut() {
+        let count = task.appended.len();
+        let is_over = |known: &Block| known.is_forgotten && known.at < before;
+        task.appended.retain(|_, known| !is_over(known));
+        gone += (count - task.appended.len()) as u64;
+    }
+    gone
 }

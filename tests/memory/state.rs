@@ -11,6 +11,7 @@ use windrow_core::ids::{
     CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, ScheduleId, SessionId, ShardId, StoreId, TaskId, WallMs,
 };
 use windrow_core::items::counters::Counters;
+use windrow_core::items::stretches::Stretches;
 use windrow_core::items::verdict::{ItemTrouble, Outage};
 use windrow_core::limit::Bounds;
 use windrow_core::shards::{Pause, Slow};
@@ -180,6 +181,7 @@ pub(super) struct Task {
     pub(super) finished_at: Option<WallMs>,
     pub(super) canary: Option<Canary>,
     pub(super) abandonments: Abandonments,
+    pub(super) skips: Stretches,
     pub(super) cut_off: CutOff,
     pub(super) pause: Option<Pause>,
     pub(super) slow: Option<Slow>,
@@ -201,6 +203,8 @@ pub(super) struct Task {
 pub(super) struct Block {
     pub(super) block: NewBlock,
     pub(super) at: WallMs,
+    /// Only its key is kept.
+    pub(super) is_forgotten: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -6,6 +6,7 @@ use super::state::{Shard, State, Task};
 use super::{Call, MemoryStore, commands, datasets, life, moves, schedules, shown};
 use windrow_core::dataset::Publishing;
 use windrow_core::ids::{StoreId, TaskId, WallMs};
+use windrow_core::items::stretches::Stretches;
 use windrow_core::life::{ShardLife, status_json};
 use windrow_core::limit::key::LimitKey;
 use windrow_core::task::abandonment::Abandonments;
@@ -309,6 +310,7 @@ fn made(new: &NewTask, publishing: Option<Publishing>, now: WallMs) -> Task {
         finished_at: None,
         canary: new.canary,
         abandonments: Abandonments::default(),
+        skips: Stretches::default(),
         cut_off: CutOff::default(),
         finish_at: None,
         awaiting_until: None,

@@ -158,7 +158,7 @@ fn a_key_in_the_wrong_place_is_recognised() {
     assert!(fault_of("[node]\nrestore_scan = \"1s\"\n").ends_with("did you mean cluster.restore_scan?"));
     assert!(fault_of("node = 5\n").ends_with("it is a section, not a value; try: [node]"));
     assert!(fault_of("[qqq]\nzzz = 1\n").ends_with("`windrow config default` lists every key"));
-    assert!(fault_of("[dashboard]\nenabled = false\n").ends_with("nothing obeys it; try: take it out"));
+    assert!(fault_of("[dashboard]\nlocale = \"en\"\n").ends_with("nothing obeys it; try: take it out"));
     assert!(
         fault_of("[handler.command.commands.push]\ncmd = [\"x\"]\nworker = 2\n")
             .contains("unknown field `worker`")

@@ -60,6 +60,9 @@ impl Execution {
         self.land(1, fx);
         self.solo.on_answered(index);
         self.meters.on_failed(&failed.failure.code, failed.wish);
+        if self.skips.has(index) {
+            return self.skip_known(index, &trouble, fx);
+        }
         let is_charged = self.is_charged(&failed, &mut trouble);
         self.note_attempt(&failed, &mut trouble, is_charged, now);
         let class = failed.class;

@@ -268,6 +268,7 @@ fn beside(from: &Base<'_>, caller: Arc<dyn HookCaller>, publisher: Publisher) ->
             tasks: config.retention.tasks,
             fires: config.retention.fires,
             statistics: config.retention.statistics,
+            appended: config.retention.appended,
             log: config.data_log.retention,
             log_lines: config.data_log.max_per_task,
         }),

@@ -90,6 +90,11 @@ impl Judge {
         self.turned_away_with = Some(format!("{}: {}", failure.code, failure.message));
     }
 
+    /// Nothing that was settled shows that the handler was ever reached.
+    pub(super) fn doubt_contact(&mut self) {
+        self.contacted = false;
+    }
+
     /// When the run ends because its handler was never reached, or only ever found fault.
     pub(super) fn first_contact(&self) -> Option<Moment> {
         self.first_contact.filter(|_| !self.contacted)

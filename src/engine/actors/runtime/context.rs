@@ -298,6 +298,8 @@ pub struct Keep {
     pub fires: Duration,
     /// What deleted tasks did in each day.
     pub statistics: Duration,
+    /// Appended items that are settled and didn't fail.
+    pub appended: Duration,
     /// Lines of the data log.
     pub log: Duration,
     /// Lines of one task.

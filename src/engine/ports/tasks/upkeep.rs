@@ -32,13 +32,18 @@ pub enum Sweep {
     ResultBytes,
     /// What deleted tasks did, by its day.
     Statistics,
-    /// Appended blocks in which every item is settled and none was abandoned, with their keys, by when they were appended.
+    /// Rows of appended blocks in which every item is settled and none was abandoned, by when they were appended; the keys
+    /// that they were appended with stay.
     Appended,
+    /// Those keys, by when they were used first.
+    AppendKeys,
+    /// Halves of files that nobody goes on writing, among the tasks that are archived, by when they were written last.
+    ArchiveHalves,
 }
 
 impl Sweep {
     /// All of them.
-    pub const ALL: [Sweep; 10] = [
+    pub const ALL: [Sweep; 12] = [
         Sweep::Answers,
         Sweep::Delivered,
         Sweep::GivenUp,
@@ -49,6 +54,8 @@ impl Sweep {
         Sweep::ResultBytes,
         Sweep::Statistics,
         Sweep::Appended,
+        Sweep::AppendKeys,
+        Sweep::ArchiveHalves,
     ];
 }
 

@@ -31,6 +31,7 @@ pub mod shard;
 pub mod shard_day;
 pub mod shard_head;
 pub mod shared_limit;
+pub mod sign_in;
 pub mod source;
 pub mod source_index;
 pub mod start_token;
