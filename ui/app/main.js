@@ -1,2 +1,100 @@
-const node = await (await fetch('/version')).json();
-document.getElementById('app').textContent = `${node.name} ${node.version} on ${node.node}`;
+/** @file Begins the dashboard: which path is which page. A page's file is fetched when it is first shown. */
+import { html, render, useEffect, useErrorBoundary, useState } from '../vendor/preact-htm.js';
+import { ApiError } from './lib/api.js';
+import { applyLanguage, fetchWords, language, t } from './lib/i18n.js';
+import { applyTheme, theme } from './lib/kept.js';
+import { followLinks, pattern, route } from './lib/router.js';
+import { identify, session } from './lib/session.js';
+import { Asker } from './parts/ask.js';
+import { Empty, Loading, Problem } from './parts/basic.js';
+import { Help, useKeys } from './parts/keys.js';
+import { Page, Shell } from './parts/shell.js';
+import { Toasts } from './parts/toast.js';
+import { Login } from './pages/login.js';
+
+/** Path, file below pages/, what it exports. */
+const PAGES = [
+  ['/', 'overview', 'Overview'],
+  ['/tasks', 'tasks', 'Tasks'],
+  ['/tasks/new', 'make/page', 'NewTask'],
+  ['/tasks/:task/items/:index', 'task/page', 'Task'],
+  ['/tasks/:task/:tab', 'task/page', 'Task'],
+  ['/tasks/:task', 'task/page', 'Task'],
+  ['/businesses', 'businesses', 'Businesses'],
+  ['/businesses/new', 'register', 'Register'],
+  ['/businesses/:business', 'business', 'Business'],
+  ['/schedules', 'schedules', 'Schedules'],
+  ['/schedules/:schedule', 'schedule', 'Schedule'],
+  ['/datasets', 'datasets', 'Datasets'],
+  ['/datasets/:dataset', 'dataset', 'Dataset'],
+  ['/nodes', 'nodes', 'Nodes'],
+  ['/nodes/:node', 'node', 'Node'],
+  ['/limits', 'limits', 'Limits'],
+  ['/limits/:limit', 'limits', 'Limit'],
+  ['/statistics', 'statistics', 'Statistics'],
+  ['/log', 'log', 'DataLog'],
+  ['/audit', 'audit', 'Audit'],
+  ['/settings', 'settings', 'Settings'],
+].map(([path, file, name]) => ({ match: pattern(path), file, name }));
+
+/** What was fetched. */
+const fetched = new Map();
+
+function Missing() {
+  return html`<${Page} title=${t('Nothing is here')}><${Empty} say=${t('There is no page at this address.')}>
+    <p><a href="/">${t('Overview')}</a></p><//><//>`;
+}
+
+function Broken({ error, again }) {
+  return html`<${Page} title=${t('This page broke')}>
+    <${Problem} error=${error} /><button type="button" class="button" onClick=${again}>${t('Try again')}</button><//>`;
+}
+
+/** A page's file, or why it isn't there. */
+function useFile(file) {
+  const [state, setState] = useState({ file: '', error: null, round: 0 });
+  useEffect(() => {
+    if (fetched.has(file)) return;
+    import(`./pages/${file}.js`).then(
+      (module) => { fetched.set(file, module); setState((old) => ({ ...old, file, error: null })); },
+      () => setState((old) => ({ ...old, file, error: new ApiError({ title: t('The page could not be fetched'), status: 0, try: [t('load it anew')] }) })),
+    );
+  }, [file, state.round]);
+  const again = () => setState((old) => ({ file: '', error: null, round: old.round + 1 }));
+  return { module: fetched.get(file), error: state.file === file ? state.error : null, again };
+}
+
+function Fetched({ page, parts }) {
+  const { module, error, again } = useFile(page.file);
+  if (error) return html`<${Broken} error=${error} again=${again} />`;
+  if (!module) return html`<${Loading} />`;
+  const Shown = module[page.name];
+  return html`<${Shown} ...${parts} key=${Shown.keepsState ? page.name : route.value.path} />`;
+}
+
+function Content() {
+  const [error, again] = useErrorBoundary((fault) => console.error(fault));
+  const { path } = route.value;
+  useEffect(() => {
+    if (error) again();
+  }, [path]);
+  if (error) return html`<${Broken} error=${error} again=${again} />`;
+  const page = PAGES.find(({ match }) => match(path));
+  return page ? html`<${Fetched} page=${page} parts=${page.match(path)} />` : html`<${Missing} />`;
+}
+
+function App() {
+  useKeys();
+  useEffect(applyTheme, [theme.value]);
+  useEffect(applyLanguage, [language.value]);
+  const { state, error } = session.value;
+  if (state === 'asking') return html`<${Loading} />`;
+  if (state === 'away') return html`<main class="main"><${Problem} error=${error} retry=${identify} /></main>`;
+  if (state === 'out') return html`<${Login} />`;
+  return html`<${Shell}><${Content} /><//><${Asker} /><${Help} /><${Toasts} />`;
+}
+
+followLinks();
+identify();
+await fetchWords().catch(() => {});
+render(html`<${App} />`, document.getElementById('app'));

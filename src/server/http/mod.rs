@@ -93,6 +93,7 @@ fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(tasks::commands::relocate),
         routes!(tasks::commands::ready),
         routes!(tasks::failures::abandon::abandon),
+        routes!(tasks::skips::skip),
         routes!(tasks::view::history::runs),
         routes!(tasks::view::history::run),
         routes!(tasks::view::history::revisions),
