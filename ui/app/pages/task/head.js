@@ -4,6 +4,7 @@ import * as actions from '../../lib/actions.js';
 import { count, minute, percent, rate, span } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { useResource } from '../../lib/resource.js';
+import { isStaff } from '../../lib/session.js';
 import { hasEnded, isSlow, offers, secondsLeft, settled, target } from '../../lib/task.js';
 import { ActButton } from '../../parts/ask.js';
 import { Ago, Since, Stamp } from '../../parts/basic.js';
@@ -13,7 +14,7 @@ import { Knobs } from './knobs.js';
 
 function More({ task }) {
   const can = offers(task);
-  const nodes = useResource(can.move ? '/v1/nodes' : null);
+  const nodes = useResource(can.move && isStaff() ? '/v1/nodes' : null);
   const others = (nodes.data?.items ?? []).filter((node) => node.state === 'serving' && !task.live?.nodes.includes(node.id)).map((node) => node.id);
   return html`<details class="menu"><summary class="button" aria-label=${t('More')}><${Icon} name="more" /></summary><div class="items">
     ${can.force && html`<${ActButton} action=${actions.stopNow(task)} />`}
@@ -32,8 +33,8 @@ export function Acts({ task }) {
   const can = offers(task);
   return html`
     ${can.recover && html`<${ActButton} action=${actions.recover(task)} />`}
-    ${can.start && html`<span data-key="s" onClick=${(event) => event.target === event.currentTarget && event.target.firstChild.click()}><${ActButton} action=${actions.start(task)} isMain=${true} /></span>`}
-    ${can.stop && html`<span data-key="s" onClick=${(event) => event.target === event.currentTarget && event.target.firstChild.click()}><${ActButton} action=${actions.stop(task)}><${Icon} name="stop" />${t('Stop')}<//></span>`}
+    ${can.start && html`<${ActButton} hotkey="s" action=${actions.start(task)} isMain=${true} />`}
+    ${can.stop && html`<${ActButton} hotkey="s" action=${actions.stop(task)}><${Icon} name="stop" />${t('Stop')}<//>`}
     <${More} task=${task} />`;
 }
 
