@@ -238,6 +238,8 @@ sections! {
         fires: Duration = "90d" above "0s";
         /// What deleted tasks did in each day (`windrow stats`); of tasks that are kept it stays as long as they do
         statistics: Duration = "730d" above "0s";
+        /// Rows that were appended to open tasks, once the items of their request are settled and none of them failed
+        appended: Duration = "1d" above "0s";
     }
 
     /// What items came to
@@ -246,6 +248,20 @@ sections! {
         ///
         /// The folder of a store can't be changed: results that are there would be missed
         location: Option<PathBuf> = "";
+    }
+
+    /// Where readers find what is published, beside the API
+    ["datasets"] datasets: Datasets {
+        /// The Redis of readers, written as cluster.redis_url is; "" = none
+        redis_url: Option<String> = "";
+        /// Of the Redis user; a password is never part of `redis_url`
+        redis_password_file: Option<PathBuf> = "";
+        /// PEM file with the authorities of a rediss:// server; "" = those of the system
+        redis_ca_file: Option<PathBuf> = "";
+        /// First part of every key; the store's id and the dataset's name are the second
+        redis_prefix: String = "windrow";
+        /// For how long readers who have begun may go on reading what is no longer current there
+        redis_grace: Duration = "10m" above "0s";
     }
 
     /// Tasks that are deleted

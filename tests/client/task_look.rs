@@ -273,6 +273,14 @@ async fn failures_are_done_again_and_the_net_result_is_the_exit_code() {
         rest.contains("new idempotency keys") && rest.ends_with("made good 3  abandoned 0\n"),
         "{rest}"
     );
+    for words in ["task show t1", "task failures t1"] {
+        let shown = person.windrow(words).await.expect(0);
+        let said = shown.stdout + &shown.stderr;
+        assert!(
+            said.contains("made good 3  still failed 0   (t2, t3)"),
+            "{words}: {said}"
+        );
+    }
     let mut again: Vec<u64> = business
         .items()
         .iter()

@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use windrow_core::ids::{Epoch, ItemCount, ItemIndex, ShardId, WallMs};
+use windrow_core::items::stretches::Stretches;
 use windrow_core::task::abandonment::ABANDONMENTS_MAX;
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult, Wish};
 use windrow_core::task::{Canary, CanaryThen};
@@ -624,6 +625,53 @@ pub async fn codes_that_are_given_up_reach_every_owner_and_outlast_it(harness: H
     assert!(
         matches!(one_more, Err(CommandError::Refused(CommandRefusal::Codes(_)))),
         "{one_more:?}"
+    );
+}
+
+pub async fn items_that_people_want_skipped_reach_every_owner_and_outlast_it(harness: Harness) {
+    let skip = |text: &str| TaskCommand::Skip(Stretches::parse(text).unwrap());
+    let id = harness.created(&task(100)).await.id;
+    let view = harness.command(id, skip("90-99")).await;
+    assert_eq!(
+        (view.status, view.skips.to_string().as_str()),
+        (Status::Created, "90-99")
+    );
+    let run = harness.running(100).await;
+    let id = run.shard.task;
+    let before = harness.store.control(run.shard).await.unwrap();
+    assert!(before.skips.is_empty());
+    harness.command(id, skip("12,5-9")).await;
+    let after = harness.store.control(run.shard).await.unwrap();
+    assert_eq!(
+        (after.rev, after.skips.to_string().as_str()),
+        (before.rev + 1, "5-9,12")
+    );
+    harness.command(id, skip("9-11")).await;
+    harness.command(id, STOP).await;
+    let close = RunClose::stopped(StopReason::Operator, "asked for".to_owned());
+    harness.stored(closing(&run, 1, 40, close)).await;
+    harness.command(id, TaskCommand::Start).await;
+    let control = harness.store.control(run.shard).await.unwrap();
+    assert_eq!(control.skips.to_string(), "5-12");
+    let beyond = harness.store.command(id, &skip("100"), &write(), NOW).await;
+    assert!(
+        matches!(beyond, Err(CommandError::Refused(CommandRefusal::Fields(_)))),
+        "{beyond:?}"
+    );
+    let entries = harness.store.audit(id).await.unwrap();
+    let told = entries
+        .iter()
+        .rev()
+        .find(|entry| entry.action == "task.skip")
+        .unwrap();
+    let says = |text: Option<&str>, part: &str| text.is_some_and(|text| text.contains(part));
+    assert!(says(told.after.as_deref(), "\"9-11\"") && says(told.after.as_deref(), "skipped_by_operator"));
+    assert!(says(told.before.as_deref(), "\"items\":6"), "{told:?}");
+    harness.command(id, TaskCommand::Cancel).await;
+    let late = harness.store.command(id, &skip("1"), &write(), NOW).await;
+    assert!(
+        matches!(late, Err(CommandError::Refused(CommandRefusal::Status(_)))),
+        "{late:?}"
     );
 }
 

@@ -112,6 +112,7 @@ facts! {
         what_runs_is_cancelled_for_a_newer_fire_and_of_those_that_wait_the_newest_stays,
         a_fire_that_can_t_be_made_is_tried_again_and_then_has_failed,
         people_fire_now_and_for_times_that_are_over,
+        what_is_made_up_for_publishes_if_asked_for_and_never_after_a_later_time,
         a_missed_fire_is_made_up_for_and_the_rest_of_its_row_stays,
         a_next_fire_that_a_wrong_clock_set_is_computed_anew,
         old_fires_go_and_those_that_are_open_stay,
@@ -127,6 +128,7 @@ facts! {
         finishing_early_by_command_cuts_what_was_not_dispatched,
         a_recovering_task_is_tried_at_once_when_told,
         codes_that_are_given_up_reach_every_owner_and_outlast_it,
+        items_that_people_want_skipped_reach_every_owner_and_outlast_it,
         a_start_that_judges_items_changes_the_settings_with_it,
         what_a_task_means_changes_only_before_it_has_run,
         a_change_of_what_was_changed_meanwhile_is_refused,
@@ -206,6 +208,7 @@ facts! {
     open {
         an_open_task_begins_empty_and_grows_by_what_is_appended,
         a_block_is_appended_once_a_key_however_often_it_is_sent,
+        a_key_outlasts_the_rows_that_it_was_used_for,
         a_sealed_task_takes_no_more_and_a_fixed_one_none,
         a_run_that_did_not_know_the_last_item_gives_its_shard_back,
         a_sealed_task_finishes_once_all_is_settled,
@@ -272,6 +275,9 @@ facts! {
         a_rollback_moves_the_pointer_back_and_its_number_on,
         a_dataset_goes_only_when_no_task_is_to_publish_it,
         keys_are_found_by_their_hash_in_every_write_of_the_claim,
+        a_copy_is_claimed_by_one_and_noted_under_the_newest_claim_alone,
+        a_copy_that_fails_is_tried_again_and_one_that_is_lost_is_made_anew,
+        a_copy_is_taken_away_when_it_is_switched_off_and_with_its_dataset,
         a_token_is_lent_by_the_owner_of_the_claim_for_as_long_as_it_publishes,
     }
     statistics {

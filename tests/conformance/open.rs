@@ -361,6 +361,37 @@ pub async fn what_is_settled_is_forgotten_and_failures_stay(harness: Harness) {
     assert_eq!(harness.view(task).await.total, ItemCount(9), "its places stay");
 }
 
+pub async fn a_key_outlasts_the_rows_that_it_was_used_for(harness: Harness) {
+    let run = running(&harness, 0).await;
+    let task = run.shard.task;
+    let sent = block(Some("monday"), &["1", "2"]);
+    let first = append(&harness, task, &sent).await.unwrap();
+    appended(&harness, task, 2).await;
+    harness.stored(at(&run, 1, 3)).await;
+    let sweep = async |what: Sweep| harness.store.sweep(what, WallMs(NOW.0 + 1)).await.unwrap();
+    assert_eq!(sweep(Sweep::AppendKeys).await, 0, "its rows are there");
+    assert_eq!(sweep(Sweep::Appended).await, 1);
+    assert_eq!(sweep(Sweep::Appended).await, 0, "nothing is looked at twice");
+    let blocks = async |at| {
+        harness
+            .store
+            .blocks(task, ItemIndex(at), usize::MAX)
+            .await
+            .unwrap()
+    };
+    assert!(blocks(0).await.is_empty() && blocks(1).await.is_empty());
+    assert_eq!(blocks(2).await.len(), 1, "an item of it is open");
+    let again = append(&harness, task, &sent).await.unwrap();
+    assert_eq!((again.first, again.is_repeat), (first.first, true));
+    let other = append(&harness, task, &block(Some("monday"), &["3"])).await;
+    assert!(matches!(other, Err(AppendError::KeyReused(_))), "{other:?}");
+    assert_eq!(sweep(Sweep::AppendKeys).await, 1);
+    assert_eq!(sweep(Sweep::AppendKeys).await, 0);
+    let anew = append(&harness, task, &sent).await.unwrap();
+    assert_eq!((anew.first, anew.is_repeat), (ItemIndex(4), false));
+    assert_eq!(blocks(2).await.len(), 2);
+}
+
 pub async fn a_backlog_has_a_bound(harness: Harness) {
     let task = harness.created(&open()).await.id;
     let long = format!("\"{}\"", "x".repeat(APPEND_BYTES_MAX as usize - 3));

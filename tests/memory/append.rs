@@ -76,6 +76,7 @@ fn append(state: &mut State, id: TaskId, block: &NewBlock, now: WallMs) -> Resul
     let kept = Block {
         block: block.clone(),
         at: now,
+        is_forgotten: false,
     };
     task.appended.insert(first, kept);
     Ok(Appended {
@@ -101,7 +102,7 @@ fn blocks(task: &Task, at: ItemIndex, bytes_max: usize) -> Vec<StoredBlock> {
     };
     let (mut next, mut bytes, mut found) = (*first, 0, Vec::new());
     for (first, known) in task.appended.range(*first..) {
-        if *first != next || (bytes > 0 && bytes >= bytes_max) {
+        if *first != next || known.is_forgotten || (bytes > 0 && bytes >= bytes_max) {
             break;
         }
         (next, bytes) = (first.plus(known.block.items()), bytes + known.block.rows().len());
@@ -113,18 +114,33 @@ fn blocks(task: &Task, at: ItemIndex, bytes_max: usize) -> Vec<StoredBlock> {
     found
 }
 
-/// Forgets old blocks of which no item is needed any more.
+/// Forgets the rows of old blocks of which no item is needed any more; their keys stay.
 pub(super) fn sweep(state: &mut State, before: WallMs) -> u64 {
     state.tasks.values_mut().map(|task| forget(task, before)).sum()
 }
 
 fn forget(task: &mut Task, before: WallMs) -> u64 {
-    let (low, items) = (low_water(task), &task.items);
-    let count = task.appended.len();
-    task.appended.retain(|first, known| {
+    let (low, items, mut gone) = (low_water(task), &task.items, 0);
+    for (first, known) in &mut task.appended {
         let end = first.plus(known.block.items());
         let has_failed = items.range(*first..end).next().is_some();
-        known.at >= before || end > low || has_failed
-    });
-    (count - task.appended.len()) as u64
+        if known.at < before && end <= low && !has_failed && !known.is_forgotten {
+            (known.is_forgotten, gone) = (true, gone + 1);
+        }
+    }
+    task.appended
+        .retain(|_, known| !known.is_forgotten || known.block.key.is_some());
+    gone
+}
+
+/// Forgets old keys of blocks whose rows are forgotten.
+pub(super) fn sweep_keys(state: &mut State, before: WallMs) -> u64 {
+    let mut gone = 0;
+    for task in state.tasks.values_mut() {
+        let count = task.appended.len();
+        let is_over = |known: &Block| known.is_forgotten && known.at < before;
+        task.appended.retain(|_, known| !is_over(known));
+        gone += (count - task.appended.len()) as u64;
+    }
+    gone
 }

@@ -30,6 +30,7 @@ pub(super) fn read(id: TaskId, task: &Task) -> Life {
         tuning: task.tuning.clone(),
         canary: task.canary,
         abandonments: task.abandonments.clone(),
+        skips: task.skips.clone(),
         wish: task.wish,
         status: task.status,
         since: task.since,
@@ -138,6 +139,7 @@ fn write(task: &mut Task, life: &Life) {
     (task.new.source, task.new.meaning, task.new.shards) = (source, meaning, life.shards_wanted);
     task.tuning = life.tuning.clone();
     (task.canary, task.abandonments) = (life.canary, life.abandonments.clone());
+    task.skips = life.skips.clone();
     (task.wish, task.status, task.since) = (life.wish, life.status, life.since);
     task.status_reason = life.note.as_ref().and_then(|note| note.reason.clone());
     task.cut_off = life.cut_off.clone();

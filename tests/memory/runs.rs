@@ -91,6 +91,7 @@ impl RunStore for MemoryStore {
                 finish_at: task.finish_at,
                 canary: task.canary,
                 abandonments: task.abandonments.clone(),
+                skips: task.skips.clone(),
                 shared: shards::shared(task, shard.no),
                 pause: task.pause,
                 slow: task.slow,

@@ -196,6 +196,7 @@ fn sweep(state: &mut State, what: Sweep, before: WallMs) -> u64 {
         Sweep::Generations => datasets::sweep(state),
         Sweep::Statistics => statistics::expire(state, before),
         Sweep::Appended => append::sweep(state, before),
+        Sweep::AppendKeys => append::sweep_keys(state, before),
     }
 }
 

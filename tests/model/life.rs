@@ -7,6 +7,7 @@ use windrow_config::Config;
 use windrow_core::business::Hooks;
 use windrow_core::dataset::{GenerationNo, Publish, PublishIf, Publishing, Reduce};
 use windrow_core::ids::{ItemCount, ItemIndex, RunNo, SessionId, TaskId, WallMs};
+use windrow_core::items::stretches::Stretches;
 use windrow_core::life::{
     Circumstances, CommandRefusal, Evidence, Life, Listener, RunClose, ShardLife, StartToken, TaskCommand,
     TaskEdit,
@@ -63,6 +64,7 @@ fn made(canary: bool, publishes: bool) -> Life {
         publishing: publishes.then(publishing),
         intake: None,
         abandonments: Abandonments::default(),
+        skips: Stretches::default(),
         cut_off: CutOff::default(),
         wish: Wish::Rest,
         status: Status::Created,
@@ -107,6 +109,9 @@ fn commands() -> impl Strategy<Value = TaskCommand> {
         1 => Just(TaskCommand::Cancel),
         2 => (10..TOTAL + 5).prop_map(|end| TaskCommand::Finish { end: ItemIndex(end) }),
         1 => Just(TaskCommand::Abandon { code: "TIMEOUT".to_owned() }),
+        1 => (0..TOTAL).prop_map(|at| {
+            TaskCommand::Skip(Stretches::parse(&at.to_string()).expect("an index"))
+        }),
         2 => Just(TaskCommand::Recover),
         1 => (90..TOTAL + 20)
             .prop_map(move |total| edit(TaskEdit { total: Some(ItemCount(total)), ..TaskEdit::default() })),

@@ -143,7 +143,9 @@ impl Task {
                 vec![]
             }
             Verb::Stop | Verb::StopNow | Verb::Cancel => vec![self.clone()],
-            Verb::Tune | Verb::Describe | Verb::Edit | Verb::Finish | Verb::Abandon => vec![self.clone()],
+            Verb::Tune | Verb::Describe | Verb::Edit | Verb::Finish | Verb::Abandon | Verb::Skip => {
+                vec![self.clone()]
+            }
             Verb::Append | Verb::Seal => vec![self.clone()],
         }
     }

@@ -35,6 +35,11 @@ async fn every_read_is_the_same_whoever_is_asked() {
     let path = format!("/v1/tasks/{task}");
     let known = |view: &Value| view["actual_rate"].as_f64().is_some_and(|rate| rate > 20.0);
     until(&there, &path, "moving", known).await;
+    let counted = |seen: &Value| seen["sums"]["succeeded"].as_u64() > Some(20);
+    for node in nodes {
+        let seen = until(node, "/v1/cluster/stats", "counted everywhere", counted).await;
+        assert_eq!(seen["unreachable"], json!([]), "{seen:#}");
+    }
     let [mine, theirs] = both(&path, nodes).await;
     for view in [&mine, &theirs] {
         assert_eq!(

@@ -24,7 +24,7 @@ use world::{Seen, World};
 
 const SEEDS_DEFAULT: u64 = 2_000;
 /// What must have happened in some of them, or they prove less than they seem to.
-const SEEN_AT_LEAST_ONCE: [&str; 34] = [
+const SEEN_AT_LEAST_ONCE: [&str; 37] = [
     "abandoned",
     "back_pressure",
     "bits above low water",
@@ -36,6 +36,7 @@ const SEEN_AT_LEAST_ONCE: [&str; 34] = [
     "crash with outstanding draft",
     "draft lost, merged",
     "evicted in flight",
+    "failed, skipped",
     "finished early",
     "gate shut",
     "handler_slots",
@@ -50,6 +51,8 @@ const SEEN_AT_LEAST_ONCE: [&str; 34] = [
     "returned",
     "single file",
     "single_file",
+    "skipped by people",
+    "skipped by people after a crash",
     "source_wait",
     "stopped and resumed",
     "stopped: canary done",

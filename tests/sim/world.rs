@@ -1,13 +1,16 @@
 //! The event loop: one `Execution`, several simulated lanes, a store in memory, a virtual clock. No threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use windrow_core::execution::{
-    CheckpointDraft, Command, Effects, Event, Execution, Now, Reports, RunEnd, Shared, Start, Wait,
+    Cell, CheckpointDraft, Command, Effects, Event, Execution, Now, Phase, Reports, RunEnd, Shared, Start,
+    Wait,
 };
 use windrow_core::ids::{Attempt, ItemCount, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::run::IndexRun;
+use windrow_core::items::stretches::Stretches;
 use windrow_core::items::verdict::{
     Dispatch, Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, SideRecord,
     Signal, Wish,
@@ -70,6 +73,8 @@ pub(crate) struct World {
     auditor: Auditor,
     /// How often each item was turned away.
     turns: BTreeMap<u64, u32>,
+    /// Items that people want skipped, from the acknowledgement on.
+    wanted: BTreeSet<u64>,
     faults_left: u32,
     crashed: bool,
     run_over: Option<RunEnd>,
@@ -124,6 +129,7 @@ impl World {
             rows_ready: plan.start,
             auditor: Auditor::default(),
             turns: BTreeMap::new(),
+            wanted: BTreeSet::new(),
             faults_left: plan.faults,
             crashed: false,
             run_over: None,
@@ -221,9 +227,39 @@ impl World {
 
     /// One step, what every step entails, and its judgement.
     fn step(&mut self, event: Event<'_>) {
+        let is_exchange = matches!(event, Event::Exchange { .. });
+        let is_over = matches!(self.core.progress(at(self.now)).phase, Phase::Ended(_));
         self.fx.clear();
         self.core.step(event, at(self.now), &mut self.fx);
+        if is_exchange && !is_over && !self.wanted.is_empty() {
+            self.see_skipped();
+        }
         self.after_step();
+    }
+
+    /// What people want skipped is settled as that once it isn't with the handler and its turn has come.
+    fn see_skipped(&mut self) {
+        let low = self.core.low_water().0;
+        let cells = self
+            .core
+            .window_picture(NonZeroU32::MAX, Moment(self.now))
+            .cells(&[]);
+        let is_passed = |index: u64| match index.checked_sub(low) {
+            None => true,
+            Some(at) => cells.get(at as usize) == Some(&Cell::Settled),
+        };
+        let (finals, out) = (&self.auditor.finals, &self.auditor.in_flight);
+        let open = |index: &&u64| finals.get(**index).is_none() && !out.contains_key(index);
+        let wanted = self.wanted.iter().filter(open).copied();
+        let skipped: Vec<u64> = wanted.filter(|index| is_passed(*index)).collect();
+        for index in skipped {
+            self.auditor.on_final(index, Final::Skipped);
+            self.quiet_since = self.now;
+            self.saw(match self.crashed {
+                true => "skipped by people after a crash",
+                false => "skipped by people",
+            });
+        }
     }
 
     fn after_step(&mut self) {
@@ -263,6 +299,11 @@ impl World {
         for dispatch in &self.fx.dispatch {
             for index in dispatch.run.iter() {
                 let attempt = dispatch.attempt.get();
+                assert!(
+                    !self.wanted.contains(&index.0),
+                    "item {} is called although it is to be skipped",
+                    index.0
+                );
                 self.auditor.on_canary(index.0, self.plan.start, &self.store);
                 self.auditor
                     .on_dispatch(index.0, attempt, self.tuning.ordered, end);
@@ -330,6 +371,10 @@ impl World {
         for failed in &reports.failed {
             let (index, attempt) = (failed.index.0, failed.attempt.get());
             self.auditor.on_answer(index);
+            if self.wanted.contains(&index) {
+                self.saw("failed, skipped");
+                continue;
+            }
             if failed.class != FailureClass::Unreachable {
                 self.auditor.attempts.insert(index, attempt);
             }
@@ -580,7 +625,27 @@ impl World {
                 self.step(Event::Command(Command::Finish(ItemIndex(end))));
                 self.saw("finish");
             }
+            9 if self.rng.chance(700) => self.skip_some(),
             _ => self.tune(),
+        }
+    }
+
+    /// People name items that are to be skipped; the store knows it before the run does, and for good.
+    fn skip_some(&mut self) {
+        if self.plan.total == 0 {
+            return;
+        }
+        let first = self.plan.start + self.rng.between(0, self.plan.total - 1);
+        let len = self.rng.pick(&[1, 1, 3, 40, 400]);
+        self.wanted.extend(first..(first + len).min(self.end()));
+        self.tell_skips();
+    }
+
+    fn tell_skips(&mut self) {
+        let named: Vec<String> = self.wanted.iter().map(u64::to_string).collect();
+        if !named.is_empty() {
+            let wanted = Stretches::parse(&named.join(",")).expect("a set");
+            self.step(Event::Command(Command::Skip(wanted)));
         }
     }
 
@@ -661,7 +726,7 @@ impl World {
             .auditor
             .finals
             .indexes()
-            .filter(|index| !self.store.is_settled(*index))
+            .filter(|index| !self.store.is_settled(*index) && !self.is_skipped_by_people(*index))
             .count();
         assert!(
             unsaved as u64 <= progress.unsaved,
@@ -684,7 +749,13 @@ impl World {
         }
         self.core = Execution::new(start, at(self.now));
         self.rows_ready = self.store.low;
+        self.tell_skips();
         self.begin_lanes();
+    }
+
+    /// Such an item is never called for a crash: whoever goes on skips it, too.
+    fn is_skipped_by_people(&self, index: u64) -> bool {
+        self.wanted.contains(&index) && self.auditor.finals.get(index) == Some(Final::Skipped)
     }
 
     /// The last draft of a run is stored: says whether the task is done, else goes on with it.
@@ -757,7 +828,7 @@ impl World {
         for index in self.plan.start..end {
             let killer = self.plan.killer == Some(index);
             assert!(
-                killer || self.auditor.delivered.contains(&index),
+                killer || self.auditor.delivered.contains(&index) || self.is_skipped_by_people(index),
                 "item {index} was never delivered"
             );
             assert!(
@@ -781,7 +852,8 @@ impl World {
                 .as_ref()
                 .map(|failure| failure.code.to_string())
         };
-        if let Some(killer) = self.plan.killer.filter(|killer| *killer < end) {
+        let killer = self.plan.killer.filter(|killer| *killer < end);
+        if let Some(killer) = killer.filter(|killer| !self.is_skipped_by_people(*killer)) {
             let row = self.store.rows.get(&killer).expect("the killer's row");
             assert_eq!(code(row).as_deref(), Some("NODE_CRASH"));
         }

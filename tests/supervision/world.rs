@@ -180,6 +180,7 @@ impl World {
             place: NodePlace::default(),
             hooks: self.hooks.clone(),
             schedules: None,
+            sinks: None,
             upkeep: self.store.clone(),
             preparer: self.store.clone(),
             publications: self.store.clone(),

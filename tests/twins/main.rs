@@ -5,6 +5,7 @@ mod latency;
 mod limit;
 mod pace;
 mod permits;
+mod skips;
 mod supply;
 mod waiting;
 mod window;

@@ -10,7 +10,7 @@ use super::exit::Exit;
 use super::run::kept::resume::{command, is_piped};
 
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::handling::handler::OpenError;
+use windrow_engine::ports::handling::handler::{BAD_HANDLER, OpenError};
 use windrow_node::handlers::COMMAND_NOT_STARTED;
 use windrow_node::sources::OpenSourceError;
 use windrow_node::{LockError, NotStarted, StartError};
@@ -238,7 +238,11 @@ impl From<OpenError> for Fault {
             _ => "correct it; `windrow help run` has examples",
         };
         let hint = error.hint.as_deref().unwrap_or(hint);
-        Fault::new(Exit::Rejected, "the handler can't be used", error.failure.message).hint(hint)
+        let exit = match &*error.failure.code {
+            BAD_HANDLER => Exit::Usage,
+            _ => Exit::Rejected,
+        };
+        Fault::new(exit, "the handler can't be used", error.failure.message).hint(hint)
     }
 }
 

@@ -36,6 +36,7 @@ pub(super) async fn task(args: &TaskArgs, shell: &Shell) -> Result<Exit, Fault> 
         Some(Verb::Append(args)) => make::append::append(args, shell).await,
         Some(Verb::Seal(args)) => steer::seal(args, shell).await,
         Some(Verb::Abandon(args)) => steer::abandon(args, shell).await,
+        Some(Verb::Skip(args)) => steer::skip::skip(args, shell).await,
         Some(Verb::Recover(args)) => steer::recover(args, shell).await,
         Some(Verb::Set(args)) => steer::set::set(args, shell).await,
         Some(Verb::Clone(args)) => make::create::clone(args, shell).await,

@@ -122,6 +122,13 @@ fn all_faults_are_reported_at_once_with_their_origin() {
 }
 
 #[test]
+fn a_section_without_keys_is_known_or_a_fault() {
+    assert_eq!(load_text("[handler.http]\n[node]\n", &[]), Ok(Config::default()));
+    let fault = fault_of("[hander]\n");
+    assert!(fault.contains("hander"), "{fault}");
+}
+
+#[test]
 fn a_variable_with_one_underscore_too_few_is_not_passed_over() {
     let env = [
         ("WINDROW_STORE_URL", "postgres://db/windrow"),

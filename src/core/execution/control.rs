@@ -15,6 +15,7 @@ impl Execution {
             Command::Supply(supply) => self.on_supply(supply),
             Command::Canary(canary) => self.canary.set(canary, self.range.start),
             Command::GiveUp(decided) => self.set_given_up(decided),
+            Command::Skip(wanted) => self.set_skips(wanted),
             Command::Shared(shared) => self.on_shared(shared, now),
             Command::Heard(pause, slow) => self.on_heard(pause, slow, now),
         }

@@ -49,6 +49,8 @@ pub struct CheckpointDraft {
 #[derive(Debug)]
 pub(super) struct Drafts {
     unsaved: u64,
+    /// Items that were settled without a call: a crash now repeats none of them.
+    passed: u64,
     side: BTreeMap<ItemIndex, SideRecord>,
     finish_at: Option<ItemIndex>,
     told: Directives,
@@ -64,6 +66,7 @@ struct Outstanding {
     no: u64,
     reach: ItemIndex,
     unsaved: u64,
+    passed: u64,
     side: BTreeMap<ItemIndex, SideRecord>,
     finish_at: Option<ItemIndex>,
     told: Directives,
@@ -73,6 +76,7 @@ impl Drafts {
     pub(super) fn new(low_water: ItemIndex) -> Drafts {
         Drafts {
             unsaved: 0,
+            passed: 0,
             side: BTreeMap::new(),
             finish_at: None,
             told: Directives::default(),
@@ -86,6 +90,12 @@ impl Drafts {
     #[inline]
     pub(super) fn on_completed(&mut self, items: u32) {
         self.unsaved += u64::from(items);
+    }
+
+    /// So many items were settled without a call.
+    #[inline]
+    pub(super) fn on_passed(&mut self, items: u64) {
+        self.passed += items;
     }
 
     /// The item's row changes; the last word counts.
@@ -124,7 +134,7 @@ impl Drafts {
     /// Whether an item has changed since the last draft.
     #[inline]
     pub(super) fn has_items(&self) -> bool {
-        self.unsaved > 0 || !self.side.is_empty()
+        self.unsaved > 0 || self.passed > 0 || !self.side.is_empty()
     }
 
     /// All of it, for the newest draft.
@@ -133,6 +143,7 @@ impl Drafts {
             no: self.no,
             reach,
             unsaved: self.unsaved,
+            passed: self.passed,
             side: std::mem::take(&mut self.side),
             finish_at: self.finish_at.take(),
             told: std::mem::take(&mut self.told),
@@ -243,6 +254,7 @@ impl Execution {
         let outstanding = &mut self.drafts.outstanding;
         if let Some(stored) = outstanding.take_if(|outstanding| outstanding.no == no) {
             self.drafts.unsaved = self.drafts.unsaved.saturating_sub(stored.unsaved);
+            self.drafts.passed = self.drafts.passed.saturating_sub(stored.passed);
             self.ahead.on_stored(stored.reach);
             self.solo.on_stored(no);
             self.canary.on_stored(no);

@@ -7,7 +7,7 @@
 //! `report` and `failed` take in what calls came to; `judge` owns what they say of the handler, and what leaves while it may
 //! be down; `grant` decides what leaves, `reach` how far before the store knows, `draft` owns what no checkpoint holds yet,
 //! `control` obeys commands, `picture` tells people, `solo` finds the item that kills the node, `canary` holds all but the
-//! first items back, `part` shares the settings, `shared` knows of the other shards, `supply` of items that are added. Each component's fields are its own;
+//! first items back, `part` shares the settings, `shared` knows of the other shards, `supply` of items that are added, `skips` of those that people want skipped. Each component's fields are its own;
 //! `Execution::step` composes them. Invariants: `invariants`.
 
 mod canary;
@@ -22,6 +22,7 @@ mod picture;
 mod reach;
 mod report;
 mod shared;
+mod skips;
 mod solo;
 mod supply;
 mod types;
@@ -72,6 +73,7 @@ pub struct Execution {
     again: VecDeque<IndexRun>,
     troubles: Troubles,
     counters: Counters,
+    skips: skips::Skips,
 
     pace: Pace,
     budget: Meter,
@@ -115,6 +117,7 @@ impl Execution {
             again: VecDeque::new(),
             troubles: Troubles::default(),
             counters: start.restored.counters,
+            skips: skips::Skips::new(start.restored.counters.skipped),
             pace: Pace::new(tuning.rate, tuning.burst, tuning.batch.get(), now.moment),
             budget: Meter::new(tuning.error_budget, tuning.error_window),
             circuit: judge::circuit::Circuit::of(start.shard, start.restored.outage, now.moment),
@@ -178,8 +181,10 @@ impl Execution {
     }
 
     fn on_exchange(&mut self, reports: &mut Reports, want: u32, now: Now, fx: &mut Effects) {
+        self.skip_wanted(fx);
         self.on_reports(reports, now, fx);
         self.give_up_decided(fx);
+        self.skip_wanted(fx);
         self.judge_canary();
         self.on_time(now);
         if self.errors.last().is_some() {
@@ -193,7 +198,8 @@ impl Execution {
 
     /// What depends on time alone: the speed meter and the automatic concurrency.
     fn on_time(&mut self, now: Now) {
-        if self.meters.on_time(self.counters.settled(), now.moment) {
+        let called = self.counters.settled().saturating_sub(self.skips.passed());
+        if self.meters.on_time(called, now.moment) {
             let latencies = self.meters.latencies();
             self.limits.on_latency(&self.tuning, &self.pace, latencies);
             self.window.resize(self.limits.window);
@@ -210,6 +216,7 @@ impl Execution {
         self.stall(None, now.moment);
         self.troubles.lose_flights(now.moment);
         self.look_for_given_up();
+        self.look_for_skipped();
         self.circuit.on_lost(now.moment);
         self.counters.in_flight = 0;
         self.again.clear();

@@ -66,6 +66,11 @@ impl Ahead {
         self.stored.may_leave = reach;
     }
 
+    /// High water was raised by so many items that never left.
+    pub(super) fn on_passed(&mut self, items: u64) {
+        self.drafted_high = self.drafted_high.plus(items);
+    }
+
     /// The draft that asked for more is lost: the next one is due at once, wherever the gate stands.
     pub(super) fn on_lost(&mut self, high: ItemIndex) {
         self.due_at = high;

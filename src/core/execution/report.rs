@@ -7,7 +7,7 @@ use super::types::{Effects, Now, Phase, Reports, RunEnd};
 use crate::ids::{Attempt, ItemIndex};
 use crate::invariants::Invariant;
 use crate::items::run::IndexRun;
-use crate::items::verdict::{Dispatch, HandlerCommand, Outcome, Settled, SideRecord, Signal};
+use crate::items::verdict::{Dispatch, HandlerCommand, Outcome, Settled, Signal};
 use crate::items::waiting::{Doing, Place, Trouble};
 use crate::shards::PauseReason;
 use crate::task::lifecycle::StopReason;
@@ -92,12 +92,7 @@ impl Execution {
             return;
         }
         if let Some(trouble) = self.troubles.take(index) {
-            self.close_place(index, &trouble, fx);
-            if trouble.has_row || trouble.place == Place::Outside {
-                self.drafts.record(SideRecord::Cleared(index));
-            } else {
-                self.drafts.forget(index);
-            }
+            self.leave_trouble(index, &trouble, fx);
         }
         self.solo.on_answered(index);
         self.count(settled.outcome, 1);
@@ -150,6 +145,7 @@ impl Execution {
         self.land(run.len(), fx);
         self.take_back(run.len(), 0);
         self.again.push_back(run);
+        self.skips.on_returned();
     }
 
     fn return_retrying(&mut self, index: ItemIndex, attempt: Attempt, now: Now, fx: &mut Effects) {
@@ -164,6 +160,7 @@ impl Execution {
             trouble.doing = Doing::Waiting(now.moment);
             self.troubles.put(index, trouble);
             self.look_for_given_up();
+            self.skips.on_waits(index);
         }
     }
 
@@ -205,14 +202,14 @@ impl Execution {
         }
     }
 
-    pub(super) fn recover_from_failures(&mut self) {
+    pub(super) fn recover_from_failures(&mut self, code: &str, message: &str) {
         let allowed = self
             .whole
             .error_budget
             .failed_attempts
             .map_or(0.0, |rate| rate.as_per_second());
         let text = format!(
-            "more than {allowed} failed attempts a second over {:?}",
+            "more than {allowed} failed attempts a second over {:?}; the last one said {code}: {message}",
             self.whole.error_window
         );
         self.stop(RunEnd::Recovering {

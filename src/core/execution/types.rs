@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::ids::{ItemIndex, Moment, RunNo, ShardId, WallMs};
 use crate::invariants::Invariant;
 use crate::items::counters::Counters;
+use crate::items::stretches::Stretches;
 use crate::items::verdict::{
     AnsweredCalls, Dispatch, Failed, FailedCall, ItemTrouble, Outage, ParkedItem, Settled, Signal,
 };
@@ -166,6 +167,8 @@ pub enum Command {
     Canary(Option<Canary>),
     /// Items that wait with these codes are given up; all that was ever decided.
     GiveUp(Abandonments),
+    /// Items that are settled without a call; all that were ever named.
+    Skip(Stretches),
     /// What is known of the rest of the task.
     Shared(Shared),
     /// The task pauses, or goes slower: another shard was told so.

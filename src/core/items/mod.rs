@@ -5,6 +5,7 @@ pub mod error_budget;
 pub mod output;
 pub mod retry;
 pub mod run;
+pub mod stretches;
 pub mod verdict;
 pub mod waiting;
 pub mod window;

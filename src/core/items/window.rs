@@ -91,6 +91,18 @@ impl Window {
         Ok(newly)
     }
 
+    /// Moves low water to `to`, over indexes of which none was ever settled or dispatched.
+    ///
+    /// # Errors
+    /// When an index above low water is settled, or `to` lies below it; nothing was changed.
+    pub fn jump(&mut self, to: ItemIndex) -> Result<(), OutsideWindow> {
+        if to.0 < self.low || self.words.iter().any(|word| *word != 0) {
+            return Err(OutsideWindow);
+        }
+        self.low = to.0;
+        Ok(())
+    }
+
     /// The first run of unsettled indexes in `[from, to)`, at most `max` long.
     #[inline]
     pub fn unsettled(&self, from: ItemIndex, to: ItemIndex, max: u32) -> Option<IndexRun> {
@@ -263,6 +275,17 @@ mod tests {
         assert_eq!(window.settle(run(99, 2)), Err(OutsideWindow));
         assert_eq!(window.settle(run(100 + 128, 1)), Err(OutsideWindow));
         assert_eq!(window, before);
+    }
+
+    #[test]
+    fn low_water_jumps_over_what_nobody_touched_only() {
+        let mut window = Window::new(ItemIndex(5), 64);
+        assert_eq!(window.jump(ItemIndex(4)), Err(OutsideWindow));
+        assert_eq!(window.jump(ItemIndex(1_000_003)), Ok(()));
+        assert_eq!(window.settle(run(1_000_004, 2)), Ok(2));
+        assert_eq!(window.jump(ItemIndex(2_000_000)), Err(OutsideWindow));
+        assert_eq!(window.settle(run(1_000_003, 1)), Ok(1));
+        assert_eq!(window.low_water(), ItemIndex(1_000_006));
     }
 
     #[test]

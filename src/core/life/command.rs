@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use crate::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use crate::items::stretches::{StretchFault, Stretches};
 use crate::settings::Auto;
 use crate::task::Tuning;
 use crate::task::abandonment::TooManyCodes;
@@ -52,6 +53,8 @@ pub enum TaskCommand {
         /// The failure's code.
         code: String,
     },
+    /// Settle these items as skipped, as far as they aren't settled, without calling them.
+    Skip(Stretches),
     /// Try a recovering task now; look again at an end that didn't add up.
     Recover,
     /// Change what is not given to the handler as pace: name, labels, priority, deadline; and, while it doesn't
@@ -120,6 +123,7 @@ impl TaskCommand {
             TaskCommand::Finish { .. } => "task.finish",
             TaskCommand::Seal => "task.seal",
             TaskCommand::Abandon { .. } => "task.abandon",
+            TaskCommand::Skip(_) => "task.skip",
             TaskCommand::Recover => "task.recover",
             TaskCommand::Edit(_) => "task.edit",
             TaskCommand::Ready { .. } => "task.ready",
@@ -224,6 +228,9 @@ pub enum CommandRefusal {
     /// The task remembers no further code.
     #[error(transparent)]
     Codes(#[from] TooManyCodes),
+    /// With those that are to be skipped already these would be too many stretches.
+    #[error(transparent)]
+    Stretches(#[from] StretchFault),
     /// It speaks of a start that is over.
     #[error("start {given} is over; the present start is {present}")]
     StaleStart {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{CommandRefusal, Life, TaskEdit};
 use crate::ids::TaskId;
+use crate::items::stretches::Stretches;
 use crate::task::meaning::{Meaning, changed};
 
 impl Life {
@@ -52,6 +53,8 @@ impl Life {
         (self.source, self.shards_wanted) = (next.source, next.shards);
         if let Some((_, meaning)) = edit.source {
             self.meaning = meaning;
+            // The indexes name other items now.
+            self.skips = Stretches::default();
         }
         if now.has_run {
             self.extend_shards()

@@ -12,6 +12,7 @@ mod obey;
 mod parts;
 mod run_end;
 mod shard;
+mod skip;
 mod start;
 mod status;
 pub mod succession;
@@ -24,6 +25,7 @@ pub use hooks::{HookCall, Listener};
 pub use obey::Circumstances;
 pub use run_end::{MOVE_PATIENCE, OWNER_GONE, RunClose};
 pub use shard::ShardLife;
+pub use skip::SKIPPED_BY_OPERATOR;
 pub use start::StartToken;
 pub use status::{COORDINATOR_DOWN, Evidence};
 
@@ -32,6 +34,7 @@ use super::settings::Auto;
 use super::shards::{Pause, Slow};
 use super::task::{Canary, ShardRange, Tuning};
 use crate::dataset::Publishing;
+use crate::items::stretches::Stretches;
 use crate::task::abandonment::Abandonments;
 use crate::task::lifecycle::{CutOff, Note, Standing, Status, StopReason, TaskResult, Wish};
 use crate::task::supply::Intake;
@@ -67,6 +70,8 @@ pub struct Life {
     pub canary: Option<Canary>,
     /// Codes that people gave up.
     pub abandonments: Abandonments,
+    /// Items that people want skipped, as far as they aren't settled.
+    pub skips: Stretches,
     /// What it wants.
     pub wish: Wish,
     /// What it is.

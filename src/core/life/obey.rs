@@ -27,7 +27,7 @@ pub struct Circumstances<'a> {
 }
 
 /// What was and what is, as JSON text.
-type Change = (String, String);
+pub(super) type Change = (String, String);
 
 impl Life {
     /// Obeys a command. Where [`Life::must_refresh`] says so afterwards, its status is still to be found ([`Life::refresh`]).
@@ -91,6 +91,7 @@ impl Life {
             TaskCommand::Finish { end } => self.finish(*end, now)?,
             TaskCommand::Seal => self.seal(now)?,
             TaskCommand::Abandon { code } => return self.abandon(code, now).map(Some),
+            TaskCommand::Skip(items) => return self.skip(items).map(Some),
             TaskCommand::Recover => self.recover(now)?,
             TaskCommand::Ready { start_no, edit } => {
                 self.ready((*start_no, edit), around.name_holder, around)?;

@@ -259,6 +259,7 @@ impl From<CommandRefusal> for ServiceError {
             CommandRefusal::Fields(refusals) => ServiceError::FieldsRefused(fields(refusals)),
             CommandRefusal::NotOpen(_) => not_open(refusal.to_string()),
             CommandRefusal::Codes(_) => ServiceError::unprocessable("/code", refusal.to_string()),
+            CommandRefusal::Stretches(_) => ServiceError::unprocessable("/indexes", refusal.to_string()),
             CommandRefusal::StaleStart { .. } => ServiceError::StaleStart(refusal.to_string()),
             CommandRefusal::NameTaken(name, id) => ServiceError::NameTaken(name_taken(&name, id)),
         }

@@ -142,6 +142,7 @@ impl UpkeepStore for Store {
             Sweep::ResultBytes => result_place::sweep(self, before).await,
             Sweep::Statistics => days::expire(self, before).await,
             Sweep::Appended => settled(|| appended::sweep(self, before)).await,
+            Sweep::AppendKeys => settled(|| appended::sweep_keys(self, before)).await,
         }
     }
 

@@ -12,6 +12,7 @@ use crate::sql::entity::{shard_head, task};
 use windrow_core::dataset::Publishing;
 use windrow_core::ids::{ClaimId, ItemIndex, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::items::counters::Counters;
+use windrow_core::items::stretches::Stretches;
 use windrow_core::items::verdict::Outage;
 use windrow_core::settings::{Auto, Rate};
 use windrow_core::shards::{Pause, PauseReason, Slow};
@@ -173,6 +174,18 @@ pub(super) fn abandonments(text: Option<&str>) -> Result<Abandonments, StoreErro
         return Ok(Abandonments::default());
     };
     serde_json::from_str(text).map_err(|_| damaged("codes that are given up", text))
+}
+
+/// Items that are to be skipped as they are named; none are null.
+pub(super) fn skips_text(skips: &Stretches) -> Option<String> {
+    (!skips.is_empty()).then(|| skips.to_string())
+}
+
+pub(super) fn skips(text: Option<&str>) -> Result<Stretches, StoreError> {
+    let Some(text) = text else {
+        return Ok(Stretches::default());
+    };
+    Stretches::parse(text).map_err(|_| damaged("items that are to be skipped", text))
 }
 
 pub(super) fn cut_off_text(cut_off: &CutOff) -> Result<Option<String>, StoreError> {

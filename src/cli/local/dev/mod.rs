@@ -86,7 +86,7 @@ pub(crate) fn log_filter(talk: Verbosity) -> Option<&'static str> {
 pub(crate) async fn dev(args: &DevArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let place = Place::of(args.data.as_deref(), &shell.env)?;
-    let dev = Dev::start(options(args, shell, runtimes, &place)).await?;
+    let dev = Box::pin(Dev::start(options(args, shell, runtimes, &place))).await?;
     shell
         .screen
         .say(&report::greeting(&dev, &place, env!("CARGO_PKG_VERSION")));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::place;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use windrow_core::settings::RateLimit;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::list::{TaskFilter, TaskList};
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
@@ -131,6 +132,24 @@ pub(in crate::run) fn spec(task: &TaskView, state: &StateDir) -> Result<SourceSp
         }
     }
     Ok(spec)
+}
+
+/// How a job goes on. `before` is the rate at which it ran until now: who steers it, or leaves a flag out, should see what holds.
+pub(in crate::run) fn told(task: &TaskView, before: Option<RateLimit>) -> String {
+    let done = task.counters.settled() + task.counters.excluded;
+    let percent = match task.total.0 {
+        0 => 100.0,
+        total => done as f64 * 100.0 / total as f64,
+    };
+    let rate = task.tuning.rate;
+    let change = before
+        .filter(|before| *before != rate)
+        .map(|before| format!("; its rate was {before}, now it is {rate}"))
+        .unwrap_or_default();
+    format!(
+        "resuming {}: {percent:.1} % done, {} abandoned, goes on at index {}{change}",
+        task.id, task.counters.abandoned, task.low_water.0
+    )
 }
 
 /// Removes what was piped in for a job that was refused, unless it is also what an earlier job works on.

@@ -11,7 +11,7 @@ use self::look::{
     ExportArgs, FailuresArgs, ItemArgs, LogArgs, PagesArgs, PreviewArgs, ReportArgs, ResultsArgs,
 };
 use self::make::{AppendArgs, ApplyArgs, CloneArgs, CreateArgs, RedriveArgs};
-use self::steer::{AbandonArgs, FinishArgs, MoveArgs, PlainArgs, SetArgs, StartArgs, StopArgs};
+use self::steer::{AbandonArgs, FinishArgs, MoveArgs, PlainArgs, SetArgs, SkipArgs, StartArgs, StopArgs};
 use super::{wait, watch};
 use crate::link::{Paging, Remote};
 use crate::task::look::explain;
@@ -74,6 +74,9 @@ pub enum Verb {
     /// Give up the items that wait after a failure with a code
     #[command(after_help = steer::ABANDON_EXAMPLES, override_usage = usage!("abandon", " --code CODE"))]
     Abandon(AbandonArgs),
+    /// Skip items that nobody should call any more
+    #[command(after_help = steer::SKIP_EXAMPLES)]
+    Skip(SkipArgs),
     /// Try recovering tasks now
     #[command(override_usage = usage!("recover", ""))]
     Recover(PlainArgs),

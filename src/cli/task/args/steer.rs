@@ -136,6 +136,30 @@ pub(super) const SET_USAGE: &str = "\
 windrow task set [OPTIONS]
              TASK…|--business NAME|--status STATUSES|--with-label KEY=VALUE";
 
+/// How items are skipped.
+pub(in crate::task) const SKIP_EXAMPLES: &str = "\
+Examples:
+  windrow task skip t42 --indexes 5-9,12 --reason 'withdrawn by the customer'
+  windrow task skip push/black-friday --indexes 1000-1999 --reason test --dry-run
+
+They are settled as skipped, and not called any more. A call that is out is awaited:
+where it succeeds the item has succeeded. What is settled stays as it is. It can't
+be taken back.";
+
+/// `windrow task skip`
+#[derive(Debug, Args)]
+#[command(mut_arg("reason", |arg| arg.required(true)))]
+pub struct SkipArgs {
+    /// The task: t42, or business/name
+    pub task: String,
+    /// Which items: indexes and ranges with both ends, separated by commas
+    #[arg(long, value_name = "INDEXES")]
+    pub indexes: String,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+}
+
 /// `windrow task set`
 // `--label` sets one here.
 #[derive(Debug, Args)]

@@ -52,7 +52,13 @@ fn card(item: &Value, times: &Times) -> Card {
     };
     let mut card = Card::new()
         .title(format!("#{}", human::count(number(&item["index"]))), Tone::Strong)
-        .title(state.replace('_', " "), tone);
+        .title(state.replace('_', " "), tone)
+        .maybe(
+            "skipped",
+            item["skip"]
+                .as_str()
+                .map(|code| format!("{code}: unless a call that is out succeeds")),
+        );
     for attempt in list(&item["timeline"]) {
         card = card.line(&format!("attempt {}", attempt["attempt"]), told(attempt, times));
     }

@@ -30,6 +30,8 @@ const SETTINGS: [&str; 8] = [
 const SHARDS_SHOWN: usize = 16;
 /// Failures, by code, that are named.
 const FAILURES_SHOWN: usize = 5;
+/// Characters of the items that people want skipped.
+const INDEXES_SHOWN: usize = 60;
 /// Cells of the bar.
 const BAR_CELLS: usize = 40;
 
@@ -49,11 +51,16 @@ pub(crate) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> 
         true => failures::told(&link, &id).await?,
         false => Vec::new(),
     };
+    let net = match failures.is_empty() {
+        true => None,
+        false => failures::redriven_for_people(&link, &id).await?,
+    };
     link.show_one(&TASKS, &answer, |task, times| {
         let shown = failures.iter().take(FAILURES_SHOWN);
-        shown.fold(card(task, times), |card, failure| {
+        let card = shown.fold(card(task, times), |card, failure| {
             card.toned("failure", failure, Tone::Bad)
-        })
+        });
+        card.maybe("redriven", net.as_deref())
     })
 }
 
@@ -82,6 +89,7 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
             "items",
             words::counts(&task["counts"], &words::TERMS, &words::RARE),
         )
+        .maybe("skipped", skips(task))
         .maybe("pace", words::rate(task, times).map(|rate| pace(task, &rate)))
         .maybe("nodes", nodes(task))
         .line("window", window(task))
@@ -112,6 +120,22 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
 fn fire(task: &Value) -> Option<String> {
     let (schedule, time) = (task["schedule"].as_str()?, task["fire_time"].as_str()?);
     Some(format!("{schedule} for {time}"))
+}
+
+/// `5-9,12: 6 items, as people asked`
+fn skips(task: &Value) -> Option<String> {
+    let skips = &task["skips"];
+    let indexes = skips["indexes"].as_str()?;
+    let items = human::counted(number(&skips["items"]), "item");
+    Some(format!("{items} as people asked: {}", shortened(indexes)))
+}
+
+/// As many of the ranges as a line takes.
+fn shortened(indexes: &str) -> String {
+    match indexes.char_indices().nth(INDEXES_SHOWN) {
+        None => indexes.to_owned(),
+        Some((at, _)) => format!("{}… (-o json shows all)", &indexes[..at]),
+    }
 }
 
 fn params(task: &Value) -> Option<String> {

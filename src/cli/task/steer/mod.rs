@@ -1,7 +1,8 @@
-//! `windrow task start`, `stop`, `cancel`, `finish`, `seal`, `abandon`, `recover` and `delete`.
+//! `windrow task start`, `stop`, `cancel`, `finish`, `seal`, `abandon`, `skip`, `recover` and `delete`.
 
 pub(crate) mod relocate;
 pub(crate) mod set;
+pub(crate) mod skip;
 
 use serde_json::Value;
 use tokio::time::Instant;

@@ -56,6 +56,11 @@ impl Execution {
     }
 
     fn grant_running(&mut self, want: u32, now: Now, fx: &mut Effects) {
+        if self.skips.is_due() {
+            // Nothing leaves as long as something waits that may not.
+            (self.starved, fx.wait) = (true, Wait::Completion);
+            return self.stall(Some(StallReason::Checkpoint), now.moment);
+        }
         if self.is_circuit_shut(now, fx) || self.solo.is_on() && self.grant_solo(now, fx) {
             return;
         }
@@ -174,7 +179,9 @@ impl Execution {
 
     /// An upper bound on the items that may still leave, but for those that came back.
     pub(in crate::execution) fn left(&self) -> u64 {
-        self.fresh_end().0.saturating_sub(self.cursor.0) + self.troubles.len() as u64
+        let (from, to) = (self.cursor, self.fresh_end());
+        let fresh = to.0.saturating_sub(from.0) - self.skips.among(from, to);
+        fresh + self.troubles.len() as u64
     }
 
     fn grant_within(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
@@ -255,8 +262,24 @@ impl Execution {
 
     #[inline]
     pub(in crate::execution) fn grant_fresh(&mut self, room: u32, fx: &mut Effects) -> u32 {
+        if !self.skips.is_wanted() {
+            return self.grant_fresh_below(self.fresh_limit(), room, fx);
+        }
         let mut granted = 0;
-        let to = self.fresh_limit();
+        loop {
+            self.pass_over(fx);
+            let from = self.cursor;
+            let to = self.skips.limit(from, self.fresh_limit());
+            granted += self.grant_fresh_below(to, room - granted, fx);
+            if granted >= room || self.cursor == from {
+                return granted;
+            }
+        }
+    }
+
+    #[inline]
+    fn grant_fresh_below(&mut self, to: ItemIndex, room: u32, fx: &mut Effects) -> u32 {
+        let mut granted = 0;
         while granted < room {
             let Some(run) = self.window.unsettled(self.cursor, to, room - granted) else {
                 self.cursor = self.cursor.max(to.min(self.high));
@@ -279,7 +302,7 @@ impl Execution {
 
     /// The part of a run before its first retrying item; the item itself when it stands at the front.
     #[inline]
-    fn before_retrying(&self, run: IndexRun) -> Result<IndexRun, ItemIndex> {
+    pub(in crate::execution) fn before_retrying(&self, run: IndexRun) -> Result<IndexRun, ItemIndex> {
         if run.first() >= self.high {
             return Ok(run);
         }

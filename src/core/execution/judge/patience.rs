@@ -18,7 +18,7 @@ impl Execution {
 
     /// Whether an item of this shard ever ended well, in this run or before.
     pub(in crate::execution) fn has_succeeded(&self) -> bool {
-        self.counters.succeeded + self.counters.skipped > 0
+        self.counters.succeeded + self.skips.of_handler(self.counters.skipped) > 0
     }
 
     /// Ends a run whose handler was never reached in time, or is down for longer than the task waits.
@@ -27,7 +27,10 @@ impl Execution {
             return;
         };
         let said = format!("{}: {}", error.code, error.example);
-        let refused = matches!(error.class, FailureClass::Rejected | FailureClass::Faulty);
+        let refused = matches!(
+            error.class,
+            FailureClass::Rejected | FailureClass::Faulty | FailureClass::Unsendable
+        );
         if self
             .judge
             .first_contact()

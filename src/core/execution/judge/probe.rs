@@ -8,7 +8,7 @@ use super::circuit::Room;
 use crate::execution::Execution;
 use crate::execution::failed::fresh_trouble;
 use crate::execution::types::{Effects, Now, Wait};
-use crate::ids::{Attempt, ItemIndex, Moment};
+use crate::ids::{Attempt, Moment};
 use crate::items::run::IndexRun;
 use crate::items::verdict::Dispatch;
 use crate::items::waiting::{Doing, Place, Trouble};
@@ -87,15 +87,11 @@ impl Execution {
     /// The last item that the window, the source and the store let out. From here on it is known singly, so that it doesn't leave
     /// once more when its turn comes.
     fn grant_ahead(&mut self, now: Now, fx: &mut Effects) -> u32 {
-        let end = self.fresh_limit();
-        let Some(last) = end
-            .0
-            .checked_sub(1)
-            .map(ItemIndex)
-            .filter(|last| *last > self.cursor)
-        else {
+        let last = self.skips.last_below(self.fresh_limit());
+        let Some(last) = last.filter(|last| *last > self.cursor) else {
             return 0;
         };
+        let end = last.plus(1);
         let is_open = self.window.unsettled(last, end, 1) == Some(IndexRun::one(last));
         if self.tuning.ordered || !is_open || self.troubles.get(last).is_some() {
             return 0;

@@ -36,6 +36,11 @@ impl TurnedAway {
         self.answered += calls;
     }
 
+    /// Whether any was answered.
+    pub(in crate::execution) fn has_answered(&self) -> bool {
+        self.answered > 0
+    }
+
     /// One more turn for an item, if since its last one nearly all others were answered, or `others` says that there are
     /// none that could be.
     fn count(&mut self, turns: &mut Turns, others: bool) -> bool {
@@ -62,6 +67,7 @@ impl Execution {
             return;
         };
         let mut trouble = trouble.unwrap_or_else(|| fresh_trouble(now));
+        self.judge.on_turned_away(&failed.failure);
         let counts = self.turned_away.count(&mut trouble.turns, others);
         let after = match failed.wish {
             Wish::Retry { after } => after,
@@ -102,12 +108,15 @@ impl Execution {
         }
         self.troubles.put(index, trouble);
         self.look_for_given_up();
+        self.skips.on_waits(index);
     }
 
     /// Whether any item is left that wasn't turned away while others were answered.
     fn are_others_left(&self) -> bool {
         let total = self.range.end.0 - self.range.start.0;
-        let unsettled = total.saturating_sub(self.counters.settled() + self.counters.excluded);
+        let passed_over = self.skips.among(self.cursor, self.end);
+        let gone = self.counters.settled() + self.counters.excluded + passed_over;
+        let unsettled = total.saturating_sub(gone);
         let is_suspect = |trouble: &Trouble| trouble.turns.own > 1;
         let known = self.troubles.len() as u64;
         known < unsettled || !self.troubles.iter().all(|(_, trouble)| is_suspect(trouble))

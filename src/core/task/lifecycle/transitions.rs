@@ -32,6 +32,8 @@ crate::slugs! {
         Seal = "seal",
         /// Give up the items that wait with a code.
         Abandon = "abandon",
+        /// Settle items as skipped that aren't settled, without calling them.
+        Skip = "skip",
         /// Try it now, not when its waiting time is over; where its end didn't add up, look at it again.
         Recover = "recover",
         /// A person started or recovered what had rested too long to go on by itself.
@@ -62,11 +64,11 @@ crate::slugs! {
 impl Verb {
     /// Whether a person gives it as a command; the others are facts.
     pub fn is_command(self) -> bool {
-        use Verb::{Abandon, Cancel, Describe, Edit, Finish, Recover, Start, Stop, StopNow, Tune};
+        use Verb::{Abandon, Cancel, Describe, Edit, Finish, Recover, Skip, Start, Stop, StopNow, Tune};
         self.is_of_open_tasks()
             || matches!(
                 self,
-                Start | Stop | StopNow | Cancel | Tune | Describe | Edit | Finish | Abandon | Recover
+                Start | Stop | StopNow | Cancel | Tune | Describe | Edit | Finish | Abandon | Skip | Recover
             )
     }
 
@@ -162,6 +164,7 @@ const EDGES: &[Edge] = &[
     edge(Verb::Append, OPEN, None, STAYS),
     edge(Verb::Seal, OPEN, None, STAYS),
     edge(Verb::Abandon, BEGUN, None, STAYS),
+    edge(Verb::Skip, OPEN, None, STAYS),
     edge(Verb::Recover, &[Recovering], None, (Some(Queued), None)),
     // Nothing happens by itself to a task whose end doesn't add up. Whoever has mended the cause has it proved again.
     edge(Verb::Recover, &[Finalizing], None, STAYS),

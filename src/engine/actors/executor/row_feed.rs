@@ -91,7 +91,8 @@ impl RowFeed {
                 self.hungry.notified().await;
                 continue;
             }
-            let chunk = self.source.read(next).await?;
+            // Low water may have passed over items that nobody calls: their rows aren't needed.
+            let chunk = self.source.read(next.max(places.low_water)).await?;
             next = chunk.end();
             lock(&self.chunks).push_back(chunk);
             on_ready(next);

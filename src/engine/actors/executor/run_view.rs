@@ -122,7 +122,14 @@ impl RunSample {
                 began_at: cell.began_at,
                 began: cell.began,
                 at: now.moment,
-                counters: progress.counters,
+                counters: Counters {
+                    // No permit was used for what people want skipped: it says nothing of the speed.
+                    skipped: progress
+                        .counters
+                        .skipped
+                        .saturating_sub(execution.skipped_unasked()),
+                    ..progress.counters
+                },
                 permits: progress.permits,
                 calls: tally.calls.clone(),
                 failed_attempts: tally.failed.count_all(),

@@ -84,6 +84,9 @@ impl Run {
         if control.abandonments != self.control.abandonments {
             self.steer(Command::GiveUp(control.abandonments.clone()));
         }
+        if control.skips != self.control.skips {
+            self.steer(Command::Skip(control.skips.clone()));
+        }
         if let Some(end) = control
             .finish_at
             .filter(|_| control.finish_at != self.control.finish_at)

@@ -65,6 +65,9 @@ impl Run {
         if !run.control.abandonments.is_empty() {
             run.steer(Command::GiveUp(run.control.abandonments.clone()));
         }
+        if !run.control.skips.is_empty() {
+            run.steer(Command::Skip(run.control.skips.clone()));
+        }
         run.hear(node.clock.wall());
         run.on_wish(run.control.wish);
         Ok(run)

@@ -32,8 +32,8 @@ const GIVEN_UP_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long the row of a session that is over is kept.
 /// Bytes of results that no row names: longer than any write is under way.
 const RESULT_BYTES_KEPT: Duration = Duration::from_secs(3600);
-/// How long appended items are kept that are done, for whoever looks at them, and the keys that they were appended with.
-const APPENDED_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long the keys are kept at least that items were appended with: a producer that was away for a week may send again.
+const APPEND_KEYS_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 const SESSIONS_KEPT: Duration = Duration::from_secs(3600);
 
 /// What a round has to do.
@@ -240,7 +240,9 @@ async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
             Sweep::Generations => Duration::ZERO,
             Sweep::ResultBytes => RESULT_BYTES_KEPT,
             Sweep::Statistics => keep.statistics,
-            Sweep::Appended => APPENDED_KEPT,
+            Sweep::Appended => keep.appended,
+            // As long as the rows, which it may be told apart by.
+            Sweep::AppendKeys => APPEND_KEYS_KEPT.max(keep.appended),
         };
         let before = now.minus(kept);
         let swept = repeat(SWEEP_MAX, || node.upkeep.sweep(what, before), done).await;

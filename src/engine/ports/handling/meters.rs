@@ -82,6 +82,39 @@ impl HintFate {
     }
 }
 
+/// What became of a copy of a dataset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyFate {
+    /// Readers find what is current.
+    Copied,
+    /// It was taken away, as people wanted.
+    Removed,
+    /// It failed and is tried again.
+    Failed,
+    /// It was gone, and is made again.
+    Lost,
+}
+
+impl CopyFate {
+    /// All of them.
+    pub const ALL: [CopyFate; 4] = [
+        CopyFate::Copied,
+        CopyFate::Removed,
+        CopyFate::Failed,
+        CopyFate::Lost,
+    ];
+
+    /// The word that people see.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CopyFate::Copied => "copied",
+            CopyFate::Removed => "removed",
+            CopyFate::Failed => "failed",
+            CopyFate::Lost => "lost",
+        }
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Meters {
@@ -101,6 +134,9 @@ pub struct Meters {
     fires_late: Mutex<Histogram>,
     /// Written, and not.
     archived: [AtomicU64; 2],
+    copies: [AtomicU64; 4],
+    /// Datasets whose copies are behind, and the longest time; none where none is copied.
+    sinks: Mutex<Option<(u64, Duration)>>,
 }
 
 impl Meters {
@@ -230,6 +266,26 @@ impl Meters {
     /// A fire was decided so long after it was due.
     pub fn fired_late(&self, late: Duration) {
         lock(&self.fires_late).record(late, 1);
+    }
+
+    /// A copy of a dataset came to this.
+    pub fn copied(&self, fate: CopyFate) {
+        self.copies[fate as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Copies that came to this.
+    pub fn copies(&self, fate: CopyFate) -> u64 {
+        self.copies[fate as usize].load(Ordering::Relaxed)
+    }
+
+    /// So many datasets have copies that are behind, the oldest for so long.
+    pub fn sinks_are(&self, behind: u64, lag: Duration) {
+        *lock(&self.sinks) = Some((behind, lag));
+    }
+
+    /// How many datasets have copies that are behind, and the longest time; none where this node copies none.
+    pub fn sinks(&self) -> Option<(u64, Duration)> {
+        *lock(&self.sinks)
     }
 
     /// A task that was to be deleted was written to the archive, or could not be.

@@ -12,6 +12,7 @@ use crate::ports::tasks::results::Segment;
 use windrow_core::execution::{Reach, Shared};
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, WallMs};
 use windrow_core::items::counters::Counters;
+use windrow_core::items::stretches::Stretches;
 use windrow_core::items::verdict::{ItemTrouble, Outage, ParkedItem, SideRecord};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::{Directives, Pause, Share, Slow};
@@ -267,6 +268,8 @@ pub struct Control {
     pub canary: Option<windrow_core::task::Canary>,
     /// Items that wait with these codes are given up.
     pub abandonments: Abandonments,
+    /// Items that people want skipped.
+    pub skips: Stretches,
     /// What is known of the rest of the task.
     pub shared: Shared,
     /// No shard dispatches before this; it may be over.

@@ -32,13 +32,16 @@ pub enum Sweep {
     ResultBytes,
     /// What deleted tasks did, by its day.
     Statistics,
-    /// Appended blocks in which every item is settled and none was abandoned, with their keys, by when they were appended.
+    /// Rows of appended blocks in which every item is settled and none was abandoned, by when they were appended; the keys
+    /// that they were appended with stay.
     Appended,
+    /// Those keys, by when they were used first.
+    AppendKeys,
 }
 
 impl Sweep {
     /// All of them.
-    pub const ALL: [Sweep; 10] = [
+    pub const ALL: [Sweep; 11] = [
         Sweep::Answers,
         Sweep::Delivered,
         Sweep::GivenUp,
@@ -49,6 +52,7 @@ impl Sweep {
         Sweep::ResultBytes,
         Sweep::Statistics,
         Sweep::Appended,
+        Sweep::AppendKeys,
     ];
 }
 

@@ -160,6 +160,7 @@ mod tests {
             "post tasks/{task}/recover",
             "post tasks/{task}/redrives",
             "post tasks/{task}/seal",
+            "post tasks/{task}/skips",
             "post tasks/{task}/start",
             "post tasks/{task}/stop",
             "post tokens",

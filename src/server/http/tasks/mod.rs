@@ -11,6 +11,7 @@ pub(crate) mod preview;
 pub(crate) mod queries;
 pub(crate) mod results;
 pub(in crate::http) mod settings;
+pub(crate) mod skips;
 pub(crate) mod source;
 pub(crate) mod view;
 pub(crate) mod warnings;

@@ -11,6 +11,7 @@ use crate::service::ServiceError;
 use crate::service::failures::Failures;
 use windrow_core::checkpoint::{self, Snapshot};
 use windrow_core::ids::{ItemIndex, TaskId};
+use windrow_core::items::stretches::Stretches;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::tasks::report_store::SavedWindow;
@@ -219,7 +220,7 @@ impl Progress {
 }
 
 /// What a shard has settled or parked.
-struct Window {
+pub(in crate::service) struct Window {
     first: ItemIndex,
     end: ItemIndex,
     low_water: ItemIndex,
@@ -227,7 +228,7 @@ struct Window {
 }
 
 impl Window {
-    fn new(first: ItemIndex, end: ItemIndex, saved: &SavedWindow) -> Window {
+    pub(in crate::service) fn new(first: ItemIndex, end: ItemIndex, saved: &SavedWindow) -> Window {
         // Before the first checkpoint there is none, and what is damaged says nothing.
         let above = checkpoint::decode(&saved.blob, saved.low_water).ok();
         Window {
@@ -238,8 +239,17 @@ impl Window {
         }
     }
 
-    fn has_done(&self, index: ItemIndex) -> bool {
+    pub(in crate::service) fn has_done(&self, index: ItemIndex) -> bool {
         let above = || self.above.as_ref().is_some_and(|above| above.contains(index));
         self.first <= index && index < self.end && (index < self.low_water || above())
+    }
+
+    /// How many of these it has settled or parked.
+    pub(in crate::service) fn done_among(&self, named: &Stretches) -> u64 {
+        let below = named.count(self.first, self.low_water.min(self.end));
+        let span = self.above.as_ref().map_or(0, Snapshot::len);
+        let above = (1..=u64::from(span)).map(|at| self.low_water.plus(at));
+        let above = above.filter(|index| named.contains(*index) && self.has_done(*index));
+        below + above.count() as u64
     }
 }

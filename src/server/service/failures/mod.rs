@@ -12,6 +12,7 @@ use crate::service::sources::Sources;
 use crate::service::stats::Stats;
 use tokio::sync::Semaphore;
 use windrow_core::ids::{ItemIndex, ShardId, TaskId};
+use windrow_core::life::SKIPPED_BY_OPERATOR;
 use windrow_engine::ports::ownership::peers::LiveShard;
 use windrow_engine::ports::sources::provision::TaskItems;
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec, SourceResolver};
@@ -42,6 +43,17 @@ pub enum ItemStory {
     Excluded,
     /// Somewhere in the window: dispatched or about to be, and never failed so far.
     InWindow,
+}
+
+impl ItemStory {
+    /// Whether it isn't settled, as far as is known.
+    pub fn may_be_open(&self) -> bool {
+        match self {
+            ItemStory::Recorded(shown) => shown.item.state != RecordedState::Abandoned,
+            ItemStory::Pending | ItemStory::InWindow => true,
+            ItemStory::Excluded => false,
+        }
+    }
 }
 
 /// Readers of what items carry at a time.
@@ -259,6 +271,13 @@ fn standing((task, shard): (TaskId, &ShardLife), live: &[(String, LiveShard)], i
 }
 
 fn not_recorded(task: &TaskView, index: ItemIndex) -> ServiceError {
+    if task.skips.contains(index) {
+        return ServiceError::ItemNotRecorded(format!(
+            "item {} of {} is settled: people wanted it skipped ({SKIPPED_BY_OPERATOR}), so that is what it is unless it was \
+             settled before, or by a call that was out; of such items only the counters are kept",
+            index.0, task.id
+        ));
+    }
     ServiceError::ItemNotRecorded(format!(
         "item {} of {} is settled and never failed for good: of such items only the counters are kept, of failures \
          everything (for as long as retention.failures says)",

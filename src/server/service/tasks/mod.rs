@@ -13,6 +13,7 @@ pub mod redrives;
 pub mod report;
 pub mod settings;
 pub mod show;
+pub mod skip;
 pub(super) mod turns;
 pub mod window;
 

@@ -12,6 +12,7 @@ pub mod business_day;
 pub mod data_log;
 pub mod data_log_drop;
 pub mod dataset;
+pub mod dataset_sink;
 pub mod failure_group;
 pub mod fire;
 pub mod generation;

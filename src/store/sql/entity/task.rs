@@ -57,6 +57,7 @@ pub struct Model {
     pub cut_off: Option<String>,
     pub publishing: Option<String>,
     pub intake: Option<String>,
+    pub skips: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -101,6 +101,7 @@ impl RunStore for Store {
                 all_down,
             },
             abandonments: words::abandonments(row.abandonments.as_deref())?,
+            skips: words::skips(row.skips.as_deref())?,
             pause: words::pause(&row)?,
             slow: words::slow(&row),
             deadline: row.deadline.map(WallMs),

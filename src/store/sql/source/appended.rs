@@ -1,6 +1,6 @@
 //! Items that are added to open tasks: a block is written in the transaction that lengthens its task.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use sea_orm::ActiveValue::Set;
@@ -206,7 +206,8 @@ async fn blocks(
     let mut next = first;
     let mut found = Vec::with_capacity(rows.len());
     for row in rows {
-        if row.first_index != next {
+        // Of a block that was forgotten only the key may be left.
+        if row.first_index != next || row.body.is_empty() {
             break;
         }
         next = row.end_index;
@@ -223,7 +224,7 @@ fn stored(row: appended::Model) -> Result<StoredBlock, StoreError> {
     })
 }
 
-/// Forgets old blocks of which no item is needed any more; of others it is remembered that they are kept.
+/// Forgets the rows of old blocks of which no item is needed any more; of others it is remembered that they are kept.
 pub(crate) async fn sweep(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     use appended::Column as C;
     let tasks: Vec<i64> = appended::Entity::find()
@@ -268,6 +269,14 @@ async fn sweep_task(store: &Store, task: i64, before: WallMs) -> Result<u64, Sto
     let firsts = old.iter().map(|(first, _)| *first);
     let (kept, gone): (Vec<i64>, Vec<i64>) = firsts.partition(|first| failed.contains(first));
     let transaction = store.write().await?;
+    // Who sends a block again within the week is answered as before: of those with a key the key stays.
+    let keyed = appended::Entity::update_many()
+        .col_expr(C::IsKept, Expr::value(true))
+        .col_expr(C::Body, Expr::value(Vec::<u8>::new()))
+        .filter(C::TaskId.eq(task))
+        .filter(C::FirstIndex.is_in(gone.iter().copied()))
+        .filter(C::KeyHash.is_not_null());
+    keyed.exec(&transaction).await.map_err(error)?;
     appended::Entity::update_many()
         .col_expr(C::IsKept, Expr::value(true))
         .filter(C::TaskId.eq(task))
@@ -278,9 +287,43 @@ async fn sweep_task(store: &Store, task: i64, before: WallMs) -> Result<u64, Sto
     appended::Entity::delete_many()
         .filter(C::TaskId.eq(task))
         .filter(C::FirstIndex.is_in(gone))
+        .filter(C::KeyHash.is_null())
         .exec(&transaction)
         .await
         .map_err(error)?;
+    transaction.commit().await.map_err(error)?;
+    Ok(old.len() as u64)
+}
+
+/// Forgets the old keys of blocks whose rows are forgotten.
+pub(crate) async fn sweep_keys(store: &Store, before: WallMs) -> Result<u64, StoreError> {
+    use appended::Column as C;
+    let old: Vec<(i64, i64)> = appended::Entity::find()
+        .select_only()
+        .columns([C::TaskId, C::FirstIndex])
+        .filter(C::IsKept.eq(true))
+        .filter(C::AppendedAt.lt(before.0))
+        .filter(C::Body.eq(Vec::<u8>::new()))
+        .order_by_asc(C::AppendedAt)
+        .limit(SWEEP_MAX)
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    let mut by_task: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    for (task, first) in &old {
+        by_task.entry(*task).or_default().push(*first);
+    }
+    if old.is_empty() {
+        return Ok(0);
+    }
+    let transaction = store.write().await?;
+    for (task, firsts) in by_task {
+        let gone = appended::Entity::delete_many()
+            .filter(C::TaskId.eq(task))
+            .filter(C::FirstIndex.is_in(firsts));
+        gone.exec(&transaction).await.map_err(error)?;
+    }
     transaction.commit().await.map_err(error)?;
     Ok(old.len() as u64)
 }

@@ -18,6 +18,7 @@ use crate::http::guard::{Caller, Params, headers};
 use crate::http::limits::LimitPartJson;
 use crate::http::problem::HttpResult;
 use crate::http::tasks::explain::text::text;
+use crate::http::tasks::skips::SkipsJson;
 use crate::http::tasks::view::handler::{HandlerDownJson, LastErrorJson};
 use crate::http::tasks::view::shards::PlaceJson;
 use crate::http::tasks::view::shown::{NextJson, next};
@@ -81,6 +82,8 @@ pub(crate) struct ExplanationJson {
     pub(super) unreachable: Vec<SilentJson>,
     /// The limit that it shares with other tasks, where that kept something back.
     limit: Option<LimitJson>,
+    /// The items that people want skipped.
+    skips: Option<SkipsJson>,
 }
 
 /// A limit that tasks share on all nodes, and who uses it.
@@ -196,6 +199,9 @@ pub(crate) async fn explain(
     if let Some(warning) = app.service.tasks.warning_of_room(&task).await {
         body.why = format!("{} But {}.", body.why, warning.fault.detail);
     }
+    if let Some(skips) = body.skips.as_ref().filter(|_| !task.status.is_terminal()) {
+        body.why = format!("{} {}", body.why, skips.sentence());
+    }
     if headers::accepts(&headers, "text/plain") {
         return Ok(text(&body).into_response());
     }
@@ -244,6 +250,7 @@ impl ExplanationJson {
             shards: explained.shards.iter().map(PlaceJson::new).collect(),
             unreachable: silent(&explained.silent),
             limit: explained.limit.as_ref().map(LimitJson::new),
+            skips: SkipsJson::of(&task.skips),
         }
     }
 }

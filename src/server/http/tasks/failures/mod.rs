@@ -23,6 +23,7 @@ use crate::service::ServiceError;
 use crate::service::failures::item_data::{ItemData, Members};
 use crate::service::failures::{ItemStory, ShownFailure, state_word};
 use windrow_core::ids::{INDEX_MAX, ItemIndex};
+use windrow_core::life::SKIPPED_BY_OPERATOR;
 use windrow_engine::ports::tasks::failure_list::{FailurePage, RecordedItem};
 use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
 
@@ -278,6 +279,9 @@ pub(crate) struct ItemBody {
     /// `pending`, `in_window` (dispatched or about to be, never failed so far), `parked`, `abandoned`, `excluded`; `succeeded`
     /// where what it came to was kept.
     state: &'static str,
+    /// `skipped_by_operator`, where people want it skipped: without a call, unless one is out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skip: Option<&'static str>,
     /// Attempts made, as far as they are recorded.
     attempts: u32,
     /// When the next attempt is due; only when parked.
@@ -339,9 +343,11 @@ pub(crate) async fn item(
     let failures = &app.service.failures;
     let carried = failures.item_data(&task, &Members::All, &[index]).await?;
     let carried = carried.into_iter().next().unwrap_or_default();
+    let is_skipped = task.skips.contains(index) && story.as_ref().is_some_and(ItemStory::may_be_open);
     let plain = |state| ItemBody {
         index: index.0,
         state,
+        skip: is_skipped.then_some(SKIPPED_BY_OPERATOR),
         attempts: 0,
         due_at: None,
         failure: None,

@@ -11,6 +11,7 @@ use crate::http::answer::silent::{SilentJson, silent as all_silent};
 use crate::http::answer::time::rfc3339;
 use crate::http::datasets::PublishJson;
 use crate::http::tasks::settings::SettingsJson;
+use crate::http::tasks::skips::SkipsJson;
 use crate::http::tasks::source::SourceJson;
 use crate::http::tasks::view::cut_off::CutOffJson;
 use crate::http::tasks::view::handler::{HandlerDownJson, LastErrorJson};
@@ -84,6 +85,8 @@ pub(crate) struct TaskJson {
     skip_first: u64,
     /// Where an early finish cut it, if it did.
     finish_at: Option<u64>,
+    /// The items that people want skipped.
+    skips: Option<SkipsJson>,
     /// What is given to the handler.
     #[schema(value_type = Option<serde_json::Value>)]
     params: Option<Box<RawValue>>,
@@ -216,6 +219,7 @@ impl TaskJson {
             intake: task.intake.map(|intake| intake.as_str()),
             skip_first: task.skip_first.0,
             finish_at: task.finish_at.map(|end| end.0),
+            skips: SkipsJson::of(&task.skips),
             params: task.params.clone().and_then(checked),
             canary: task.canary.map(canary),
             start_at: task.start_at.map(rfc3339),

@@ -47,7 +47,7 @@ impl StatsQuery {
     }
 }
 
-/// What a task did lately.
+/// What a task did lately, or all together.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskStats)]
 pub(crate) struct StatsJson {
@@ -162,6 +162,22 @@ pub(crate) async fn stats(
     Params(query): Params<StatsQuery>,
 ) -> HttpResult<Json<StatsJson>> {
     let stats = app.service.stats.of_task(task.id, query.read()?).await?;
+    Ok(Json(StatsJson::of(&stats)))
+}
+
+/// See what all tasks did lately.
+///
+/// The same as of a task, of all together and on all nodes: what is no sum (`low_water`, windows) is that of no task. Each node
+/// counts since it began; where nothing ran there is no point.
+#[utoipa::path(
+    get, path = "/v1/cluster/stats", tag = "node", operation_id = "cluster_stats", params(StatsQuery),
+    security(("bearer" = ["viewer"])), responses((status = 200, body = StatsJson))
+)]
+pub(crate) async fn of_all(
+    State(app): State<App>,
+    Params(query): Params<StatsQuery>,
+) -> HttpResult<Json<StatsJson>> {
+    let stats = app.service.stats.of_all(query.read()?).await?;
     Ok(Json(StatsJson::of(&stats)))
 }
 

@@ -31,6 +31,7 @@ fn task() -> TaskView {
         tuning: Config::default().task_defaults.tuning,
         canary: None,
         abandonments: Abandonments::default(),
+        skips: Default::default(),
         wish: Wish::Run,
         status: Status::Running,
         since: WallMs(0),

@@ -1,0 +1,291 @@
+//! Items that people want skipped (`Life::skips`): settled as such without a call, each when its turn comes.
+//!
+//! As with what people give up it is a rule over what is here, not a message that is heard once: it holds for a run that
+//! begins from what was saved before the decision as for one that is under way. An item that waits is settled with the next
+//! exchange; the cursor passes over a fresh one as over one that is settled, so that of a billion of them none is known
+//! singly. What is with the handler keeps its call: where that succeeds the item has succeeded, where it fails it is skipped,
+//! whatever the handler wishes. None of it is a failure, and none counts as an answer of the handler.
+
+use std::collections::VecDeque;
+
+use super::Execution;
+use super::types::{Effects, Phase};
+use crate::ids::ItemIndex;
+use crate::invariants::Invariant;
+use crate::items::run::IndexRun;
+use crate::items::stretches::Stretches;
+use crate::items::verdict::SideRecord;
+use crate::items::waiting::{Doing, Place, Trouble};
+
+#[derive(Debug, Default)]
+pub(super) struct Skips {
+    wanted: Stretches,
+    /// Items among them that wait, or did when they were noted.
+    due: VecDeque<ItemIndex>,
+    /// Whether such items may have come back without having left.
+    is_again_due: bool,
+    /// Skipped by this run because people want it.
+    passed: u64,
+    /// Skipped by the runs before, for either reason.
+    before: u64,
+}
+
+impl Skips {
+    pub(super) fn new(skipped_before: u64) -> Skips {
+        Skips {
+            before: skipped_before,
+            ..Skips::default()
+        }
+    }
+
+    /// Whether the item is to be skipped.
+    #[inline]
+    pub(super) fn has(&self, index: ItemIndex) -> bool {
+        !self.wanted.is_empty() && self.wanted.contains(index)
+    }
+
+    /// Whether any item is to be skipped.
+    #[inline]
+    pub(super) fn is_wanted(&self) -> bool {
+        !self.wanted.is_empty()
+    }
+
+    /// Whether there are items that must be settled before anything leaves.
+    #[inline]
+    pub(super) fn is_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// How many of `[from, to)` are to be skipped.
+    #[inline]
+    pub(super) fn among(&self, from: ItemIndex, to: ItemIndex) -> u64 {
+        if self.wanted.is_empty() {
+            0
+        } else {
+            self.wanted.count(from, to)
+        }
+    }
+
+    /// The lowest index from here on that is to be skipped, if there is one below `limit`; else `limit`.
+    #[inline]
+    pub(super) fn limit(&self, from: ItemIndex, limit: ItemIndex) -> ItemIndex {
+        if self.wanted.is_empty() {
+            return limit;
+        }
+        self.wanted.next(from).map_or(limit, |next| next.min(limit))
+    }
+
+    /// The highest index below `end` that isn't to be skipped.
+    pub(super) fn last_below(&self, end: ItemIndex) -> Option<ItemIndex> {
+        let last = ItemIndex(end.0.checked_sub(1)?);
+        match self.wanted.first_at(last) {
+            Some(first) => Some(ItemIndex(first.0.checked_sub(1)?)),
+            None => Some(last),
+        }
+    }
+
+    /// Of so many items that were skipped, those that the handler skipped for all that is known: of what was skipped before
+    /// this run nobody knows.
+    pub(super) fn of_handler(&self, skipped: u64) -> u64 {
+        let others = if self.wanted.is_empty() {
+            0
+        } else {
+            self.before + self.passed
+        };
+        skipped.saturating_sub(others)
+    }
+
+    /// Items that this run settled without a call.
+    #[inline]
+    pub(super) fn passed(&self) -> u64 {
+        self.passed
+    }
+
+    /// The item waits from now on, if it isn't settled by then.
+    #[inline]
+    pub(super) fn on_waits(&mut self, index: ItemIndex) {
+        if self.has(index) {
+            self.due.push_back(index);
+        }
+    }
+
+    /// Items came back without having left.
+    #[inline]
+    pub(super) fn on_returned(&mut self) {
+        self.is_again_due = !self.wanted.is_empty();
+    }
+}
+
+impl Execution {
+    /// Items that this run skipped because people want it: no permit was used for them.
+    pub fn skipped_unasked(&self) -> u64 {
+        self.skips.passed
+    }
+
+    /// What people want skipped by now.
+    pub(super) fn set_skips(&mut self, wanted: Stretches) {
+        self.skips.wanted = wanted;
+        self.skips.on_returned();
+        self.look_for_skipped();
+        if self.counters.succeeded + self.counters.abandoned == 0 && !self.turned_away.has_answered() {
+            // What was skipped may never have been called.
+            self.judge.doubt_contact();
+        }
+    }
+
+    /// Items may wait that didn't before.
+    pub(super) fn look_for_skipped(&mut self) {
+        if self.skips.wanted.is_empty() {
+            return;
+        }
+        let waits = |(_, trouble): &(ItemIndex, &Trouble)| trouble.doing != Doing::InFlight;
+        let found = self.troubles.iter().filter(waits).map(|(index, _)| index);
+        self.skips.due = found.filter(|index| self.skips.has(*index)).collect();
+    }
+
+    /// Settles what people want skipped and is here.
+    #[inline]
+    pub(super) fn skip_wanted(&mut self, fx: &mut Effects) {
+        if self.skips.wanted.is_empty() || matches!(self.phase, Phase::Ended(_)) {
+            return;
+        }
+        let before = self.skips.passed;
+        self.skip_waiting(fx);
+        self.skip_returned(fx);
+        if self.phase == Phase::Running {
+            self.pass_over(fx);
+        }
+        if self.skips.passed > before {
+            fx.wake_lanes |= std::mem::take(&mut self.starved);
+        }
+    }
+
+    /// As many as a checkpoint has room for; the others wait, and all else with them.
+    fn skip_waiting(&mut self, fx: &mut Effects) {
+        while self.skips.is_due() && self.drafts.side_room() > 0 {
+            let Some(index) = self.skips.due.pop_front() else {
+                return;
+            };
+            let waits = self.troubles.get(index).map(|trouble| trouble.doing);
+            if waits.is_none_or(|doing| doing == Doing::InFlight) {
+                continue;
+            }
+            if let Some(trouble) = self.troubles.take(index) {
+                self.skip_known(index, &trouble, fx);
+            }
+        }
+    }
+
+    /// An item that was in trouble, and is no longer among those, is skipped.
+    pub(super) fn skip_known(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
+        self.leave_trouble(index, trouble, fx);
+        self.solo.on_answered(index);
+        self.count_skipped(1);
+    }
+
+    fn skip_returned(&mut self, fx: &mut Effects) {
+        if !std::mem::take(&mut self.skips.is_again_due) {
+            return;
+        }
+        let mut left = VecDeque::with_capacity(self.again.len());
+        for run in std::mem::take(&mut self.again) {
+            let mut at = run.first();
+            while at < run.end() {
+                let wanted = self.skips.wanted.end_at(at);
+                let end = wanted.unwrap_or_else(|| self.skips.limit(at, run.end()));
+                let Some(part) = between(at, end.min(run.end())) else {
+                    break;
+                };
+                match wanted {
+                    Some(_) => self.skip_fresh(part, fx),
+                    None => left.push_back(part),
+                }
+                at = part.end();
+            }
+        }
+        self.again = left;
+    }
+
+    /// The cursor passes over what is settled, known singly, or to be skipped, to the next item that may leave.
+    pub(super) fn pass_over(&mut self, fx: &mut Effects) {
+        while let Some(open) = self.next_fresh() {
+            let Some(end) = self.skips.wanted.end_at(open.first()) else {
+                return;
+            };
+            if !self.jump_over(end.min(self.fresh_end())) {
+                let Some(part) = between(open.first(), end.min(open.end())) else {
+                    return;
+                };
+                self.cursor = part.end();
+                self.raise_high(part.end());
+                self.skip_fresh(part, fx);
+            }
+        }
+    }
+
+    /// The next fresh items that the window holds, with the cursor at the first of them.
+    fn next_fresh(&mut self) -> Option<IndexRun> {
+        loop {
+            let to = self.window.limit().min(self.fresh_end());
+            let Some(run) = self.window.unsettled(self.cursor, to, u32::MAX) else {
+                self.cursor = self.cursor.max(to.min(self.high));
+                return None;
+            };
+            match self.before_retrying(run) {
+                Ok(run) => {
+                    self.cursor = run.first();
+                    return Some(run);
+                }
+                Err(retrying) => self.cursor = retrying.plus(1),
+            }
+        }
+    }
+
+    /// Where nothing was ever dispatched from low water on, however much lies there is skipped at once.
+    fn jump_over(&mut self, end: ItemIndex) -> bool {
+        let low = self.window.low_water();
+        let is_untouched = low == self.cursor && low >= self.high && self.window.jump(end).is_ok();
+        if is_untouched {
+            self.cursor = end;
+            self.raise_high(end);
+            self.count_skipped(end.0 - low.0);
+        }
+        is_untouched
+    }
+
+    fn raise_high(&mut self, high: ItemIndex) {
+        let more = high.0.saturating_sub(self.high.0);
+        self.high = self.high.plus(more);
+        // What nobody called says nothing of how fast items leave.
+        self.ahead.on_passed(more);
+    }
+
+    fn skip_fresh(&mut self, run: IndexRun, fx: &mut Effects) {
+        match self.window.settle(run) == Ok(run.len()) {
+            true => self.count_skipped(u64::from(run.len())),
+            false => fx.violations.push(Invariant::CountersMatchWindow),
+        }
+    }
+
+    fn count_skipped(&mut self, items: u64) {
+        self.counters.skipped += items;
+        self.skips.passed += items;
+        self.drafts.on_passed(items);
+    }
+
+    /// An item that was in trouble is settled well, or skipped: its row goes away.
+    pub(super) fn leave_trouble(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
+        self.close_place(index, trouble, fx);
+        if trouble.has_row || trouble.place == Place::Outside {
+            self.drafts.record(SideRecord::Cleared(index));
+        } else {
+            self.drafts.forget(index);
+        }
+    }
+}
+
+/// The run between two indexes, as far as one run goes; none where there is nothing.
+fn between(first: ItemIndex, end: ItemIndex) -> Option<IndexRun> {
+    let len = u32::try_from(end.0.saturating_sub(first.0)).unwrap_or(u32::MAX);
+    IndexRun::new(first, len)
+}

@@ -1,0 +1,32 @@
+//! Items that people want skipped: what they say of a task, for the runs of its shards to obey.
+
+use serde_json::json;
+
+use super::obey::Change;
+use super::{CommandRefusal, Life};
+use crate::items::stretches::Stretches;
+use crate::task::lifecycle::{Verb, decide};
+use crate::task::meaning::FieldRefusal;
+
+impl Life {
+    /// Remembers that items are to be skipped, for owners to see within a second. What is settled by then stays as it is.
+    pub(super) fn skip(&mut self, items: &Stretches) -> Result<Change, CommandRefusal> {
+        decide(Verb::Skip, self.standing())?;
+        if items.end().0 > self.total.0 {
+            let (last, total) = (items.end().0 - 1, self.total.0);
+            let why = format!("there is no item {last}: the task has {total} items, counted from 0");
+            return Err(CommandRefusal::Fields(vec![FieldRefusal::new("indexes", why)]));
+        }
+        let before = json!({ "items": self.skips.items() });
+        let skips = self.skips.with(items)?;
+        if skips != self.skips {
+            self.skips = skips;
+            self.bump_control();
+        }
+        let after = json!({ "items": self.skips.items(), "skipped": items, "code": SKIPPED_BY_OPERATOR });
+        Ok((before.to_string(), after.to_string()))
+    }
+}
+
+/// The code of items that are skipped because people say so.
+pub const SKIPPED_BY_OPERATOR: &str = "skipped_by_operator";
