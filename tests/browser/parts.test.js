@@ -7,7 +7,6 @@ import { test } from 'node:test';
 import { needy } from '../../ui/app/lib/attention.js';
 import { byDay } from '../../ui/app/lib/calendar.js';
 import * as strip from '../../ui/app/lib/strip.js';
-import { addUp } from '../../ui/app/lib/sum.js';
 import words from '../../ui/app/words/zh-CN.js';
 import { ROOT } from './support.js';
 
@@ -56,16 +55,6 @@ test('what is shown of a window begins at low water and ends with free places', 
   assert.deepEqual([...found.cells.subarray(0, 5)], [4, 0, 0, 2, 1]);
   assert.equal(found.cells.length, 20);
   assert.deepEqual(found.counts, [2, 0, 1, 0, 1, 0]);
-});
-
-test('rates of several tasks are added where they overlap', () => {
-  const at = (seconds) => new Date(seconds * 1000).toISOString();
-  const [times, rates] = addUp([
-    { time: [at(10), at(20)], rate: [5, 5], seconds: [10, 10] },
-    { time: [at(15)], rate: [2], seconds: [5] },
-  ], { from: 0, to: 19, step: 5 });
-  assert.deepEqual(times, [5, 10, 15, 20]);
-  assert.deepEqual(rates, [5, 5, 7, 5]);
 });
 
 test('whoever asked for a stop needs no attention', () => {

@@ -47,8 +47,8 @@ export default {
   'stopped: {reason}': '已停止：{reason}', 'it broke and is tried again': '它中断了，正在重试', 'the handler does not answer: {why}': '处理器没有应答：{why}',
   'no node has room for it': '没有节点有余量', 'the business has not said that it is ready': '业务尚未表示就绪',
   'calls fail with {code}: {example}': '调用失败 {code}：{example}', Explain: '说明', 'Items per second': '条目/秒', 'Settled today': '今日了结',
-  'Given up today': '今日放弃', '{n} tasks finished': '{n} 个任务完成', 'settled per second': '每秒了结', Throughput: '吞吐',
-  'items per second, last {n} minutes': '条目/秒，最近 {n} 分钟', 'without {n} more tasks': '未含另外 {n} 个任务', 'Running tasks': '运行中的任务',
+  'Given up today': '今日放弃', '{n} tasks finished': '{n} 个任务完成', Throughput: '吞吐',
+  'items per second, last {n} minutes': '条目/秒，最近 {n} 分钟', 'Running tasks': '运行中的任务',
   'Nothing runs.': '没有任务在运行。', 'New task': '新建任务', 'Ended lately': '最近结束',
   // The list of tasks.
   'does failures of {id} again': '重做 {id} 的失败条目', 'any business': '任何业务', 'label key:value': '标签 键:值', 'name or number': '名称或编号',
