@@ -15,7 +15,8 @@ export async function identify() {
   try {
     session.value = { state: 'in', ...(await get('/v1/whoami')) };
   } catch (error) {
-    session.value = error.status === 401 ? { state: 'out' } : { state: 'away', error };
+    if (error.status === 401) session.value = { state: 'out' };
+    else if (session.value.state !== 'in') session.value = { state: 'away', error };
   }
 }
 

@@ -21,6 +21,8 @@ import { Table, useCalm } from '../parts/table.js';
 
 const MINUTES = 15;
 const STEP = 5;
+/** A node that has just begun shows at least so much. Seconds. */
+const LEAST_S = 180;
 
 /** Hears of the cluster: tasks by status, nodes. */
 function useCluster() {
@@ -110,7 +112,10 @@ function Throughput({ list }) {
     { name: t('settled'), color: 'run', fill: true, write: each },
     { name: t('failed attempts'), color: 'bad', write: each },
   ];
-  const range = () => [now.peek() / 1000 - MINUTES * 60, now.peek() / 1000];
+  const range = () => {
+    const to = now.peek() / 1000;
+    return [Math.max(to - MINUTES * 60, Math.min(data[0][0] ?? 0, to - LEAST_S)), to];
+  };
   return html`<${Section} title=${t('Throughput')} aside=${t('items per second, last {n} minutes', { n: MINUTES })}>
     <${Plot} label=${t('Throughput')} lines=${lines} data=${data} span=${range} write=${rate} least=${Math.max(1, reserved)} /><//>`;
 }

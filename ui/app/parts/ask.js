@@ -136,7 +136,8 @@ export function Asker() {
   const place = useRef(null);
   const action = asked.value;
   useEffect(() => {
-    if (action) place.current?.showModal();
+    if (!action) return;
+    place.current.showModal();
   }, [action]);
   if (!action) return null;
   return html`<dialog ref=${place} aria-label=${action.title} onClose=${() => { asked.value = null; }}>

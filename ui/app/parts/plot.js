@@ -54,7 +54,7 @@ function drawMarks(marks) {
 function options({ lines, span, size, sync, marks, hover, write, least }) {
   return {
     ...size,
-    padding: [8, 4, 0, 0],
+    padding: [8, 14, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, sync: sync ? { key: sync } : undefined, drag: { x: false, y: false } },
     scales: { x: { time: true, range: () => span.current() }, y: { range: (_, __, most) => [0, Math.max(most ?? 0, least) * 1.08] } },

@@ -1,5 +1,5 @@
 /** @file The head of a task: its sum, how long it still takes, what is wrong, and what can be done. */
-import { html } from '../../../vendor/preact-htm.js';
+import { html, useEffect, useRef } from '../../../vendor/preact-htm.js';
 import * as actions from '../../lib/actions.js';
 import { count, minute, percent, rate, span } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
@@ -9,14 +9,16 @@ import { hasEnded, isSlow, offers, secondsLeft, settled, target } from '../../li
 import { ActButton } from '../../parts/ask.js';
 import { Ago, Since, Stamp } from '../../parts/basic.js';
 import { Icon } from '../../parts/icon.js';
-import { Progress } from '../../parts/status.js';
+import { Menu } from '../../parts/menu.js';
+import { Progress, taskLook } from '../../parts/status.js';
+import { announce } from '../../parts/toast.js';
 import { Knobs } from './knobs.js';
 
 function More({ task }) {
   const can = offers(task);
   const nodes = useResource(can.move && isStaff() ? '/v1/nodes' : null);
   const others = (nodes.data?.items ?? []).filter((node) => node.state === 'serving' && !task.live?.nodes.includes(node.id)).map((node) => node.id);
-  return html`<details class="menu"><summary class="button" aria-label=${t('More')}><${Icon} name="more" /></summary><div class="items">
+  return html`<${Menu}>
     ${can.force && html`<${ActButton} action=${actions.stopNow(task)} />`}
     ${can.seal && html`<${ActButton} action=${actions.seal(task)} />`}
     ${can.move && others.length > 0 && html`<${ActButton} action=${actions.move(task, others)} />`}
@@ -25,7 +27,7 @@ function More({ task }) {
     <a class="button" href=${`/v1/tasks/${task.id}/report?format=markdown`} target="_blank" rel="noopener">${t('Report')}</a>
     ${can.cancel && html`<${ActButton} action=${actions.cancel(task)} class="is-danger" />`}
     ${can.remove && html`<${ActButton} action=${actions.remove(task)} class="is-danger" />`}
-  </div></details>`;
+  <//>`;
 }
 
 /** What can be done to the task. */
@@ -91,9 +93,21 @@ function Where({ task }) {
     <span>${task.started_at ? html`${t('started')} <${Ago} at=${task.started_at} isSaid=${true} />` : t('not started yet')}</span></p>`;
 }
 
+/** Tells who listens how far it is, now and then; and at once where its status is another. */
+function useAnnouncements(task, done) {
+  const before = useRef(task.status);
+  const whole = Math.floor((done / Math.max(1, task.total)) * 100);
+  useEffect(() => {
+    if (before.current !== task.status) announce(`${task.id}: ${taskLook(task.status).text}`, true);
+    else if (task.status === 'running') announce(t('{percent} percent, {rate} per second', { percent: whole, rate: rate(task.actual_rate) }));
+    before.current = task.status;
+  }, [task.status, whole]);
+}
+
 /** Where the task stands. */
 export function Head({ task }) {
   const done = settled(task.counts);
+  useAnnouncements(task, done);
   return html`<section class="head" aria-label=${t('Progress')}>
     <${Where} task=${task} />
     <${Note} task=${task} />
