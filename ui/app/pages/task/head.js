@@ -59,7 +59,7 @@ function Ends({ task }) {
   const seconds = secondsLeft(task, task.actual_rate);
   if (seconds != null) return html`<span>${t('{span} left, done about {time}', { span: span(seconds), time: minute(Date.now() + seconds * 1000) })}</span>`;
   if (hasEnded(task)) return html`<span>${t('ended')} <${Ago} at=${task.finished_at} isSaid=${true} />${task.started_at && task.finished_at && html`, ${t('after {span}', { span: span((Date.parse(task.finished_at) - Date.parse(task.started_at)) / 1000) })}`}</span>`;
-  return html`<span>${t('since')} <${Since} at=${task.since} /></span>`;
+  return html`<span>${t('for')} <${Since} at=${task.since} /></span>`;
 }
 
 function Speed({ task }) {
@@ -76,7 +76,7 @@ function Note({ task }) {
   if (!text && !next) return null;
   return html`<p class="callout"><${Icon} name=${isBad ? 'warn' : 'clock'} class=${isBad ? 'bad' : 'warn'} /><span>${text}
     ${next && html` ${t(next.action)} <${Ago} at=${next.at} />${next.attempt && ` (${next.attempt} / ${next.of})`}`}
-    ${down?.next_probe && html` ${t('next try')} <${Ago} at=${down.next_probe} />`}</span></p>`;
+    ${down?.next_probe && !task.status_text && html` ${t('next try')} <${Ago} at=${down.next_probe} />`}</span></p>`;
 }
 
 function Where({ task }) {
@@ -84,7 +84,7 @@ function Where({ task }) {
   const running = task.shard_list.filter((shard) => shard.state === 'running').length;
   return html`<p class="soft where">
     ${nodes.length > 0 && html`<span>${t('on')} ${nodes.map((node) => html`<a key=${node} class="link" href=${`/nodes/${encodeURIComponent(node)}`}>${node}</a> `)}</span>`}
-    ${task.shard_list.length > 1 && html`<span>${t('{n} of {all} shards run', { n: running, all: task.shard_list.length })}</span>`}
+    ${task.shard_list.length > 1 && !hasEnded(task) && html`<span>${t('{n} of {all} shards run', { n: running, all: task.shard_list.length })}</span>`}
     ${task.parent && html`<span>${t('redrive of')} <a class="link" href=${`/tasks/${task.parent}`}>${task.parent}</a></span>`}
     ${task.schedule && html`<span>${t('made by')} <a class="link" href=${`/schedules/${task.schedule}`}>${task.schedule}</a></span>`}
     ${task.publish && html`<span>${t('publishes')} <a class="link" href=${`/datasets/${encodeURIComponent(task.publish.dataset)}`}>${task.publish.dataset}</a> ${task.publish.generation}</span>`}
