@@ -98,6 +98,20 @@ test('files are short and say what they are', () => {
   }
 });
 
+test('what is needed at first is fetched at once', () => {
+  const needed = new Set();
+  const follow = (path) => {
+    if (needed.has(path)) return;
+    needed.add(path);
+    for (const [, to] of readFileSync(path, 'utf8').matchAll(/^import .*?from '(\.[^']+)';/gm)) follow(join(path, '..', to));
+  };
+  follow(join(UI, 'app/main.js'));
+  needed.delete(join(UI, 'app/main.js'));
+  const index = readFileSync(join(UI, 'index.html'), 'utf8');
+  const preloaded = [...index.matchAll(/rel="modulepreload" href="\/ui\/([^"]+)"/g)].map((found) => join(UI, found[1]));
+  assert.deepEqual(preloaded.sort(), [...needed].sort());
+});
+
 test('no address of elsewhere stands in the pages', () => {
   const own = [...sources, ...['index.html', 'app.css', 'parts.css', 'pages.css', 'theme.js'].map((name) => [name, readFileSync(join(UI, name), 'utf8')])];
   for (const [name, text] of own) {
