@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::UNIX_EPOCH;
 
 use async_trait::async_trait;
@@ -13,6 +14,10 @@ use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::result_bytes::ResultBytes;
 
+/// How the names of files begin that are not whole yet.
+const HALF: &str = ".half";
+/// Between two looks for halves.
+const LOOK_EVERY_MS: i64 = 3_600_000;
 /// zstd's usual level.
 const PACKED_LEVEL: i32 = 3;
 
@@ -56,6 +61,8 @@ impl FolderKind {
 pub(crate) struct Folder {
     kind: FolderKind,
     root: Arc<PathBuf>,
+    /// Up to when halves were looked for last. Unit: milliseconds since the Unix epoch.
+    looked: Arc<AtomicI64>,
 }
 
 impl Folder {
@@ -76,6 +83,7 @@ impl Folder {
         let folder = Folder {
             kind,
             root: Arc::new(root.to_owned()),
+            looked: Arc::default(),
         };
         let marker = root.join(kind.marker);
         match (fs::read_to_string(&marker), fresh) {
@@ -92,7 +100,7 @@ impl Folder {
     /// Whole or not at all: beside it first, on the disk, then under its name.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let parent = path.parent().unwrap_or(&self.root);
-        let mut half = tempfile::Builder::new().prefix(".half").tempfile_in(parent)?;
+        let mut half = tempfile::Builder::new().prefix(HALF).tempfile_in(parent)?;
         half.write_all(bytes)?;
         half.as_file().sync_all()?;
         half.persist(path).map_err(|failed| failed.error)?;
@@ -124,7 +132,7 @@ impl Folder {
         let begun = self.blocking(move |folder| {
             let path = folder.room_for(&name)?;
             let parent = path.parent().unwrap_or(&folder.root);
-            let half = tempfile::Builder::new().prefix(".half").tempfile_in(parent)?;
+            let half = tempfile::Builder::new().prefix(HALF).tempfile_in(parent)?;
             let mut packer = zstd::stream::write::Encoder::new(half, PACKED_LEVEL)?;
             packer.include_checksum(true)?;
             Ok((path, packer))
@@ -152,7 +160,28 @@ impl Folder {
         Ok(())
     }
 
-    fn written_before_now(&self, before: WallMs) -> io::Result<Vec<String>> {
+    /// Removes the files that were begun and not written to since a time; looks once in [`LOOK_EVERY_MS`], since it reads the
+    /// names of all.
+    ///
+    /// # Errors
+    /// `Unavailable` while the folder can't be read or written.
+    pub(crate) async fn remove_halves(&self, before: WallMs) -> Result<u64, StoreError> {
+        let looked = self.looked.load(Ordering::Relaxed);
+        if before.0.saturating_sub(looked) < LOOK_EVERY_MS {
+            return Ok(0);
+        }
+        self.looked.store(before.0, Ordering::Relaxed);
+        self.blocking(move |folder| {
+            let halves = folder.written_before_now(before, HALF)?;
+            halves
+                .iter()
+                .try_for_each(|name| fs::remove_file(folder.root.join(name)))?;
+            Ok(halves.len() as u64)
+        })
+        .await
+    }
+
+    fn written_before_now(&self, before: WallMs, prefix: &str) -> io::Result<Vec<String>> {
         let mut found = Vec::new();
         for task in fs::read_dir(&*self.root)? {
             let task = task?;
@@ -161,6 +190,9 @@ impl Folder {
             }
             for file in fs::read_dir(task.path())? {
                 let file = file?;
+                if !file.file_name().to_string_lossy().starts_with(prefix) {
+                    continue;
+                }
                 let Ok(written) = file.metadata().and_then(|data| data.modified()) else {
                     continue;
                 };
@@ -254,7 +286,7 @@ impl ResultBytes for Folder {
     }
 
     async fn written_before(&self, before: WallMs) -> Result<Vec<String>, StoreError> {
-        self.blocking(move |folder| folder.written_before_now(before))
+        self.blocking(move |folder| folder.written_before_now(before, ""))
             .await
     }
 }

@@ -1,5 +1,8 @@
 //! What was done in each day, as the façade says it.
 
+use std::time::{Duration, Instant};
+
+use hyper::Method;
 use serde_json::{Value, json};
 
 use crate::business::{Act, Business};
@@ -142,4 +145,63 @@ async fn a_task_is_archived_before_it_is_deleted_and_kept_while_it_can_not_be() 
     assert_eq!((&head["kind"], &head["id"]), (&json!("task"), &json!(task)));
     assert_eq!(head["counts"]["succeeded"], 5);
     assert_eq!(head["settings"]["max_attempts"], json!(5), "{head:#}");
+}
+
+/// Upkeep sweeps once a minute.
+const SWEPT_WITHIN: Duration = Duration::from_secs(100);
+
+#[tokio::test]
+async fn what_is_not_kept_longer_is_archived_and_forgotten_by_itself() {
+    let business = Business::start(|_| Act::ok()).await;
+    let recipe = Recipe::new();
+    let folder = recipe.path("archive");
+    let config = format!(
+        "[archive]\nlocation = {:?}\n[retention]\ntasks = \"5s\"\nappended = \"1s\"\n",
+        folder.display().to_string()
+    );
+    let node = recipe.config(&config).start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let ended = node.task("push", 5, json!({"start": true})).await;
+    node.status(&ended, "finished").await;
+    let body = json!({"business": "push", "open": true, "start": true});
+    let open = node.admin.post("/v1/tasks", body).await.expect(201)["id"].clone();
+    let open = format!("/v1/tasks/{}", open.as_str().unwrap());
+    let append = async || {
+        let items = json!({"items": [{"to": "ann"}, {"to": "bob"}]});
+        let (path, key) = (format!("{open}/items"), [("idempotency-key", "monday")]);
+        node.admin.json(Method::POST, &path, &key, items).await.status
+    };
+    assert_eq!(append().await, 201);
+    let id = open.rsplit('/').next().unwrap();
+    node.until(id, "settled", |task| task["counts"]["succeeded"] == 2)
+        .await;
+    let preview = async || {
+        node.admin
+            .post(&format!("{open}/preview"), json!({"indexes": "0"}))
+            .await
+            .text()
+    };
+    assert!(preview().await.contains("ann"), "{}", preview().await);
+    let begun = Instant::now();
+    loop {
+        let is_gone = node.admin.get(&format!("/v1/tasks/{ended}")).await.status == 404;
+        if is_gone && !preview().await.contains("ann") {
+            break;
+        }
+        assert!(begun.elapsed() < SWEPT_WITHIN, "{is_gone} {}", preview().await);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(append().await, 200, "its key is known for a week");
+    assert!(folder.join("push").join(format!("{ended}.ndjson.zst")).exists());
+    let metrics = node.admin.get("/metrics").await.text();
+    for line in [
+        r#"windrow_archived_tasks_total{outcome="written"} 1"#,
+        r#"windrow_appends_total{outcome="appended"} 1"#,
+        r#"windrow_appends_total{outcome="repeated"} 1"#,
+        "windrow_appended_items_total 2",
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    let backlog = format!("windrow_task_backlog_items{{task=\"{id}\"}} 0");
+    assert!(metrics.contains(&backlog), "{metrics}");
 }

@@ -1,4 +1,4 @@
-//! `windrow task start`, `stop`, `cancel`, `finish`, `abandon`, `recover`, `set`, `delete` and `move`.
+//! `windrow task start`, `stop`, `cancel`, `finish`, `abandon`, `skip`, `recover`, `set`, `delete` and `move`.
 
 use std::time::Duration;
 
@@ -512,4 +512,78 @@ async fn items_that_wait_are_given_up_by_their_code_and_a_wrong_one_names_those_
         .expect(0)
         .stdout;
     assert_eq!(list.matches("NOT_YET").count(), 3, "{list}");
+}
+
+#[tokio::test]
+async fn items_that_nobody_should_call_are_skipped_with_a_reason() {
+    let retry = || {
+        Act::json(
+            200,
+            json!({"result": "retry", "code": "NOT_YET", "retry_after": "1h"}),
+        )
+    };
+    let (business, node) = node_with(retry).await;
+    let person = Person::admin(&node);
+    node.task("push", 4, json!({"start": true})).await;
+    node.until("t1", "parked", |task| task["counts"]["parked"] == 4)
+        .await;
+    person
+        .windrow("task skip t1 --indexes 0-1")
+        .await
+        .refused(2, &["--reason"]);
+    person
+        .windrow("task skip t1 --indexes 0-4 --reason late")
+        .await
+        .refused(7, &["there is no item 4", "4 items"]);
+    person
+        .windrow("task skip t1 --indexes 1..2 --reason late")
+        .await
+        .refused(7, &["is neither an index nor a range"]);
+    let told = person
+        .windrow("task skip t1 --indexes 1,0 --reason withdrawn")
+        .await
+        .expect(0)
+        .stdout;
+    assert!(told.contains("2 items skipped; what a call is out for"), "{told}");
+    node.until("t1", "skipped", |task| task["counts"]["skipped"] == 2)
+        .await;
+    assert_eq!(reason(&node, "t1", "task.skip").await, "withdrawn");
+    person.windrow("task stop t1 --wait").await.expect(0);
+    let plan = person
+        .windrow("task skip t1 --indexes 2 --reason late --dry-run -o json")
+        .await
+        .expect(0)
+        .json();
+    assert_eq!(plan["would"]["skips"]["indexes"], "0-2", "{plan:#}");
+    let answer = person
+        .windrow("task skip t1 --indexes 0-3 --reason late -o json")
+        .await
+        .expect(0)
+        .json();
+    let expected = json!({"indexes": "0-3", "items": 4, "already_settled": 2, "excluded": 0, "skipped": 2,
+        "code": "skipped_by_operator"});
+    assert_eq!(answer["skipping"], expected);
+    let shown = person.windrow("task show t1").await.expect(0).stdout;
+    assert!(shown.contains("4 items as people asked: 0-3"), "{shown}");
+    let why = person.windrow("task explain t1").await.expect(0).stdout;
+    assert!(why.contains("4 items are skipped without a call"), "{why}");
+    let item = person.windrow("task item t1 3").await.expect(0).stdout;
+    assert!(item.contains("skipped_by_operator"), "{item}");
+    business.becomes(|_| Act::ok());
+    let calls = business.items().len();
+    person.windrow("task start t1 --wait").await.expect(0);
+    let task = node.admin.get("/v1/tasks/t1").await.expect(200);
+    assert_eq!(
+        (&task["counts"]["skipped"], &task["result"]),
+        (&json!(4), &json!("succeeded"))
+    );
+    assert_eq!(business.items().len(), calls, "nothing was called");
+    person
+        .windrow("task item t1 3")
+        .await
+        .refused(3, &["skipped_by_operator"]);
+    person
+        .windrow("task skip t1 --indexes 0 --reason late")
+        .await
+        .refused(4, &["finished"]);
 }

@@ -8,6 +8,7 @@ use windrow_core::ids::TaskId;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::RunClose;
 use windrow_engine::ports::tasks::store::{CommandError, NewTask, Write};
+use windrow_engine::ports::tasks::upkeep::Sweep;
 use windrow_store::sql::Store;
 
 use crate::engines::{Engine, runtime};
@@ -134,6 +135,39 @@ fn a_task_is_written_whole_before_it_is_deleted_from_a_server() {
             is_written_whole(&archive).await;
         });
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn halves_that_a_dead_process_left_are_removed_and_nothing_else() {
+    let (archive, _place) = Archive::sqlite().await;
+    let id = archive.ended().await;
+    archive.delete(id, &write()).await.unwrap();
+    let half = |name: &str| archive.folder.join(BUSINESS).join(name);
+    for name in [".halfAbCd12", ".halfyoung", "note.txt"] {
+        fs::write(half(name), "half").unwrap();
+    }
+    let hours = |ago: u64| std::time::SystemTime::now() - std::time::Duration::from_secs(ago * 3600);
+    for (name, ago) in [(".halfAbCd12", 30), (".halfyoung", 1), ("note.txt", 30)] {
+        let file = fs::File::options().write(true).open(half(name)).unwrap();
+        file.set_modified(hours(ago)).unwrap();
+    }
+    let day_ago = hours(24)
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_millis();
+    let before = windrow_core::ids::WallMs(i64::try_from(day_ago).unwrap());
+    let sweep = async || {
+        archive
+            .harness
+            .store
+            .sweep(Sweep::ArchiveHalves, before)
+            .await
+            .unwrap()
+    };
+    assert_eq!((sweep().await, sweep().await), (1, 0));
+    let there = [".halfAbCd12", ".halfyoung", "note.txt"].map(|name| half(name).exists());
+    assert_eq!(there, [false, true, true], "what is young may be under way");
+    assert!(archive.path(id).exists(), "what is whole stays");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

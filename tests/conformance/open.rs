@@ -367,7 +367,10 @@ pub async fn a_key_outlasts_the_rows_that_it_was_used_for(harness: Harness) {
     let sent = block(Some("monday"), &["1", "2"]);
     let first = append(&harness, task, &sent).await.unwrap();
     appended(&harness, task, 2).await;
+    let waiting = async || harness.store.bytes_waiting(task).await.unwrap();
+    assert_eq!(waiting().await, 8);
     harness.stored(at(&run, 1, 3)).await;
+    assert_eq!(waiting().await, 4, "a block waits until its last item is settled");
     let sweep = async |what: Sweep| harness.store.sweep(what, WallMs(NOW.0 + 1)).await.unwrap();
     assert_eq!(sweep(Sweep::AppendKeys).await, 0, "its rows are there");
     assert_eq!(sweep(Sweep::Appended).await, 1);

@@ -40,6 +40,24 @@ impl AppendStore for MemoryStore {
         })
         .await
     }
+
+    async fn bytes_waiting(&self, task: TaskId) -> Result<u64, StoreError> {
+        self.act(Call::Read, |state| {
+            Ok(state.tasks.get(&task).map_or(0, bytes_waiting))
+        })
+        .await
+    }
+}
+
+/// The rows of blocks of which an item is open.
+fn bytes_waiting(task: &Task) -> u64 {
+    let low = low_water(task);
+    let is_open = |(first, known): &(&ItemIndex, &Block)| first.plus(known.block.items()) > low;
+    task.appended
+        .iter()
+        .filter(is_open)
+        .map(|(_, known)| known.block.bytes())
+        .sum()
 }
 
 fn append(state: &mut State, id: TaskId, block: &NewBlock, now: WallMs) -> Result<Appended, AppendError> {
@@ -57,15 +75,10 @@ fn append(state: &mut State, id: TaskId, block: &NewBlock, now: WallMs) -> Resul
             total: task.new.total,
         });
     }
-    let low = low_water(task);
-    let waiting = task
-        .appended
-        .iter()
-        .filter(|(first, known)| first.plus(known.block.items()) > low);
     let addition = Addition {
         items: block.items(),
         bytes: block.bytes(),
-        bytes_waiting: waiting.map(|(_, known)| known.block.bytes()).sum(),
+        bytes_waiting: bytes_waiting(task),
     };
     let mut first = ItemIndex(0);
     life::change(state, id, None, now, |life, _| {

@@ -187,7 +187,7 @@ fn is_asleep(task: &Task) -> bool {
 fn sweep(state: &mut State, what: Sweep, before: WallMs) -> u64 {
     match what {
         // Answers, and bytes elsewhere, are kept by SQL stores only.
-        Sweep::Answers | Sweep::ResultBytes => 0,
+        Sweep::Answers | Sweep::ResultBytes | Sweep::ArchiveHalves => 0,
         Sweep::Delivered => calls(state, CallState::Done, before),
         Sweep::GivenUp => calls(state, CallState::Dead, before),
         Sweep::Sessions => sessions(state, before),

@@ -331,7 +331,8 @@ async fn what_happens_at_one_node_is_seen_at_the_other() {
 #[tokio::test]
 async fn who_signs_in_at_one_node_is_known_at_all_until_the_session_is_over() {
     let cluster = Cluster::new().await;
-    let (here, there) = tokio::join!(cluster.node("n1", ""), cluster.node("n2", ""));
+    let here = cluster.node("n1", "").await;
+    let there = cluster.node("n2", "").await;
     let body = json!({"token": here.admin.token});
     let signed_in = here.admin.post("/v1/session", body).await;
     assert_eq!(signed_in.status, 204, "{}", signed_in.text());

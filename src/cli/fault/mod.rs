@@ -179,6 +179,11 @@ impl Fault {
                 let hint = "see that the server runs, and look at store.url and store.password_file";
                 (Exit::Failed, hint.to_owned())
             }
+            error if error.is_damaged() => {
+                let hint = "the file is damaged, or another one: keep it, and go on with the last backup (`windrow db backup` \
+                            makes one)";
+                (Exit::Failed, hint.to_owned())
+            }
             StoreError::Unavailable(_) | StoreError::Refused(_) => {
                 let hint =
                     "check the disk's free space and permissions, then run it again; nothing saved is lost";

@@ -11,7 +11,7 @@ use crate::sql::entity::{business, idempotency, item, outbox, session, shard, ta
 use crate::sql::run::{close, result_place, results};
 use crate::sql::source::appended;
 use crate::sql::statistics::days;
-use crate::sql::{Store, dataset, error, settled};
+use crate::sql::{Store, archive, dataset, error, settled};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::handler::elsewhere::Reaching;
 use windrow_core::ids::{Epoch, SessionId, ShardId, TaskId, WallMs};
@@ -142,6 +142,7 @@ impl UpkeepStore for Store {
             Sweep::ResultBytes => result_place::sweep(self, before).await,
             Sweep::Statistics => days::expire(self, before).await,
             Sweep::Appended => settled(|| appended::sweep(self, before)).await,
+            Sweep::ArchiveHalves => archive::sweep(self, before).await,
             Sweep::AppendKeys => settled(|| appended::sweep_keys(self, before)).await,
         }
     }

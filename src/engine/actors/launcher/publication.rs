@@ -17,6 +17,7 @@ use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::tree::Activity;
 use crate::ports::StoreError;
 use crate::ports::datasets::publication::{OwnClaim, PrepareError, Prepared};
+use crate::ports::handling::meters::PublicationFate;
 use crate::ports::ownership::run_store::{CheckpointAck, RunClose};
 use windrow_core::ids::Moment;
 use windrow_core::items::retry::doubled;
@@ -130,7 +131,11 @@ async fn conclude(
     let close = match prepared {
         Ok(prepared) => {
             let known = opening::retrying(|| node.publications.publish(own, &prepared, node.clock.wall()));
-            return end_of(known.await, RunClose::Done);
+            let end = end_of(known.await, RunClose::Done);
+            if matches!(end, LauncherEnd::Closed(_)) {
+                node.meters.published(PublicationFate::Done);
+            }
+            return end;
         }
         Err(None) => RunClose::Released,
         Err(Some(PrepareError::Fenced)) => return LauncherEnd::Fenced,
@@ -139,6 +144,10 @@ async fn conclude(
     };
     if let RunClose::Stopped { text, .. } | RunClose::Recovering { text, .. } = &close {
         tracing::warn!(shard = %own.shard, text, "results not published");
+        node.meters.published(match &close {
+            RunClose::Stopped { .. } => PublicationFate::Failed,
+            _ => PublicationFate::Retried,
+        });
     }
     let now = node.clock.wall();
     let released =

@@ -231,7 +231,7 @@ fn note(task: TaskId, pool: &str, drained: &[SessionView]) -> WaitNote {
 async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
     for what in Sweep::ALL {
         let kept = match what {
-            Sweep::Answers | Sweep::Delivered => DAY,
+            Sweep::Answers | Sweep::Delivered | Sweep::ArchiveHalves => DAY,
             Sweep::GivenUp => GIVEN_UP_KEPT,
             Sweep::Sessions => SESSIONS_KEPT,
             Sweep::Failures => keep.failures,

@@ -82,36 +82,48 @@ impl HintFate {
     }
 }
 
-/// What became of a copy of a dataset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyFate {
-    /// Readers find what is current.
-    Copied,
-    /// It was taken away, as people wanted.
-    Removed,
-    /// It failed and is tried again.
-    Failed,
-    /// It was gone, and is made again.
-    Lost,
+windrow_core::slugs! {
+    /// What became of a copy of a dataset.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum CopyFate {
+        /// Readers find what is current.
+        Copied = "copied",
+        /// It was taken away, as people wanted.
+        Removed = "removed",
+        /// It failed and is tried again.
+        Failed = "failed",
+        /// It was gone, and is made again.
+        Lost = "lost",
+    }
 }
 
-impl CopyFate {
-    /// All of them.
-    pub const ALL: [CopyFate; 4] = [
-        CopyFate::Copied,
-        CopyFate::Removed,
-        CopyFate::Failed,
-        CopyFate::Lost,
-    ];
+windrow_core::slugs! {
+    /// What became of a publication that was worked out here.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PublicationFate {
+        /// It was published, or withheld since a later one came first.
+        Done = "done",
+        /// It is tried again by itself.
+        Retried = "retried",
+        /// Its task stopped.
+        Failed = "failed",
+    }
+}
 
-    /// The word that people see.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            CopyFate::Copied => "copied",
-            CopyFate::Removed => "removed",
-            CopyFate::Failed => "failed",
-            CopyFate::Lost => "lost",
-        }
+windrow_core::slugs! {
+    /// What became of a request to append items.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum AppendFate {
+        /// They were.
+        Appended = "appended",
+        /// They were before, with the same key.
+        Repeated = "repeated",
+        /// Too many wait.
+        Full = "full",
+        /// Refused for another reason.
+        Refused = "refused",
+        /// The store failed.
+        Failed = "failed",
     }
 }
 
@@ -137,6 +149,9 @@ pub struct Meters {
     copies: [AtomicU64; 4],
     /// Datasets whose copies are behind, and the longest time; none where none is copied.
     sinks: Mutex<Option<(u64, Duration)>>,
+    publications: [AtomicU64; 3],
+    appends: [AtomicU64; 5],
+    appended_items: AtomicU64,
 }
 
 impl Meters {
@@ -300,6 +315,34 @@ impl Meters {
             ("written", written.load(Ordering::Relaxed)),
             ("failed", failed.load(Ordering::Relaxed)),
         ]
+    }
+
+    /// A publication came to this.
+    pub fn published(&self, fate: PublicationFate) {
+        self.publications[fate as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Publications that came to this.
+    pub fn publications(&self, fate: PublicationFate) -> u64 {
+        self.publications[fate as usize].load(Ordering::Relaxed)
+    }
+
+    /// A request to append so many items came to this.
+    pub fn append_asked(&self, fate: AppendFate, items: u64) {
+        self.appends[fate as usize].fetch_add(1, Ordering::Relaxed);
+        if fate == AppendFate::Appended {
+            self.appended_items.fetch_add(items, Ordering::Relaxed);
+        }
+    }
+
+    /// Requests to append items that came to this.
+    pub fn appends(&self, fate: AppendFate) -> u64 {
+        self.appends[fate as usize].load(Ordering::Relaxed)
+    }
+
+    /// Items that were appended.
+    pub fn appended_items(&self) -> u64 {
+        self.appended_items.load(Ordering::Relaxed)
     }
 
     /// How long after they were due fires were decided.

@@ -119,6 +119,9 @@ pub trait AppendStore: Send + Sync {
         at: ItemIndex,
         bytes_max: usize,
     ) -> Result<Vec<StoredBlock>, StoreError>;
+
+    /// The rows of a task's blocks of which not every item is settled, as far as is saved. Unit: bytes.
+    async fn bytes_waiting(&self, task: TaskId) -> Result<u64, StoreError>;
 }
 
 #[cfg(test)]

@@ -37,11 +37,13 @@ pub enum Sweep {
     Appended,
     /// Those keys, by when they were used first.
     AppendKeys,
+    /// Halves of files that nobody goes on writing, among the tasks that are archived, by when they were written last.
+    ArchiveHalves,
 }
 
 impl Sweep {
     /// All of them.
-    pub const ALL: [Sweep; 11] = [
+    pub const ALL: [Sweep; 12] = [
         Sweep::Answers,
         Sweep::Delivered,
         Sweep::GivenUp,
@@ -53,6 +55,7 @@ impl Sweep {
         Sweep::Statistics,
         Sweep::Appended,
         Sweep::AppendKeys,
+        Sweep::ArchiveHalves,
     ];
 }
 

@@ -82,6 +82,16 @@ families! {
         "For how long the sink of a dataset has shown something else than what is current; of the one that waits longest";
     ARCHIVED_TASKS, "windrow_archived_tasks_total", Counter,
         "Tasks that were to be deleted, by whether they could be written to the archive; those that could not are kept";
+    PUBLICATIONS, "windrow_publications_total", Counter,
+        "Publications that were worked out here: done (or withheld, since a later one came first), tried again, or failed";
+    DATASET_AGE, "windrow_dataset_age_seconds", Gauge,
+        "How long ago the current generation of a dataset was published, or made current again";
+    DATASET_PUBLICATIONS, "windrow_dataset_publications_total", Counter,
+        "How often a generation of a dataset became current";
+    APPENDS, "windrow_appends_total", Counter, "Requests that append items to open tasks, by what they came to";
+    APPENDED_ITEMS, "windrow_appended_items_total", Counter, "Items that were appended here";
+    TASK_BACKLOG_ITEMS, "windrow_task_backlog_items", Gauge, "Items of an open task that aren't settled, as last saved";
+    TASK_BACKLOG_BYTES, "windrow_task_backlog_bytes", Gauge, "Their rows";
     DATA_LOG_ENTRIES, "windrow_data_log_entries_total", Counter, "Lines of the data log that were stored";
     DATA_LOG_DROPPED, "windrow_data_log_dropped_total", Counter,
         "Lines of the data log that are gone: not kept longer, or too many to be written";

@@ -3,7 +3,9 @@
 use super::families as f;
 use super::text::{Page, Span};
 use windrow_engine::ports::handling::handler::LogLevel;
-use windrow_engine::ports::handling::meters::{CopyFate, HintFate, Meters, Renewal};
+use windrow_engine::ports::handling::meters::{
+    AppendFate, CopyFate, HintFate, Meters, PublicationFate, Renewal,
+};
 use windrow_engine::ports::schedules::store::FireOutcome;
 
 /// Transactions and statements: 16 µs to 17 s.
@@ -44,6 +46,11 @@ pub(super) fn write(page: &mut Page, meters: &Meters) {
         page.one(f::SINK_LAG, lag.as_secs_f64());
     }
     page.by(f::ARCHIVED_TASKS, "outcome", meters.archives());
+    let publications = PublicationFate::ALL.map(|fate| (fate.as_str(), meters.publications(fate)));
+    page.by(f::PUBLICATIONS, "outcome", publications);
+    let appends = AppendFate::ALL.map(|fate| (fate.as_str(), meters.appends(fate)));
+    page.by(f::APPENDS, "outcome", appends);
+    page.one(f::APPENDED_ITEMS, meters.appended_items());
     let lines = LEVELS.map(|(word, level)| (word, meters.lines(level)));
     page.by(f::DATA_LOG_ENTRIES, "level", lines);
     page.by(f::DATA_LOG_DROPPED, "reason", meters.dropped());

@@ -5,6 +5,7 @@
 
 mod board;
 mod calls;
+mod data;
 mod families;
 mod inside;
 mod process;
@@ -26,6 +27,7 @@ use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
 
 use self::board::{Board, Entry, OTHER, TaskSample};
+use self::data::Data;
 use self::families::{self as f, Family};
 use self::requests::Requests;
 use self::text::Page;
@@ -147,13 +149,15 @@ pub(crate) async fn scrape(State(app): State<App>) -> HttpResult {
     let (under_way, stored) = (under_way(&app).await, uploads::stored(&app).await);
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     let rooms = results::rooms(&app, &under_way).await;
-    Ok((kind, written(&app, (&under_way, &rooms), &stored)).into_response())
+    let data = Data::read(&app, &under_way).await;
+    Ok((kind, written(&app, (&under_way, &rooms), &stored, &data)).into_response())
 }
 
 fn written(
     app: &App,
     (under_way, rooms): (&[TaskView], &[(String, Room)]),
     stored: &[(String, u64)],
+    data: &Data,
 ) -> String {
     let mut page = Page::default();
     page.by(f::BUILD_INFO, "version", [(env!("CARGO_PKG_VERSION"), true)]);
@@ -162,6 +166,7 @@ fn written(
     write_node(&mut page, app);
     uploads::write(&mut page, app, stored);
     results::write(&mut page, rooms);
+    data.write(&mut page);
     write_actors(&mut page, app);
     process::write(&mut page);
     app.front.meter.requests.write(&mut page);

@@ -18,7 +18,8 @@ use crate::http::problem::HttpResult;
 use crate::service::ServiceError;
 use crate::service::tasks::settings::check_depth;
 use windrow_core::task::supply::{APPEND_BYTES_MAX, APPEND_ITEMS_MAX};
-use windrow_engine::ports::sources::append::NewBlock;
+use windrow_engine::ports::handling::meters::AppendFate;
+use windrow_engine::ports::sources::append::{Appended, NewBlock};
 
 /// Items to be appended.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -67,7 +68,14 @@ pub(crate) async fn append(
 ) -> HttpResult {
     let block = block(&body.items, key(taken))?;
     let write = call.write(None);
-    let added = call.service.tasks.append(task.id, &block, &write).await?;
+    let added = call.service.tasks.append(task.id, &block, &write).await;
+    if !call.is_dry {
+        call.service
+            .health
+            .meters
+            .append_asked(fate(&added), block.items());
+    }
+    let added = added?;
     let status = match added.is_repeat {
         true => StatusCode::OK,
         false => StatusCode::CREATED,
@@ -79,6 +87,16 @@ pub(crate) async fn append(
         total: added.total.0,
     };
     Ok(call.changed(answer, |answer| (status, answer))?)
+}
+
+fn fate(added: &Result<Appended, ServiceError>) -> AppendFate {
+    match added {
+        Ok(added) if added.is_repeat => AppendFate::Repeated,
+        Ok(_) => AppendFate::Appended,
+        Err(ServiceError::BacklogFull(_)) => AppendFate::Full,
+        Err(ServiceError::StoreUnavailable | ServiceError::Internal(_)) => AppendFate::Failed,
+        Err(_) => AppendFate::Refused,
+    }
 }
 
 /// Seal an open task.

@@ -26,6 +26,11 @@ impl Tasks {
         Ok(added)
     }
 
+    /// The rows of items that wait in an open task. Unit: bytes.
+    pub async fn bytes_waiting(&self, id: TaskId) -> Result<u64, ServiceError> {
+        Ok(self.appends.bytes_waiting(id).await?)
+    }
+
     /// Takes no more items: the task finishes once those that it has are settled.
     ///
     /// # Errors

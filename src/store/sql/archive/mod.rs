@@ -46,6 +46,14 @@ pub(crate) async fn keep(store: &Store, id: TaskId, now: WallMs) -> Result<(), C
     kept
 }
 
+/// Removes what processes that died left half written.
+pub(crate) async fn sweep(store: &Store, before: WallMs) -> Result<u64, StoreError> {
+    match &store.archive {
+        Some(folder) => folder.remove_halves(before).await,
+        None => Ok(0),
+    }
+}
+
 async fn write(store: &Store, folder: &Folder, id: TaskId, now: WallMs) -> Result<(), CommandError> {
     let snapshot = store.snapshot().await?;
     let row = task::Entity::find_by_id(id.0)

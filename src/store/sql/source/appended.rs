@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait as _};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::sql::dialect::settled;
 use crate::sql::entity::{appended, item, shard_head};
@@ -41,6 +41,13 @@ impl AppendStore for Store {
         bytes_max: usize,
     ) -> Result<Vec<StoredBlock>, StoreError> {
         blocks(self, task, at, bytes_max).await
+    }
+
+    async fn bytes_waiting(&self, task: TaskId) -> Result<u64, StoreError> {
+        let low = low_water(self, task.0).await?;
+        let all = bytes_appended(&self.readers, task).await?;
+        let done = bytes_below(&self.readers, task, low, all).await?;
+        Ok(all.saturating_sub(done))
     }
 }
 
@@ -112,7 +119,7 @@ async fn repeated(
 }
 
 /// The bytes of all blocks that a task ever had.
-async fn bytes_appended(transaction: &Transaction, id: TaskId) -> Result<u64, StoreError> {
+async fn bytes_appended<T: ConnectionTrait>(transaction: &T, id: TaskId) -> Result<u64, StoreError> {
     use appended::Column as C;
     let last: Option<(i64, i64)> = appended::Entity::find()
         .select_only()
@@ -128,13 +135,22 @@ async fn bytes_appended(transaction: &Transaction, id: TaskId) -> Result<u64, St
 
 /// Those of the blocks that lie wholly below low water; `all` where no other is left.
 async fn bytes_done(transaction: &Transaction, held: &Held, all: u64) -> Result<u64, StoreError> {
-    use appended::Column as C;
     let low = held.life.shards.iter().map(|shard| shard.low_water).min();
     let low = low.unwrap_or_default().0.cast_signed();
+    bytes_below(transaction, held.life.id, low, all).await
+}
+
+async fn bytes_below<T: ConnectionTrait>(
+    transaction: &T,
+    id: TaskId,
+    low: i64,
+    all: u64,
+) -> Result<u64, StoreError> {
+    use appended::Column as C;
     let first: Option<i64> = appended::Entity::find()
         .select_only()
         .column(C::BytesBefore)
-        .filter(C::TaskId.eq(held.life.id.0))
+        .filter(C::TaskId.eq(id.0))
         .filter(C::FirstIndex.lte(low))
         .filter(C::EndIndex.gt(low))
         .order_by_desc(C::FirstIndex)

@@ -200,8 +200,7 @@ pub(crate) struct LiveJson {
 impl TaskJson {
     /// The task's picture; `recoveries` is how many there are at most.
     pub(in crate::http) fn new(picture: TaskPicture, recoveries: u32) -> TaskJson {
-        let (task, live) = (picture.task, picture.live);
-        let (silent, handler) = (picture.silent, picture.handler);
+        let (task, live, silent, handler) = (picture.task, picture.live, picture.silent, picture.handler);
         TaskJson {
             status: task.status.as_str(),
             result: task.result.map(|result| result.as_str()),

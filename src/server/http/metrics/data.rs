@@ -1,0 +1,82 @@
+//! What is published, and what waits in open tasks.
+
+use super::families as f;
+use super::text::Page;
+use crate::http::App;
+use windrow_core::ids::TaskId;
+use windrow_engine::ports::datasets::store::Dataset;
+use windrow_engine::ports::tasks::store::TaskView;
+
+/// Datasets that are told, in the order of their names.
+const DATASETS_MAX: u32 = 200;
+
+/// Where datasets and open tasks stand, as far as the store can be read.
+#[derive(Default)]
+pub(super) struct Data {
+    datasets: Vec<(Dataset, Option<f64>)>,
+    backlogs: Vec<Backlog>,
+}
+
+/// What waits in an open task.
+struct Backlog {
+    task: TaskId,
+    items: u64,
+    bytes: u64,
+}
+
+impl Data {
+    pub(super) async fn read(app: &App, under_way: &[TaskView]) -> Data {
+        let mut data = Data::default();
+        match app.service.datasets.list(None, None, DATASETS_MAX).await {
+            Ok(datasets) => {
+                let now = app.service.node.now();
+                let age = |dataset: &Dataset| Some(now.since(dataset.published_at?).as_secs_f64());
+                let aged = datasets.into_iter().map(|dataset| (age(&dataset), dataset));
+                data.datasets = aged.map(|(age, dataset)| (dataset, age)).collect();
+            }
+            Err(error) => tracing::debug!(%error, "datasets were not read for metrics"),
+        }
+        for task in under_way.iter().filter(|task| task.intake.is_some()) {
+            match app.service.tasks.bytes_waiting(task.id).await {
+                Ok(bytes) => data.backlogs.push(Backlog {
+                    task: task.id,
+                    items: items_waiting(task),
+                    bytes,
+                }),
+                Err(error) => tracing::debug!(%error, "a backlog was not read for metrics"),
+            }
+        }
+        data
+    }
+
+    pub(super) fn write(&self, page: &mut Page) {
+        let of = |value: fn(&Dataset, Option<f64>) -> Option<f64>| {
+            let known = self.datasets.iter();
+            let known = known.filter_map(move |(dataset, age)| Some((dataset, value(dataset, *age)?)));
+            known.map(|(dataset, value)| {
+                let labels = [
+                    ("business", dataset.business.as_str()),
+                    ("dataset", dataset.name.as_str()),
+                ];
+                (labels, value)
+            })
+        };
+        page.all(f::DATASET_AGE, of(|_, age| age));
+        page.all(
+            f::DATASET_PUBLICATIONS,
+            of(|dataset, _| Some(dataset.pointer.publication as f64)),
+        );
+        let tasks: Vec<String> = self.backlogs.iter().map(|one| one.task.to_string()).collect();
+        let each = || tasks.iter().map(String::as_str).zip(&self.backlogs);
+        let items = each().map(|(task, backlog)| (task, backlog.items));
+        page.by(f::TASK_BACKLOG_ITEMS, "task", items);
+        let bytes = each().map(|(task, backlog)| (task, backlog.bytes));
+        page.by(f::TASK_BACKLOG_BYTES, "task", bytes);
+    }
+}
+
+/// Those that aren't settled, as far as is saved.
+fn items_waiting(task: &TaskView) -> u64 {
+    let gone = task.counters.settled() + task.counters.excluded;
+    task.total.0.saturating_sub(gone)
+}
