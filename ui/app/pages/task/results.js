@@ -70,7 +70,7 @@ export function Results({ task }) {
     filter({ after: at > 0 ? at - 1 : null });
   };
   return html`<${Section} title=${t('Results')} aside=${t('in index order')} end=${html`
-      <label class="row"><span class="soft">${t('from item')}</span><input type="number" min="0" value=${after ? Number(after) + 1 : 0} onChange=${go} /></label>
+      <label class="row"><span class="soft">${t('from item')}</span><input type="number" min="0" key=${after} defaultValue=${after ? Number(after) + 1 : 0} onChange=${go} /></label>
       <a class="button" download href=${`/v1/tasks/${task.id}/results?format=csv`}><${Icon} name="down" />CSV</a>
       <a class="button" download href=${`/v1/tasks/${task.id}/results?format=ndjson`}><${Icon} name="down" />NDJSON</a>`}>
     <${Shown} task=${task} after=${after} /><//>`;
