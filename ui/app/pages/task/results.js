@@ -43,7 +43,6 @@ function Rows({ task, rows }) {
   const shown = rows.slice(0, ROWS);
   const columns = [
     { head: t('Item'), class: 'num', cell: (row) => html`<a class="link" data-row href=${`/tasks/${task.id}/items/${row.index}?from=results`}>#${count(row.index)}</a>` },
-    { head: t('State'), cell: (row) => row.state ?? row.result ?? '' },
     { head: t('Output'), class: 'fill main-cell', cell: (row) => html`<code class="cut block" title=${JSON.stringify(row.output)}>${JSON.stringify(row.output)}</code>` },
   ];
   return html`<${Table} columns=${columns} rows=${shown} id=${(row) => String(row.index)} label=${t('Results')} />
