@@ -79,7 +79,11 @@ pub(in crate::run) async fn find<S: TaskStore + TaskList>(
 fn meant(name: &str, begun: &[String]) -> String {
     let names: Vec<&str> = begun.iter().map(String::as_str).collect();
     let likely = like(name, &names).map(|like| format!("did you mean {like}? "));
-    format!("{}those that have run here: {}", likely.unwrap_or_default(), names.join(", "))
+    format!(
+        "{}those that have run here: {}",
+        likely.unwrap_or_default(),
+        names.join(", ")
+    )
 }
 
 fn unknown(name: &str, because: &str) -> Fault {
