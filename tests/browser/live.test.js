@@ -141,11 +141,13 @@ test('with the keyboard alone: make, watch, change, stop, redrive', async () => 
   await until('the canary is done', async () => (await status(id)) === 'stopped');
   await page.getByRole('button', { name: 'Go on' }).waitFor();
   await page.locator('body').press('s');
+  await page.locator('dialog').waitFor();
   await page.keyboard.press('Enter');
   await until('it runs', async () => (await status(id)) === 'running');
   await until('something failed', async () => (await node.call('GET', `/v1/tasks/${id}`)).counts.abandoned >= 3);
   await page.getByRole('button', { name: 'Stop', exact: true }).waitFor();
   await page.locator('body').press('s');
+  await page.locator('dialog').waitFor();
   await page.keyboard.press('Enter');
   await until('it rests', async () => (await status(id)) === 'stopped');
   await page.getByRole('link', { name: /^Failures/ }).focus();

@@ -4,7 +4,7 @@ import { ApiError } from './lib/api.js';
 import { applyLanguage, fetchWords, language, t } from './lib/i18n.js';
 import { applyTheme, theme } from './lib/kept.js';
 import { followLinks, pattern, route } from './lib/router.js';
-import { identify, session } from './lib/session.js';
+import { home, identify, session } from './lib/session.js';
 import { Asker } from './parts/ask.js';
 import { Empty, Loading, Problem } from './parts/basic.js';
 import { Help, useKeys } from './parts/keys.js';
@@ -79,8 +79,9 @@ function Content() {
     if (error) again();
   }, [path]);
   if (error) return html`<${Broken} error=${error} again=${again} />`;
-  const page = PAGES.find(({ match }) => match(path));
-  return page ? html`<${Fetched} page=${page} parts=${page.match(path)} />` : html`<${Missing} />`;
+  const shown = path === '/' ? home() : path;
+  const page = PAGES.find(({ match }) => match(shown));
+  return page ? html`<${Fetched} page=${page} parts=${page.match(shown)} />` : html`<${Missing} />`;
 }
 
 function App() {

@@ -16,6 +16,7 @@ import { toast } from './toast.js';
  * @property {string} path
  * @property {string} cli the same on the command line, without the reason
  * @property {'viewer'|'operator'|'admin'} [role] who may; operators if it isn't said
+ * @property {boolean} [isForStaff] businesses may not, whatever role it needs
  * @property {boolean} [isDanger]
  * @property {string} [typed] what must be typed before it can be done
  * @property {boolean} [noReason] it takes none
@@ -135,7 +136,8 @@ export function Asker() {
   const place = useRef(null);
   const action = asked.value;
   useEffect(() => {
-    if (action) place.current?.showModal();
+    if (!action) return;
+    place.current.showModal();
   }, [action]);
   if (!action) return null;
   return html`<dialog ref=${place} aria-label=${action.title} onClose=${() => { asked.value = null; }}>
@@ -143,9 +145,9 @@ export function Asker() {
 }
 
 /** A button that asks; in vain for those who may not, and it says so. */
-export function ActButton({ action, children, class: extra = '', isMain = false }) {
+export function ActButton({ action, children, class: extra = '', isMain = false, hotkey }) {
   const role = action.role ?? 'operator';
-  const isAllowed = may(role);
-  return html`<button type="button" class=${`button ${isMain ? 'is-main' : ''} ${extra}`} aria-disabled=${!isAllowed}
+  const isAllowed = may(role, action.isForStaff);
+  return html`<button type="button" data-key=${hotkey} class=${`button ${isMain ? 'is-main' : ''} ${extra}`} aria-disabled=${!isAllowed}
     title=${isAllowed ? undefined : t('needs the role {role}', { role })} onClick=${() => isAllowed && ask(action)}>${children ?? action.verb}</button>`;
 }
