@@ -165,6 +165,7 @@ test('with the keyboard alone: make, watch, change, stop, redrive', async () => 
   await type(id);
   await page.locator('dialog').getByRole('button', { name: 'Create and start' }).focus();
   await page.keyboard.press('Enter');
+  await shot(page, 'redrive-light');
   await until('one is at the redrive', () => new URL(page.url()).pathname !== `/tasks/${id}/failures`);
   assert.equal((await node.call('GET', `/v1${new URL(page.url()).pathname}`)).parent, id);
   assert.deepEqual(page.faults, []);
