@@ -148,7 +148,7 @@ fn what_can_not_be_resumed_says_why_and_makes_nothing() {
     ];
     place.windrow(&unknown).refused(
         3,
-        &["there is no job pull to resume", "one that waits there: push"],
+        &["there is no job pull to resume", "those that have run here: push"],
     );
 
     let both = [

@@ -230,7 +230,7 @@ fn standing(task: &Value, next: &str) -> String {
 pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut draft = Draft::default();
     draft.put_option("total", args.total)?;
-    let line = |task: &Value| match args.total.and(task["finish_at"].as_u64()) {
+    let line = |task: &Value| match args.total.and_then(|_| task["finish_at"].as_u64()) {
         Some(cut) => standing(
             task,
             &format!("items from index {} on are left out", human::count(cut)),

@@ -282,7 +282,7 @@ fn percentile(calls: &Histogram, percent: u64) -> Option<f64> {
         .map(|took| took.as_micros() as f64 / 1e6)
 }
 
-/// To thousandths: what is finer is noise.
+/// To thousandths: what is finer is noise. The sum of nothing, -0, is 0.
 fn rounded(number: f64) -> f64 {
-    (number * 1000.0).round() / 1000.0
+    (number * 1000.0).round() / 1000.0 + 0.0
 }
