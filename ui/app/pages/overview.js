@@ -4,7 +4,7 @@ import { get, path } from '../lib/api.js';
 import { start, recover } from '../lib/actions.js';
 import { needy } from '../lib/attention.js';
 import { now } from '../lib/clock.js';
-import { count, percent, perSecond, rate, span } from '../lib/format.js';
+import { count, percent, rate, span } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { listen, paused } from '../lib/live.js';
 import { useResource } from '../lib/resource.js';
@@ -137,12 +137,6 @@ function Running({ list }) {
     ${running.length
       ? html`<div ...${calm.over}><${Table} columns=${taskColumns()} rows=${calm.rows.slice(0, 12)} id=${(task) => task.id} label=${t('Running tasks')} /></div>`
       : html`<${Empty} say=${t('Nothing runs.')} commands=${['windrow task create hello --total 1000 --rate 50/s --start']}><p><a href="/tasks/new">${t('New task')}</a></p><//>`}<//>`;
-}
-
-/** How much of a node is taken, in percent; null where nothing limits it. */
-export function taken(node) {
-  const capacity = perSecond(node.capacity_rate);
-  return capacity ? Math.min(100, ((perSecond(node.reserved_rate) ?? 0) / capacity) * 100) : null;
 }
 
 function Nodes({ nodes }) {

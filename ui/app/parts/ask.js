@@ -2,6 +2,7 @@
 import { html, signal, useEffect, useRef, useState } from '../../vendor/preact-htm.js';
 import { ApiError, call } from '../lib/api.js';
 import { t } from '../lib/i18n.js';
+import { renewed } from '../lib/live.js';
 import { go } from '../lib/router.js';
 import { may } from '../lib/session.js';
 import { Copy, Problem } from './basic.js';
@@ -67,6 +68,7 @@ export async function perform(action, values = {}, reason = '') {
   const { path, body } = requestOf(action, values, reason);
   const answer = await call(action.method, path, body);
   action.after?.(answer);
+  renewed.value += 1;
   const undo = action.undo?.(answer);
   const back = undo && (() => perform(undo).catch((error) => toast(error.message)));
   if (action.done) toast(action.done(answer), back);

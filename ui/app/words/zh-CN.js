@@ -74,7 +74,7 @@ export default {
   'Create and start': '创建并启动', 'Canary: so many items, then it stops and asks': '试跑：走这么多条目，然后停下询问', 'empty: all at once': '留空：全部一起',
   'New item keys: the business takes them for new items': '新的条目键：业务会把它们当作新条目', 'Give up items of {id} that wait with {code}?': '放弃 {id} 中因 {code} 等待的条目？',
   '{n} items fail for good; a redrive can do them again.': '{n} 个条目最终失败；重做可以再次处理它们。', 'They fail for good; a redrive can do them again.': '它们最终失败；重做可以再次处理。',
-  'Give up': '放弃', '{id}: {code} is given up': '{id}：已放弃 {code}', Report: '报告',
+  'Give up': '放弃', 'Give up {code}': '放弃 {code}', '{id}: {code} is given up': '{id}：已放弃 {code}', Report: '报告',
   // A task.
   Live: '实时', Failures: '失败', Results: '结果', 'Settings and history': '设置与历史', 'Of this task': '此任务', '{id}: items that are settled': '{id}：已了结的条目',
   '{percent} percent, {rate} per second': '百分之 {percent}，每秒 {rate}', '{span} left, done about {time}': '还剩 {span}，约 {time} 完成', ended: '结束于', 'after {span}': '历时 {span}', for: '已',

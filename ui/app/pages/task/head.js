@@ -22,6 +22,7 @@ function More({ task }) {
     ${can.force && html`<${ActButton} action=${actions.stopNow(task)} />`}
     ${can.seal && html`<${ActButton} action=${actions.seal(task)} />`}
     ${can.move && others.length > 0 && html`<${ActButton} action=${actions.move(task, others)} />`}
+    ${task.last_error && can.stop && html`<${ActButton} action=${actions.abandon(task, task.last_error.code)}>${t('Give up {code}', { code: task.last_error.code })}<//>`}
     <${ActButton} action=${actions.clone(task)} />
     ${can.finish && html`<${ActButton} action=${actions.finish(task)} />`}
     <a class="button" href=${`/v1/tasks/${task.id}/report?format=markdown`} target="_blank" rel="noopener">${t('Report')}</a>
