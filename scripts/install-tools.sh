@@ -32,6 +32,8 @@ have zsh || install_package zsh
 have fish || install_package fish
 # `systemd-analyze verify` checks the unit in deploy/.
 have systemd-analyze || install_package systemd
+# `promtool check rules` checks the alerts in deploy/.
+have promtool || install_package prometheus
 # The tests start database and Redis servers of their own; the default ones that come with the packages are not used.
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || install_package postgresql
 [ -x /usr/sbin/mariadbd ] || [ -x /usr/sbin/mysqld ] || install_package mariadb-server
@@ -49,6 +51,15 @@ if ! "$python/bin/python" -c 'import schemathesis, standardwebhooks, openapi_spe
 fi
 # The unit file in deploy/ is checked with it.
 have systemd-analyze || install_package systemd
+
+# The dashboard's pages are tried in a real browser, driven from Node; the fonts are for what its pictures show.
+have node || install_package nodejs
+have npm || install_package npm
+have chromium || have google-chrome || install_package chromium
+if have fc-list; then
+    [ -n "$(fc-list ':lang=zh' file)" ] || install_package fonts-wqy-microhei
+fi
+[ -d tests/browser/node_modules/axe-core ] || npm ci --prefix tests/browser --no-audit --no-fund --silent
 
 for component in rustfmt clippy; do
     cargo "${component/rustfmt/fmt}" --version >/dev/null 2>&1 || rustup component add "$component"

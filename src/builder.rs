@@ -1,5 +1,6 @@
 //! Windrow in this process: a folder, threads, and the tree of actors.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -120,6 +121,7 @@ impl Windrow {
             total: opened.source.total(),
             skip_first: job.skip_first,
             tuning,
+            labels: BTreeMap::new(),
         };
         let (actor, now) = (actor(), node.clock().wall());
         let (JobStart::New(task) | JobStart::Resumed(task) | JobStart::Ended(task)) =

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use windrow_config::{AuthMode, Config, process_env, process_env_os};
 use windrow_handlers::rust::{InProcess, ItemHandler, OwnedItem};
-use windrow_node::serve::{Serve, ServeOptions};
+use windrow_node::serve::{Pages, Serve, ServeOptions};
 
 use crate::Error;
 use crate::builder::{FOLDER_DEFAULT, Threads};
@@ -90,6 +90,7 @@ impl NodeBuilder {
             in_process: self.handlers,
             runtimes: threads.runtimes()?,
             log: None,
+            pages: Pages::default(),
         };
         let serve = threads.run(Serve::start(options)).await??;
         Ok(Node {

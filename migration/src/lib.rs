@@ -26,6 +26,8 @@ mod m0016_datasets;
 mod m0017_statistics;
 mod m0018_open_tasks;
 mod m0019_skips;
+mod m0020_sinks;
+mod m0021_sign_ins;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -51,6 +53,8 @@ impl MigratorTrait for Migrator {
             Box::new(m0017_statistics::Migration),
             Box::new(m0018_open_tasks::Migration),
             Box::new(m0019_skips::Migration),
+            Box::new(m0020_sinks::Migration),
+            Box::new(m0021_sign_ins::Migration),
         ]
     }
 }

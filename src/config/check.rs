@@ -41,6 +41,7 @@ pub(super) fn faults(config: &Config) -> Vec<Fault> {
     check_hosts(config, &mut faults);
     check_auth(config, &mut faults);
     check_cluster(config, &mut faults);
+    check_datasets(config, &mut faults);
     check_task_defaults(config, &mut faults);
     check_handlers(config, &mut faults);
     faults.0
@@ -150,25 +151,7 @@ fn check_cluster(config: &Config, faults: &mut Faults) {
         "\"1s\"",
     );
     if let Some(url) = &cluster.redis_url {
-        let fault = RedisUrl::parse(url).err();
-        faults.unless(
-            fault.is_none(),
-            "cluster.redis_url",
-            fault.as_deref().unwrap_or_default(),
-            "\"redis://redis:6379\", \"redis-sentinel://s1,s2,s3/mymaster\", \"redis-cluster://r1,r2,r3\", or \"\" for none",
-        );
-        faults.unless(
-            without_password(url) == *url,
-            "cluster.redis_url",
-            "it holds a password",
-            "the file that cluster.redis_password_file names",
-        );
-        faults.unless(
-            is_slug(&cluster.redis_prefix),
-            "cluster.redis_prefix",
-            "it is made of small letters, digits, - and _",
-            "\"windrow\"",
-        );
+        check_redis("cluster", url, &cluster.redis_prefix, faults);
         faults.unless(
             config.store.url.is_server(),
             "cluster.redis_url",
@@ -176,6 +159,36 @@ fn check_cluster(config: &Config, faults: &mut Faults) {
             "\"\", or a database server in store.url",
         );
     }
+}
+
+fn check_datasets(config: &Config, faults: &mut Faults) {
+    let datasets = &config.datasets;
+    if let Some(url) = &datasets.redis_url {
+        check_redis("datasets", url, &datasets.redis_prefix, faults);
+    }
+}
+
+/// The Redis that a section names.
+fn check_redis(section: &str, url: &str, prefix: &str, faults: &mut Faults) {
+    let fault = RedisUrl::parse(url).err();
+    faults.unless(
+        fault.is_none(),
+        &format!("{section}.redis_url"),
+        fault.as_deref().unwrap_or_default(),
+        "\"redis://redis:6379\", \"redis-sentinel://s1,s2,s3/mymaster\", \"redis-cluster://r1,r2,r3\", or \"\" for none",
+    );
+    faults.unless(
+        without_password(url) == *url,
+        &format!("{section}.redis_url"),
+        "it holds a password",
+        &format!("the file that {section}.redis_password_file names"),
+    );
+    faults.unless(
+        is_slug(prefix),
+        &format!("{section}.redis_prefix"),
+        "it is made of small letters, digits, - and _",
+        "\"windrow\"",
+    );
 }
 
 fn check_task_defaults(config: &Config, faults: &mut Faults) {

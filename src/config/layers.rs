@@ -77,7 +77,8 @@ impl Layers {
                 format!("{prefix}.{name}")
             };
             match value {
-                Value::Table(inner) if !FREE_TABLES.contains(&key.as_str()) => {
+                // An empty one is kept, so that its name is looked at.
+                Value::Table(inner) if !FREE_TABLES.contains(&key.as_str()) && !inner.is_empty() => {
                     self.flatten(&key, inner, origin)
                 }
                 value => {

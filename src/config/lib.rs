@@ -31,7 +31,7 @@ pub use load::{load, process_env, process_env_os};
 pub use redis_url::{RedisHost, RedisServers, RedisUrl};
 pub use reload::Reload;
 pub use sections::{
-    Auth, Cluster, CommandHandler, Config, DataLog, Http, HttpHandler, Log, Node, Retention, Store,
+    Auth, Cluster, CommandHandler, Config, DataLog, Datasets, Http, HttpHandler, Log, Node, Retention, Store,
     TaskDefaults, Telemetry,
 };
 pub use shown::{Shown, shown};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toml::Value;
+use toml::{Table, Value};
 
 use super::fault::{Fault, Origin};
 use super::keys::{default_of, keys};
@@ -66,6 +66,9 @@ impl Reader {
     fn finish(mut self) -> Vec<Fault> {
         let known: BTreeSet<String> = keys().into_iter().map(|key| key.name).collect();
         for (key, entry) in self.layers.into_rest() {
+            if is_section(&key, &known) && entry.value.as_table().is_some_and(Table::is_empty) {
+                continue;
+            }
             let (what, try_) = match (&entry.origin, key.contains('.')) {
                 // Other variables of ours have one word, or several: only what a key would become is meant as one.
                 (Origin::Env(_), false) => match known.iter().find(|known| known.replace('.', "_") == key) {
@@ -88,9 +91,13 @@ impl Reader {
     }
 }
 
+fn is_section(key: &str, known: &BTreeSet<String>) -> bool {
+    known.iter().any(|other| other.starts_with(&format!("{key}.")))
+}
+
 /// What to say of a key that doesn't exist.
 fn unknown(key: &str, known: &BTreeSet<String>) -> (String, String) {
-    if known.iter().any(|other| other.starts_with(&format!("{key}."))) {
+    if is_section(key, known) {
         return ("it is a section, not a value".to_owned(), format!("[{key}]"));
     }
     if REMOVED.contains(&key) {

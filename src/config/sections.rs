@@ -93,6 +93,8 @@ sections! {
         proxy_header: String = "X-Forwarded-User";
         /// mode = "proxy": the networks that may say so
         proxy_trust: Vec<Network> = ["127.0.0.1/32"];
+        /// How long a browser that signed in with a token is believed; it ends with the token too
+        session_life: Duration = "12h" above "0s";
         /// true: /metrics and /actors ask for a token from this machine too
         ///
         /// Set it where a proxy on this machine forwards to the node, and lets everybody look as if they sat at it
@@ -248,6 +250,20 @@ sections! {
         location: Option<PathBuf> = "";
     }
 
+    /// Where readers find what is published, beside the API
+    ["datasets"] datasets: Datasets {
+        /// The Redis of readers, written as cluster.redis_url is; "" = none
+        redis_url: Option<String> = "";
+        /// Of the Redis user; a password is never part of `redis_url`
+        redis_password_file: Option<PathBuf> = "";
+        /// PEM file with the authorities of a rediss:// server; "" = those of the system
+        redis_ca_file: Option<PathBuf> = "";
+        /// First part of every key; the store's id and the dataset's name are the second
+        redis_prefix: String = "windrow";
+        /// For how long readers who have begun may go on reading what is no longer current there
+        redis_grace: Duration = "10m" above "0s";
+    }
+
     /// Tasks that are deleted
     ["archive"] archive: Archive {
         /// A folder to which each task is written before it is deleted, the same on every node (a mount); "" = none
@@ -266,6 +282,12 @@ sections! {
         actor_tree: ActorTree = "start,restart,stop";
     }
 
+    /// Pages for people, at the node's address
+    ["dashboard"] dashboard: Dashboard {
+        /// false: there are none, only the API
+        enabled: bool = true, reload;
+    }
+
     /// What others measure
     ["telemetry"] telemetry: Telemetry {
         /// false: /metrics answers 404
@@ -274,12 +296,11 @@ sections! {
 }
 
 /// Keys of earlier versions that nothing ever obeyed.
-pub(super) const REMOVED: [&str; 7] = [
+pub(super) const REMOVED: [&str; 6] = [
     "task_defaults.stop_drain",
     "retention.success_detail",
     "telemetry.otlp_endpoint",
     "telemetry.sample",
-    "dashboard.enabled",
     "dashboard.base_path",
     "dashboard.locale",
 ];

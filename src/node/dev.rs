@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::Runtimes;
-use super::serve::{Serve, ServeError, ServeOptions};
+use super::serve::{Pages, Serve, ServeError, ServeOptions};
 use windrow_config::{AuthMode, Config};
 use windrow_core::business::HandlerSpec;
 use windrow_core::ids::ItemCount;
@@ -153,6 +153,7 @@ async fn serve(options: &DevOptions) -> Result<(Serve, bool), ServeError> {
             in_process: InProcess::new(),
             runtimes: options.runtimes.clone(),
             log: None,
+            pages: Pages::default(),
         })
     };
     match start(options.port.unwrap_or(PORT_DEFAULT)).await {

@@ -28,7 +28,7 @@ use windrow_core::ids::TaskId;
 use windrow_core::settings::Rate;
 use windrow_engine::actors::runtime::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, ScheduleParts,
-    Serving,
+    Serving, SinkParts,
 };
 pub use windrow_engine::actors::runtime::handle::NotStarted;
 use windrow_engine::actors::runtime::handle::SupervisorHandle;
@@ -118,6 +118,11 @@ impl Runtimes {
         self.front.handle()
     }
 
+    /// Where heartbeats and leases are kept up.
+    fn vital(&self) -> &tokio::runtime::Handle {
+        self.vital.handle()
+    }
+
     /// Ends them: drops every task on them, and with it every worker process; waits at most this long for each.
     pub fn shut_down(self, patience: Duration) {
         self.front.shutdown_timeout(patience);
@@ -150,6 +155,8 @@ struct Beside {
     uploads: Option<Arc<dyn UploadStore>>,
     /// Fires schedules.
     schedules: Option<ScheduleParts>,
+    /// Copies datasets for readers.
+    sinks: Option<SinkParts>,
     /// How long things are kept.
     keep: Option<Keep>,
     /// When the tree of actors is printed.
@@ -185,9 +192,8 @@ impl Node {
     /// The same for a node that is steered from outside.
     async fn start_with(options: NodeOptions, beside: Beside) -> Result<Node, StartError> {
         let (clock, store): (Arc<dyn Clock>, _) = (Arc::new(SystemClock::new()), options.store.clone());
-        let vital = options.runtimes.vital.handle().clone();
         let (store_id, meters) = (store.store_id().await?, store.meters().clone());
-        let (leases, hints) = witness::open(beside.cluster.as_ref(), &store_id, &clock, &meters, &vital)?;
+        let (leases, hints) = witness::open(&beside, &store_id, &clock, &meters, options.runtimes.vital())?;
         let context = NodeContext {
             node: options.name,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -195,7 +201,7 @@ impl Node {
             clock: clock.clone(),
             tree: Tree::new(clock.clone()).printed(beside.printed),
             work: options.runtimes.work.handle().clone(),
-            vital,
+            vital: options.runtimes.vital().clone(),
             lanes_unpaced: options.runtimes.lanes,
             runs: jobs::runs(&store, options.only),
             tasks: store.clone(),
@@ -213,6 +219,7 @@ impl Node {
             place: beside.place,
             hooks: beside.hooks,
             schedules: beside.schedules.clone(),
+            sinks: beside.sinks,
             upkeep: store.clone(),
             preparer: beside.preparer.unwrap_or_else(|| Arc::new(publish::Nothing)),
             publications: store.clone(),

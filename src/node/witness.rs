@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use super::SystemClock;
+use super::{Beside, SystemClock};
 use windrow_config::Cluster;
 use windrow_core::ids::StoreId;
 use windrow_engine::ports::StoreError;
@@ -22,13 +22,13 @@ pub(super) type Ways = (Option<Arc<dyn LeaseStore>>, Option<Arc<dyn Hints>>);
 /// # Errors
 /// `Refused` when the URL can't be read.
 pub(super) fn open(
-    cluster: Option<&Cluster>,
+    beside: &Beside,
     store: &StoreId,
     clock: &Arc<dyn Clock>,
     meters: &Arc<Meters>,
     vital: &Handle,
 ) -> Result<Ways, StoreError> {
-    let Some(cluster) = cluster else {
+    let Some(cluster) = &beside.cluster else {
         return Ok((None, None));
     };
     let Some(options) = RedisOptions::of(cluster, store.clone())? else {

@@ -364,6 +364,26 @@ async fn generations_are_kept_pinned_and_let_go() {
         .patch("/v1/datasets/board", json!({"keep": 1001}))
         .await
         .problem(422, "validation-failed");
+    let unknown = json!({"sink": "redis"});
+    let refused = node.admin.patch("/v1/datasets/board", unknown).await;
+    let refused = refused.problem(422, "validation-failed");
+    assert_eq!(
+        refused["errors"][0]["pointer"], "/sink",
+        "this node has none: {refused:#}"
+    );
+    node.admin
+        .patch("/v1/datasets/board", json!({"sink": "kafka"}))
+        .await
+        .problem(400, "invalid-request");
+    let same = node
+        .admin
+        .patch("/v1/datasets/board", json!({"sink": "none"}))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&same["sink"], &same["sink_state"]),
+        (&json!("none"), &Value::Null)
+    );
     node.admin.delete("/v1/datasets/board").await.expect(204);
     node.admin
         .get("/v1/datasets/board")

@@ -12,6 +12,7 @@ mod business;
 mod businesses;
 mod callbacks;
 mod changes;
+mod dashboard;
 mod datasets;
 mod deadlines;
 mod dry_runs;

@@ -62,6 +62,8 @@ async fn results_are_listed_in_index_order_and_go_on_behind_an_index() {
         "{first}"
     );
     assert_eq!(indexes(&get("?after=250").await), expected(251, 300));
+    assert_eq!(indexes(&get("?limit=3&after=250").await), expected(251, 257));
+    assert_eq!(indexes(&get("?limit=1000&after=298").await), expected(299, 300));
     let csv = get("?format=csv&columns=n,no&after=290").await;
     let csv = body(&csv);
     let rows: Vec<&str> = csv.lines().collect();

@@ -335,6 +335,9 @@ async fn people_fire_a_schedule_now_and_for_times_that_are_over() {
         .await
         .expect(201);
     assert_eq!(again["items"], json!([]), "they have been made");
+    let loud = json!({"from": "2026-01-02T00:00:00Z", "to": "2026-01-02T05:00:00Z", "publish": true});
+    let refused = node.admin.post(&format!("{path}/backfill"), loud).await;
+    assert_eq!(pointers(&refused.problem(422, "validation-failed")), ["/publish"]);
     for (range, pointer) in [
         (
             json!({"from": "2026-01-01T00:00:00Z", "to": "2099-01-01T00:00:00Z"}),
@@ -352,6 +355,51 @@ async fn people_fire_a_schedule_now_and_for_times_that_are_over() {
         let problem = node.admin.post(&format!("{path}/backfill"), range).await;
         assert_eq!(pointers(&problem.problem(422, "validation-failed")), [pointer]);
     }
+}
+
+#[tokio::test]
+async fn a_backfill_publishes_if_asked_for_and_never_after_a_later_time() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let task = json!({"source": {"type": "range", "total": 3}, "rate": "100/s", "publish": "board"});
+    let body = json!({"every": "1h", "overlap": "queue", "paused": true, "task": task});
+    let path = made(&node.admin, body).await;
+    let range = |day: &str, publish: bool| {
+        let (from, to) = (
+            format!("2026-01-{day}T00:00:00Z"),
+            format!("2026-01-{day}T02:00:00Z"),
+        );
+        json!({"from": from, "to": to, "publish": publish})
+    };
+    let order = format!("{path}/backfill");
+    let ordered = node.admin.post(&order, range("05", true)).await.expect(201);
+    assert_eq!(ordered["items"][0]["publishes"], true, "{ordered:#}");
+    let are_made = |count: usize| {
+        move |fires: &[Value]| fires.len() == count && fires.iter().all(|fire| fire["outcome"] == "made")
+    };
+    let all = fires(&node, &path, "both made", are_made(2)).await;
+    node.status(all[0]["task"].as_str().unwrap(), "finished").await;
+    let board = node.admin.get("/v1/datasets/board").await.expect(200);
+    assert_eq!(
+        (&board["generation"], &board["highest"]),
+        (&json!(2), &json!(2)),
+        "{board:#}"
+    );
+    let current = node.admin.get("/v1/datasets/board/current").await.expect(200);
+    assert_eq!(current["task"], all[0]["task"], "the last of them is current");
+    // What is older than that goes, and publishes nothing.
+    let refused = node.admin.post(&order, range("03", true)).await;
+    refused.problem(409, "conflict");
+    node.admin.post(&order, range("03", false)).await.expect(201);
+    let all = fires(&node, &path, "four made", are_made(4)).await;
+    assert!(all[2..].iter().all(|fire| fire["publishes"] == false), "{all:#?}");
+    node.status(all[2]["task"].as_str().unwrap(), "finished").await;
+    let board = node.admin.get("/v1/datasets/board").await.expect(200);
+    assert_eq!(
+        (&board["generation"], &board["last"]),
+        (&json!(2), &json!(2)),
+        "{board:#}"
+    );
 }
 
 #[tokio::test]

@@ -159,6 +159,38 @@ fn sockets(pid: i32) -> Vec<(String, bool)> {
 }
 
 #[test]
+fn open_has_the_browser_show_the_dashboard_and_a_machine_without_one_is_told_where_it_is() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("bin")).unwrap();
+    let opener = place.path("bin/xdg-open");
+    std::fs::write(
+        &opener,
+        "#!/bin/sh\necho \"$@\" > opened.part && mv opened.part opened\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&opener, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let words = "--port 0 --no-task --open";
+    let dev = Dev::of(Dev::spawn(&place, "PATH=$PWD/bin:$PATH", words));
+    let until = Instant::now() + PATIENCE;
+    while !place.path("opened").exists() {
+        assert!(Instant::now() < until, "the browser was never asked");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let opened = std::fs::read_to_string(place.path("opened")).unwrap();
+    assert_eq!(opened.trim(), format!("http://{}", dev.address));
+    let (_, said) = dev.stop();
+    assert!(said.contains("\n  dashboard http://127.0.0.1:"), "{said}");
+    std::fs::remove_file(opener).unwrap();
+    let without = Dev::of(Dev::spawn(&place, "PATH=$PWD/bin", words));
+    let address = format!("the address is http://{}", without.address);
+    let (_, said) = without.stop();
+    assert!(
+        said.contains("no browser was opened (xdg-open: ") && said.contains(&address),
+        "{said}"
+    );
+}
+
+#[test]
 fn the_first_item_is_settled_within_seconds_and_nothing_leaves_its_folder_or_this_machine() {
     let place = Place::new();
     // Neither a file nor a variable keeps it from beginning.

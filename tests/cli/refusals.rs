@@ -116,7 +116,7 @@ fn a_handler_that_can_not_be_started_is_refused_before_anything_is_made() {
         .refused(7, &["not executable", "chmod +x"]);
     let done = place
         .windrow(&["run", "--total", "3", "--url", "ftp://x"])
-        .expect(7);
+        .expect(2);
     assert!(done.stderr.contains("neither http nor https"), "{}", done.stderr);
     assert_eq!(place.names(), ["worker.sh"]);
 }

@@ -359,6 +359,68 @@ fn an_api_that_is_not_there_costs_no_item() {
 }
 
 #[test]
+fn a_template_that_fits_no_row_stops_at_once_charges_nothing_and_goes_on_corrected() {
+    let place = Place::new();
+    let rows: String = (0..300).map(|row| format!("{row},n{row}\n")).collect();
+    place.write("names.csv", &format!("id,name\n{rows}"));
+    let api = Api::start(|_| (200, String::new()));
+    let request = format!("POST {}/{{id}}", api.origin);
+    let run = |json: &str, expected: i32| {
+        let words = ["run", "--csv", "names.csv", "--request", &request, "--json", json];
+        place.windrow(&words).expect(expected)
+    };
+    let stopped = run(r#"{"a": {name:number}}"#, 7);
+    assert!(
+        stopped
+            .stderr
+            .contains("no request could be made of any item so far")
+            && stopped.stderr.contains("TEMPLATE_VALUE"),
+        "{}",
+        stopped.stderr
+    );
+    assert_eq!(api.seen().len(), 0);
+    let done = run(r#"{"a": {name}}"#, 0);
+    let told = "t1 was begun with another handler (--request); what is left goes to this one";
+    assert!(done.stderr.contains(told), "{}", done.stderr);
+    assert_eq!(api.seen().len(), 300);
+    let words = ["run", "--csv", "names.csv", "--", "cat"];
+    let again = place.windrow(&words).expect(0).stderr;
+    assert!(
+        again.contains("with another handler than this command's (--request)"),
+        "{again}"
+    );
+}
+
+#[test]
+fn what_a_placeholder_may_be_is_told_where_it_is_misspelt() {
+    let place = Place::new();
+    place.write("semi.csv", "id;name\n1;a\n");
+    place.write("comma.csv", "id,name\n1,a\n");
+    let refused = |file: &str, url: &str, json: &str, said: &str| {
+        let words = ["run", "--csv", file, "--request", url, "--json", json];
+        place.windrow(&words).refused(2, &[said]);
+    };
+    refused(
+        "semi.csv",
+        "POST http://127.0.0.1:1/{id}",
+        "{}",
+        "--delimiter ';'",
+    );
+    refused(
+        "comma.csv",
+        "POST http://127.0.0.1:1/",
+        r#"{"a": {id:nubmer}}"#,
+        "{id:number}",
+    );
+    refused(
+        "comma.csv",
+        "POST http://127.0.0.1:1/",
+        "{idd}",
+        "did you mean id?",
+    );
+}
+
+#[test]
 fn a_request_that_is_wrong_for_all_stops_before_it_burns_the_file() {
     let place = Place::new();
     let rows: String = (0..500).map(|row| format!("{row}\n")).collect();

@@ -9,8 +9,8 @@ use crate::support::Node;
 async fn a_raw_call_prints_the_body_as_it_came() {
     let node = Node::start().await;
     let person = Person::admin(&node);
-    let sent = node.admin.get("/v1/whoami").await;
-    let done = person.windrow("api GET /v1/whoami").await.expect(0);
+    let sent = node.admin.get("/v1/tokens").await;
+    let done = person.windrow("api GET /v1/tokens").await.expect(0);
     assert_eq!(done.stdout.trim_end().as_bytes(), &sent.body[..]);
     assert_eq!(done.stderr, "");
     let body = json!({"name": "push", "url": "http://127.0.0.1:9/"}).to_string();

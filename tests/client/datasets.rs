@@ -85,6 +85,12 @@ async fn a_dataset_is_published_read_pinned_rolled_back_and_deleted() {
         .expect(0)
         .stdout;
     assert!(set.contains("5 → 1"), "{set}");
+    let nothing = person.windrow("dataset set board").await.expect(2);
+    assert!(nothing.stderr.contains("--sink"), "{}", nothing.stderr);
+    person
+        .windrow("dataset set board --sink redis")
+        .await
+        .refused(7, &["datasets.redis_url"]);
     person.windrow("dataset unpin board 1").await.expect(0);
     person
         .windrow("dataset rollback board 7 --yes")

@@ -54,6 +54,26 @@ async fn followed_rows_come_once_and_in_order_though_the_node_is_killed() {
 }
 
 #[tokio::test]
+async fn rows_are_written_as_the_output_or_the_name_of_the_file_says() {
+    let business = numbering().await;
+    let node = settled().start().await;
+    node.business("push", &business.url(), json!({})).await;
+    node.task("push", 3, json!({"start": true, "results": "keep"}))
+        .await;
+    let person = Person::admin(&node);
+    person.windrow("task wait t1").await.expect(0);
+    let table = person.windrow("task results t1 -o csv").await.expect(0).stdout;
+    assert!(table.starts_with("index,key,output"), "{table}");
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("x.csv");
+    let words = format!("task results t1 --out {}", path.display());
+    person.windrow(&words).await.expect(0);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), table);
+    let lines = person.windrow("task results t1 --format ndjson -o csv").await;
+    assert!(lines.expect(0).stdout.starts_with('{'));
+}
+
+#[tokio::test]
 async fn a_follower_ends_with_a_cancelled_task_and_begins_behind_an_index() {
     let business = Business::start(|seen| match seen.items().as_slice() {
         [(7, _)] => Act::json(200, json!({"result": "retry", "retry_after": "1h"})),

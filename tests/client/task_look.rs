@@ -32,6 +32,15 @@ async fn node_with_failures() -> (Business, Node) {
 }
 
 #[tokio::test]
+async fn web_prints_where_the_dashboard_shows_a_task_that_is_there() {
+    let (_business, node) = node_with_failures().await;
+    let person = Person::admin(&node);
+    let shown = person.windrow("task show push/a --web").await.expect(0);
+    assert_eq!(shown.stdout, format!("{}/tasks/t1\n", node.url));
+    person.windrow("task show t7 --web").await.expect(3);
+}
+
+#[tokio::test]
 async fn failures_are_shown_by_code_and_by_item() {
     let (_business, node) = node_with_failures().await;
     let person = Person::admin(&node);
@@ -264,6 +273,14 @@ async fn failures_are_done_again_and_the_net_result_is_the_exit_code() {
         rest.contains("new idempotency keys") && rest.ends_with("made good 3  abandoned 0\n"),
         "{rest}"
     );
+    for words in ["task show t1", "task failures t1"] {
+        let shown = person.windrow(words).await.expect(0);
+        let said = shown.stdout + &shown.stderr;
+        assert!(
+            said.contains("made good 3  still failed 0   (t2, t3)"),
+            "{words}: {said}"
+        );
+    }
     let mut again: Vec<u64> = business
         .items()
         .iter()

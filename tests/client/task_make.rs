@@ -298,7 +298,7 @@ async fn a_canary_is_told_and_nobody_is_asked_without_a_terminal() {
     let done = person
         .windrow("task create push --total 9 --canary 3 --then stop --wait -o json")
         .await
-        .expect(0);
+        .expect(9);
     assert_eq!(done.json()["stop_reason"], "canary_done");
 }
 

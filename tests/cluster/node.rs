@@ -84,6 +84,7 @@ impl Node {
             preparer: view.store.clone(),
             publications: view.store.clone(),
             schedules: None,
+            sinks: None,
             upkeep: view,
             uploads: None,
             keep: None,

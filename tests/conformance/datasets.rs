@@ -2,10 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use windrow_core::dataset::{GenerationNo, GenerationState, Publish, PublishIf, Reduce, key_hash};
+use windrow_core::dataset::{GenerationNo, GenerationState, Publish, PublishIf, Reduce, Sink, key_hash};
 use windrow_core::ids::{Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
 use windrow_engine::ports::datasets::publication::{OwnClaim, Prepared};
+use windrow_engine::ports::datasets::sink::{Copied, SinkAgenda, SinkEnd, SinkJob};
 use windrow_engine::ports::datasets::store::{DatasetChange, DatasetError, Generation, Which};
 use windrow_engine::ports::ownership::run_store::{
     CandidateQuery, CheckpointAck, ClaimOutcome, ClaimedShard, RunClose,
@@ -18,6 +19,11 @@ use crate::results::{found, keeping, segment};
 
 /// The dataset of all facts.
 const BOARD: &str = "board";
+/// Only the newest stays.
+const KEEP_ONE: DatasetChange = DatasetChange::Edit {
+    keep: Some(NonZeroU32::MIN),
+    sink: None,
+};
 /// Long after everything.
 const LATER: WallMs = WallMs(NOW.0 + 1_000_000_000);
 
@@ -440,10 +446,7 @@ pub async fn the_newest_stay_pinned_ones_too_and_results_outlive_their_task(harn
         .change(DatasetChange::Pin(GenerationNo(1), true))
         .await
         .unwrap();
-    harness
-        .change(DatasetChange::Keep(NonZeroU32::MIN))
-        .await
-        .unwrap();
+    harness.change(KEEP_ONE).await.unwrap();
     let second = harness.published(&publishing(3), "2").await;
     let third = harness.published(&publishing(3), "3").await;
     let numbers = harness.store.generations(BOARD, None, 10).await.unwrap();
@@ -507,20 +510,11 @@ pub async fn a_rollback_moves_the_pointer_back_and_its_number_on(harness: Harnes
         .await
         .unwrap();
     assert_eq!(again, 3, "it is there already");
-    harness
-        .change(DatasetChange::Keep(NonZeroU32::MIN))
-        .await
-        .unwrap();
+    harness.change(KEEP_ONE).await.unwrap();
     assert!(harness.generation(1).await.is_some(), "the current one stays");
     let stale = harness
         .store
-        .change_dataset(
-            BOARD,
-            Some(1),
-            DatasetChange::Keep(NonZeroU32::MIN),
-            &write(),
-            NOW,
-        )
+        .change_dataset(BOARD, Some(1), KEEP_ONE, &write(), NOW)
         .await;
     assert!(
         matches!(stale, Err(DatasetError::Changed { expected: 1, .. })),
@@ -635,4 +629,161 @@ pub async fn a_token_is_lent_by_the_owner_of_the_claim_for_as_long_as_it_publish
         ClaimOutcome::Lost,
         "it is done"
     );
+}
+
+fn copied_to(sink: Sink) -> DatasetChange {
+    DatasetChange::Edit {
+        keep: None,
+        sink: Some(sink),
+    }
+}
+
+fn end_of(publication: u64, generation: u64) -> SinkEnd {
+    SinkEnd::Copied {
+        publication,
+        generation: GenerationNo(generation),
+    }
+}
+
+impl Harness {
+    async fn sinks(&self) -> SinkAgenda {
+        self.store.take_sinks(10).await.unwrap()
+    }
+
+    /// The only claim there is to be had.
+    async fn sink(&self) -> SinkJob {
+        let agenda = self.sinks().await;
+        assert_eq!(agenda.jobs.len(), 1, "{agenda:?}");
+        agenda.jobs.into_iter().next().unwrap()
+    }
+
+    async fn copied(&self) -> Option<(u64, u64)> {
+        let dataset = self.store.dataset(BOARD).await.unwrap().unwrap();
+        let copied = dataset.sink.and_then(|sink| sink.copied);
+        copied.map(|copied| (copied.publication, copied.generation.0))
+    }
+}
+
+pub async fn a_copy_is_claimed_by_one_and_noted_under_the_newest_claim_alone(harness: Harness) {
+    harness.published(&publishing(3), "1").await;
+    assert_eq!(harness.sinks().await, SinkAgenda::default(), "nobody wants it");
+    let version = harness.store.dataset(BOARD).await.unwrap().unwrap().version;
+    harness.change(copied_to(Sink::Redis)).await.unwrap();
+    harness
+        .change(copied_to(Sink::Redis))
+        .await
+        .expect("it is so already");
+    let dataset = harness.store.dataset(BOARD).await.unwrap().unwrap();
+    assert_eq!(dataset.version, version + 1);
+    assert!(dataset.behind_since().is_some());
+    let all = harness.store.datasets(None, None, 10).await.unwrap();
+    assert_eq!(all, [dataset]);
+    let job = harness.sink().await;
+    assert_eq!((job.name.as_str(), job.removes, job.attempts), (BOARD, false, 0));
+    let again = harness.sinks().await;
+    assert_eq!((again.jobs.len(), again.behind), (0, 1), "it has its claim");
+    assert!(harness.store.keep_sink(&job).await.unwrap());
+    let older = SinkJob {
+        epoch: job.epoch - 1,
+        ..job.clone()
+    };
+    assert!(!harness.store.keep_sink(&older).await.unwrap());
+    assert!(!harness.store.end_sink(&older, &end_of(1, 1)).await.unwrap());
+    assert_eq!(harness.copied().await, None);
+    assert!(harness.store.end_sink(&job, &end_of(1, 1)).await.unwrap());
+    assert_eq!(harness.copied().await, Some((1, 1)));
+    assert_eq!(harness.sinks().await, SinkAgenda::default());
+    harness.published(&publishing(3), "2").await;
+    assert_eq!(harness.sink().await.epoch, job.epoch + 1);
+    // Until it is copied what was there still is.
+    assert_eq!(harness.copied().await, Some((1, 1)));
+}
+
+pub async fn a_copy_that_fails_is_tried_again_and_one_that_is_lost_is_made_anew(harness: Harness) {
+    harness.published(&publishing(3), "1").await;
+    harness.change(copied_to(Sink::Redis)).await.unwrap();
+    let failed = |again| SinkEnd::Failed {
+        text: "Redis takes no connections".to_owned(),
+        again,
+    };
+    let job = harness.sink().await;
+    let hour = std::time::Duration::from_secs(3600);
+    assert!(
+        harness
+            .store
+            .end_sink(&job, &failed(std::time::Duration::ZERO))
+            .await
+            .unwrap()
+    );
+    let dataset = harness.store.dataset(BOARD).await.unwrap().unwrap();
+    let fault = dataset.sink.and_then(|sink| sink.fault);
+    assert_eq!(fault.as_deref(), Some("Redis takes no connections"));
+    let job = harness.sink().await;
+    assert_eq!(job.attempts, 1);
+    assert!(harness.store.end_sink(&job, &failed(hour)).await.unwrap());
+    let waiting = harness.sinks().await;
+    assert_eq!((waiting.jobs.len(), waiting.behind), (0, 1));
+    // Switched on anew it waits for nothing.
+    harness.change(copied_to(Sink::None)).await.unwrap();
+    harness.change(copied_to(Sink::Redis)).await.unwrap();
+    let job = harness.sink().await;
+    assert_eq!(job.attempts, 0);
+    assert!(harness.store.sinks_copied(None, 10).await.unwrap().is_empty());
+    assert!(harness.store.end_sink(&job, &end_of(1, 1)).await.unwrap());
+    let copied = harness.store.sinks_copied(None, 10).await.unwrap();
+    let expected = Copied {
+        dataset: job.dataset,
+        name: BOARD.to_owned(),
+        publication: 1,
+    };
+    assert_eq!(copied, std::slice::from_ref(&expected));
+    assert!(
+        harness
+            .store
+            .sinks_copied(Some(job.dataset), 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    let other = Copied {
+        publication: 7,
+        ..expected.clone()
+    };
+    harness.store.lose_sink(&other).await.unwrap();
+    assert_eq!(harness.copied().await, Some((1, 1)), "that wasn't there");
+    harness.store.lose_sink(&expected).await.unwrap();
+    assert_eq!(harness.copied().await, None);
+    harness.sink().await;
+}
+
+pub async fn a_copy_is_taken_away_when_it_is_switched_off_and_with_its_dataset(harness: Harness) {
+    harness.published(&publishing(3), "1").await;
+    harness.change(copied_to(Sink::Redis)).await.unwrap();
+    let job = harness.sink().await;
+    harness.change(copied_to(Sink::None)).await.unwrap();
+    assert!(
+        !harness.store.end_sink(&job, &end_of(1, 1)).await.unwrap(),
+        "it came late"
+    );
+    let removal = harness.sink().await;
+    assert!(removal.removes && removal.epoch > job.epoch);
+    assert!(harness.store.end_sink(&removal, &SinkEnd::Removed).await.unwrap());
+    assert_eq!(harness.sinks().await, SinkAgenda::default());
+    harness.change(copied_to(Sink::Redis)).await.unwrap();
+    let job = harness.sink().await;
+    assert!(!job.removes && job.epoch > removal.epoch);
+    assert!(harness.store.end_sink(&job, &end_of(1, 1)).await.unwrap());
+    let mut dry = write();
+    dry.dry_run = true;
+    harness.store.delete_dataset(BOARD, &dry, NOW).await.unwrap();
+    assert_eq!(harness.copied().await, Some((1, 1)));
+    harness.store.delete_dataset(BOARD, &write(), NOW).await.unwrap();
+    // Another one of the name has nothing to do with it.
+    harness.published(&publishing(3), "1").await;
+    let removal = harness.sink().await;
+    assert!(removal.removes && removal.dataset == job.dataset);
+    harness.change(copied_to(Sink::Redis)).await.unwrap();
+    assert!(harness.store.end_sink(&removal, &SinkEnd::Removed).await.unwrap());
+    let other = harness.sink().await;
+    assert!(!other.removes && other.dataset != job.dataset);
 }

@@ -20,6 +20,7 @@ use windrow_core::shards::Directives;
 use windrow_core::stats::daily::Settled;
 use windrow_core::task::Tuning;
 use windrow_engine::ports::datasets::publication::PublicationStore;
+use windrow_engine::ports::datasets::sink::SinkStore;
 use windrow_engine::ports::datasets::store::DatasetStore;
 use windrow_engine::ports::handling::data_log::DataLog;
 use windrow_engine::ports::handling::outbox::OutboxStore;
@@ -57,6 +58,7 @@ pub trait Stores:
     + ResultStore
     + DatasetStore
     + PublicationStore
+    + SinkStore
     + OutboxStore
     + UpkeepStore
     + LimitStore
@@ -75,6 +77,7 @@ impl<T> Stores for T where
         + ResultStore
         + DatasetStore
         + PublicationStore
+        + SinkStore
         + OutboxStore
         + UpkeepStore
         + LimitStore

@@ -3,7 +3,7 @@
 //!
 //! `tasks`, `life`, `claims`, `checkpoints`, `sessions`, `records`, `history`, `statistics`: facts; `twins`: random sequences of calls, to which all
 //! adapters must give the same answers; `crossing`: many writers at once; `cut`: connections and servers that end; `given_up`:
-//! statements that nobody waits for any more;
+//! statements that nobody waits for any more; `sign_ins`: sessions of browsers;
 //! `sqlite`, `lists`: what holds for files only; `faults`: the hooks of the memory adapter.
 
 #![allow(
@@ -37,6 +37,7 @@ mod results;
 mod schedules;
 mod sessions;
 mod shards;
+mod sign_ins;
 mod sqlite;
 mod statistics;
 mod strand;
@@ -111,6 +112,7 @@ facts! {
         what_runs_is_cancelled_for_a_newer_fire_and_of_those_that_wait_the_newest_stays,
         a_fire_that_can_t_be_made_is_tried_again_and_then_has_failed,
         people_fire_now_and_for_times_that_are_over,
+        what_is_made_up_for_publishes_if_asked_for_and_never_after_a_later_time,
         a_missed_fire_is_made_up_for_and_the_rest_of_its_row_stays,
         a_next_fire_that_a_wrong_clock_set_is_computed_anew,
         old_fires_go_and_those_that_are_open_stay,
@@ -273,6 +275,9 @@ facts! {
         a_rollback_moves_the_pointer_back_and_its_number_on,
         a_dataset_goes_only_when_no_task_is_to_publish_it,
         keys_are_found_by_their_hash_in_every_write_of_the_claim,
+        a_copy_is_claimed_by_one_and_noted_under_the_newest_claim_alone,
+        a_copy_that_fails_is_tried_again_and_one_that_is_lost_is_made_anew,
+        a_copy_is_taken_away_when_it_is_switched_off_and_with_its_dataset,
         a_token_is_lent_by_the_owner_of_the_claim_for_as_long_as_it_publishes,
     }
     statistics {

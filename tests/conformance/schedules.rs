@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use windrow_core::dataset::{Publish, PublishIf, Reduce};
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::timing::Timing;
 use windrow_core::schedule::{Missed, Overlap, Spec};
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::schedules::store::{
-    BACKFILL_MAX, Due, Fire, FireKind, FireOutcome, NewSchedule, OpenFires, PER_BUSINESS_MAX, Schedule,
-    ScheduleEdit, ScheduleError, ScheduleFilter, TakenFire,
+    BACKFILL_MAX, Backfill, Due, Fire, FireKind, FireOutcome, NewSchedule, OpenFires, PER_BUSINESS_MAX,
+    Schedule, ScheduleEdit, ScheduleError, ScheduleFilter, TakenFire,
 };
-use windrow_engine::ports::tasks::store::{CreateError, FireKey, Making, TaskCommand, TaskView};
+use windrow_engine::ports::tasks::store::{CreateError, FireKey, Making, NewTask, TaskCommand, TaskView};
 
 use crate::fixture::{BUSINESS, Harness, NOW, task, write};
 
@@ -77,7 +78,28 @@ async fn take(harness: &Harness) -> Vec<TakenFire> {
     harness.store.take_fires(100).await.unwrap().fires
 }
 
+/// Fires for times that are over, which publish nothing.
+fn quietly(times: &[WallMs]) -> Backfill<'_> {
+    Backfill {
+        times,
+        publishes: false,
+    }
+}
+
+fn board() -> Publish {
+    Publish {
+        dataset: "board".to_owned(),
+        condition: PublishIf::ALL,
+        reduce: Reduce::None,
+        key: None,
+    }
+}
+
 async fn made(harness: &Harness, fire: &TakenFire) -> Result<TaskView, CreateError> {
+    made_of(harness, fire, &task(3)).await
+}
+
+async fn made_of(harness: &Harness, fire: &TakenFire, new: &NewTask) -> Result<TaskView, CreateError> {
     let key = FireKey {
         schedule: fire.schedule.id,
         time: fire.time,
@@ -87,7 +109,7 @@ async fn made(harness: &Harness, fire: &TakenFire) -> Result<TaskView, CreateErr
         beside: None,
         fire: Some(key),
     };
-    harness.store.make(&task(3), how, &write(), NOW).await
+    harness.store.make(new, how, &write(), NOW).await
 }
 
 /// Takes the only fire there is, and makes its task.
@@ -466,14 +488,14 @@ pub async fn people_fire_now_and_for_times_that_are_over(harness: Harness) {
     let times: Vec<WallMs> = (0..3).map(at).collect();
     let ordered = harness
         .store
-        .backfill(schedule.id, &times, &write())
+        .backfill(schedule.id, quietly(&times), &write())
         .await
         .unwrap();
     assert_eq!(ordered.iter().map(|fire| fire.time).collect::<Vec<_>>(), times);
     assert_eq!(ordered[0].kind, FireKind::Backfilled);
     let again = harness
         .store
-        .backfill(schedule.id, &times, &write())
+        .backfill(schedule.id, quietly(&times), &write())
         .await
         .unwrap();
     assert!(again.is_empty(), "those times have their fires: {again:?}");
@@ -487,7 +509,10 @@ pub async fn people_fire_now_and_for_times_that_are_over(harness: Harness) {
         harness.command(task.id, TaskCommand::Cancel).await;
     }
     let many: Vec<WallMs> = (0..=BACKFILL_MAX as u32).map(at).collect();
-    let many = harness.store.backfill(schedule.id, &many, &write()).await;
+    let many = harness
+        .store
+        .backfill(schedule.id, quietly(&many), &write())
+        .await;
     assert_eq!(many, Err(ScheduleError::Crowded { waiting: 0 }));
     let missing = harness
         .store
@@ -496,13 +521,55 @@ pub async fn people_fire_now_and_for_times_that_are_over(harness: Harness) {
     assert!(matches!(missing, Err(ScheduleError::NotFound(_))), "{missing:?}");
 }
 
+pub async fn what_is_made_up_for_publishes_if_asked_for_and_never_after_a_later_time(harness: Harness) {
+    let schedule = hourly(&harness, Overlap::Allow, Missed::Latest).await;
+    let at = |hours: u32| WallMs(schedule.next_fire.unwrap().0 - 100 * HOUR_MS).plus(HOUR * hours);
+    let (first, by) = ([at(0)], write());
+    let quiet = harness.store.backfill(schedule.id, quietly(&first), &by).await;
+    assert!(!quiet.unwrap()[0].publishes);
+    let times = [at(1), at(2), at(3)];
+    let wanted = Backfill {
+        publishes: true,
+        ..quietly(&times)
+    };
+    let loud = harness
+        .store
+        .backfill(schedule.id, wanted, &write())
+        .await
+        .unwrap();
+    assert!(loud.iter().all(|fire| fire.publishes));
+    let mut taken = Vec::new();
+    while taken.len() < 4 {
+        taken.extend(take(&harness).await);
+    }
+    taken.sort_by_key(|fire| fire.time);
+    assert_eq!(
+        taken.iter().map(|fire| fire.publishes).collect::<Vec<_>>(),
+        [false, true, true, true]
+    );
+    // Later ones that publish nothing are in nobody's way; of those that do, the later one was made first.
+    let mut numbers = Vec::new();
+    for nth in [0, 1, 3, 2] {
+        let new = NewTask {
+            publish: taken[nth].publishes.then(board),
+            ..task(3)
+        };
+        let task = made_of(&harness, &taken[nth], &new).await.unwrap();
+        numbers.push(task.publishing.as_ref().map(|publishing| publishing.generation.0));
+    }
+    assert_eq!(numbers, [None, Some(1), Some(2), None]);
+    let fires = all(&harness, schedule.id).await;
+    let texts: Vec<_> = fires.iter().rev().map(|fire| fire.text.clone()).collect();
+    assert_eq!(texts, [None, None, Some(Fire::overtaken(at(3))), None]);
+}
+
 pub async fn a_missed_fire_is_made_up_for_and_the_rest_of_its_row_stays(harness: Harness) {
     let schedule = due(&harness, Overlap::Skip, Missed::Latest, 5).await;
     let fires = fire(&harness, &schedule).await;
     let first = fires[0].time;
     let ordered = harness
         .store
-        .backfill(schedule.id, &[first, first.plus(HOUR)], &write())
+        .backfill(schedule.id, quietly(&[first, first.plus(HOUR)]), &write())
         .await
         .unwrap();
     assert_eq!(ordered.len(), 2);

@@ -54,6 +54,29 @@ fn systemd_takes_the_unit() {
 }
 
 #[test]
+fn prometheus_takes_the_alerts() {
+    let check = |path: &std::path::Path| {
+        Command::new("promtool")
+            .args(["check", "rules"])
+            .arg(path)
+            .output()
+    };
+    let output = check(&root().join("deploy/alerts.yml"));
+    let output = output.expect("promtool is there: scripts/install-tools.sh installs it");
+    let told =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    let rules = std::fs::read_to_string(root().join("deploy/alerts.yml")).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let broken = place.path().join("alerts.yml");
+    std::fs::write(&broken, rules.replace("< 0.2", "< < 0.2")).unwrap();
+    assert!(
+        !check(&broken).unwrap().status.success(),
+        "the check sees what is wrong"
+    );
+}
+
+#[test]
 fn the_times_and_codes_of_the_unit_are_those_of_the_program() {
     let unit = unit();
     let defaults = windrow_config::Config::default();

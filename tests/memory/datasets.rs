@@ -6,9 +6,10 @@ use std::num::NonZeroU32;
 use async_trait::async_trait;
 
 use super::state::{Dataset as Kept, State, Task};
-use super::{Call, MemoryStore, life, progress};
+use super::{Call, MemoryStore, life, progress, sinks};
 use windrow_core::dataset::{
-    DATASETS_MAX, GenerationNo, GenerationState, KEEP_DEFAULT, PINNED_MAX, Pointer, Publishing, outdated,
+    DATASETS_MAX, GenerationNo, GenerationState, KEEP_DEFAULT, PINNED_MAX, Pointer, Publishing, Sink,
+    outdated,
 };
 use windrow_core::ids::{Epoch, ItemIndex, TaskId, WallMs};
 use windrow_core::task::lifecycle::ShardState;
@@ -17,7 +18,7 @@ use windrow_engine::ports::datasets::publication::{
     OwnClaim, PrepareError, Prepared, Preparer, PublicationStore,
 };
 use windrow_engine::ports::datasets::store::{
-    Dataset, DatasetChange, DatasetError, DatasetStore, Generation, Reading, Which,
+    Dataset, DatasetChange, DatasetError, DatasetStore, Generation, Reading, SinkView, Which,
 };
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose};
 use windrow_engine::ports::tasks::results::ResultShard;
@@ -328,7 +329,7 @@ fn shown(name: &str, dataset: &Kept) -> String {
     .to_string()
 }
 
-fn view(name: &str, kept: &Kept) -> Dataset {
+fn view(name: &str, kept: &Kept, sink: Option<SinkView>) -> Dataset {
     Dataset {
         id: kept.id,
         name: name.to_owned(),
@@ -340,6 +341,7 @@ fn view(name: &str, kept: &Kept) -> Dataset {
         version: kept.version,
         created_at: kept.created_at,
         updated_at: kept.updated_at,
+        sink,
     }
 }
 
@@ -347,7 +349,10 @@ fn view(name: &str, kept: &Kept) -> Dataset {
 impl DatasetStore for MemoryStore {
     async fn dataset(&self, name: &str) -> Result<Option<Dataset>, StoreError> {
         self.act(Call::Read, |state| {
-            Ok(state.datasets.get(name).map(|kept| view(name, kept)))
+            Ok(state
+                .datasets
+                .get(name)
+                .map(|kept| view(name, kept, sinks::view(state, kept.id))))
         })
         .await
     }
@@ -364,7 +369,7 @@ impl DatasetStore for MemoryStore {
                 is_own && after.is_none_or(|after| name.as_str() > after)
             });
             Ok(found
-                .map(|(name, kept)| view(name, kept))
+                .map(|(name, kept)| view(name, kept, sinks::view(state, kept.id)))
                 .take(count as usize)
                 .collect())
         })
@@ -382,7 +387,7 @@ impl DatasetStore for MemoryStore {
             };
             let found = no.and_then(|no| kept.generations.get(&no));
             Ok(found.map(|(generation, summary)| Reading {
-                dataset: view(name, kept),
+                dataset: view(name, kept, sinks::view(state, kept.id)),
                 generation: generation.clone(),
                 summary: summary.clone(),
             }))
@@ -477,13 +482,19 @@ fn changed(
         let found = kept.version;
         return Err(DatasetError::Changed { expected, found });
     }
-    let before = shown(name, kept);
-    if !change_kept(name, kept, change, now)? {
-        return Ok(view(name, kept));
+    let (id, before) = (kept.id, shown(name, kept));
+    let mut is_new = change_kept(name, kept, change, now)?;
+    if let DatasetChange::Edit { sink: Some(sink), .. } = change {
+        is_new |= sinks::set(state, (id, name), sink);
+    }
+    let sink = sinks::view(state, id);
+    let kept = state.datasets.get_mut(name).ok_or_else(missing)?;
+    if !is_new {
+        return Ok(view(name, kept, sink));
     }
     touch(kept, now);
     let_go(kept);
-    let (after, changed) = (shown(name, kept), view(name, kept));
+    let (after, changed) = (shown(name, kept), view(name, kept, sink));
     let said = (Some(before), Some(after));
     state.record(None, &write.actor, now, change.action().to_owned(), said);
     Ok(changed)
@@ -498,7 +509,10 @@ fn change_kept(
 ) -> Result<bool, DatasetError> {
     let is_published = |(one, _): &&mut (Generation, _)| one.state == GenerationState::Published;
     match change {
-        DatasetChange::Keep(keep) => Ok(std::mem::replace(&mut kept.keep, keep.get()) != keep.get()),
+        DatasetChange::Edit { keep, .. } => {
+            let keep = keep.map_or(kept.keep, NonZeroU32::get);
+            Ok(std::mem::replace(&mut kept.keep, keep) != keep)
+        }
         DatasetChange::Pin(no, on) => {
             let pinned = kept
                 .generations
@@ -556,5 +570,6 @@ fn deleted(state: &mut State, name: &str, write: &Write, now: WallMs) -> Result<
         "dataset.delete".to_owned(),
         (before, None),
     );
-    Ok(view(name, &kept))
+    sinks::set(state, (kept.id, name), Sink::None);
+    Ok(view(name, &kept, None))
 }

@@ -25,6 +25,7 @@ mod schedules;
 mod sessions;
 mod shards;
 mod shown;
+mod sinks;
 mod sources;
 mod state;
 mod statistics;

@@ -15,9 +15,9 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::actor::Actor;
 use windrow_engine::ports::clock::Clock as _;
 use windrow_engine::ports::schedules::store::{
-    Agenda, BACKFILL_MAX, CLOCK_SLACK, Due, FIRE_LEASE, FIRES_KEPT_MAX, Fire, FireKind, FireOutcome, Fired,
-    NewSchedule, OpenFires, PER_BUSINESS_MAX, Schedule, ScheduleEdit, ScheduleError, ScheduleFilter,
-    ScheduleStore, Taken, TakenFire,
+    Agenda, BACKFILL_MAX, Backfill, CLOCK_SLACK, Due, FIRE_LEASE, FIRES_KEPT_MAX, Fire, FireKind,
+    FireOutcome, Fired, NewSchedule, OpenFires, PER_BUSINESS_MAX, Schedule, ScheduleEdit, ScheduleError,
+    ScheduleFilter, ScheduleStore, Taken, TakenFire,
 };
 use windrow_engine::ports::tasks::store::{CreateError, FireKey, Write};
 use windrow_host::clock::SystemClock;
@@ -25,7 +25,7 @@ use windrow_host::clock::SystemClock;
 /// Tasks of one schedule that lets them overlap which are made at once of fires that waited.
 const AT_ONCE_MAX: u32 = 10;
 
-fn now() -> WallMs {
+pub(super) fn now() -> WallMs {
     SystemClock::new().wall()
 }
 
@@ -138,10 +138,10 @@ impl ScheduleStore for MemoryStore {
     async fn backfill(
         &self,
         id: ScheduleId,
-        times: &[WallMs],
+        wanted: Backfill<'_>,
         write: &Write,
     ) -> Result<Vec<Fire>, ScheduleError> {
-        let backfill = |state: &mut State| backfill(state, id, times, write);
+        let backfill = |state: &mut State| backfill(state, id, wanted, write);
         self.act(Call::Command, |state| on(state, write, backfill)).await
     }
 
@@ -223,12 +223,25 @@ impl ScheduleStore for MemoryStore {
 }
 
 /// Settles a fire with the task that is made.
-pub(super) fn settle(state: &mut State, key: FireKey, task: TaskId) -> Result<(), CreateError> {
+pub(super) fn settle(
+    state: &mut State,
+    (key, text): (FireKey, Option<String>),
+    task: TaskId,
+) -> Result<(), CreateError> {
     let over = CreateError::FireOver(key.schedule, key.time);
     let stored = pending(state, key.schedule, key.time).ok_or(over)?;
     settle_as(stored, FireOutcome::Made);
-    (stored.fire.task, stored.fire.text) = (Some(task), None);
+    (stored.fire.task, stored.fire.text) = (Some(task), text);
     Ok(())
+}
+
+/// The newest fire after one for a time that was over which made a task that may publish.
+pub(super) fn overtaking(state: &State, key: FireKey) -> Option<WallMs> {
+    let own = state.fires.get(&(key.schedule, key.time))?;
+    let all = state.fires.values().rev().map(|stored| &stored.fire);
+    let mut later = all.filter(|fire| fire.schedule == key.schedule && fire.time > key.time);
+    let newest = later.find(|fire| fire.outcome == FireOutcome::Made && fire.publishes)?;
+    (own.fire.kind == FireKind::Backfilled).then_some(newest.time)
 }
 
 /// Whether a fire can be settled with a task.
@@ -363,16 +376,16 @@ fn trigger(state: &mut State, id: ScheduleId, write: &Write) -> Result<Fire, Sch
 fn backfill(
     state: &mut State,
     id: ScheduleId,
-    times: &[WallMs],
+    wanted: Backfill<'_>,
     write: &Write,
 ) -> Result<Vec<Fire>, ScheduleError> {
     let spec = spec(state, id).ok_or(ScheduleError::NotFound(id))?;
     let waiting = count(state, id, FireOutcome::Queued);
-    if waiting as usize + times.len() > BACKFILL_MAX {
+    if waiting as usize + wanted.times.len() > BACKFILL_MAX {
         return Err(ScheduleError::Crowded { waiting });
     }
     let mut ordered = Vec::new();
-    for time in times {
+    for time in wanted.times {
         if let Some(before) = state.fires.get(&(id, *time)).map(|stored| stored.fire.clone()) {
             let may_go = [FireOutcome::Missed, FireOutcome::Skipped, FireOutcome::Failed];
             if !may_go.contains(&before.outcome) {
@@ -381,7 +394,10 @@ fn backfill(
             state.fires.remove(&(id, *time));
             keep_rest(state, &spec, &before);
         }
-        let fire = decided(id, *time, FireKind::Backfilled, Outcome::Queue);
+        let fire = Fire {
+            publishes: wanted.publishes,
+            ..decided(id, *time, FireKind::Backfilled, Outcome::Queue)
+        };
         insert(state, fire.clone());
         ordered.push(fire);
     }
@@ -554,7 +570,10 @@ fn decided(schedule: ScheduleId, time: WallMs, kind: FireKind, outcome: Outcome)
     let (outcome, text) = match outcome {
         Outcome::Make => (FireOutcome::Pending, None),
         Outcome::Queue | Outcome::Supersede => (FireOutcome::Queued, None),
-        Outcome::SkipOverlap => (FireOutcome::Skipped, Some("a task of the schedule had not ended")),
+        Outcome::SkipOverlap => (
+            FireOutcome::Skipped,
+            Some("a task of the schedule had not ended, or was still to be made"),
+        ),
         Outcome::SkipCrowded => (FireOutcome::Skipped, Some("too many tasks were about to be made")),
     };
     let is_open = matches!(outcome, FireOutcome::Pending | FireOutcome::Queued);
@@ -570,6 +589,7 @@ fn decided(schedule: ScheduleId, time: WallMs, kind: FireKind, outcome: Outcome)
         settled_at: (!is_open).then_some(now),
         attempts: 0,
         text: text.map(str::to_owned),
+        publishes: kind != FireKind::Backfilled,
     }
 }
 
@@ -626,6 +646,7 @@ fn taken_fire(state: &State, fire: &Fire) -> Option<TakenFire> {
         kind: fire.kind,
         previous: previous.map(|one| one.time),
         attempts: fire.attempts,
+        publishes: fire.publishes,
     })
 }
 

@@ -21,7 +21,7 @@ use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
 use windrow_core::task::supply::Intake;
 use windrow_core::task::{Canary, Tuning};
-use windrow_engine::ports::datasets::store::Generation;
+use windrow_engine::ports::datasets::store::{Generation, SinkView};
 use windrow_engine::ports::handling::data_log::{DataLogLine, DropReason, NumberedLine};
 use windrow_engine::ports::ownership::session_store::SessionFace;
 use windrow_engine::ports::schedules::store::{Fire, Schedule};
@@ -61,6 +61,8 @@ pub(super) struct State {
     pub(super) audit: Vec<(Option<TaskId>, AuditEntry)>,
     pub(super) datasets: BTreeMap<String, Dataset>,
     pub(super) datasets_made: i64,
+    /// Which datasets are copied, by their numbers.
+    pub(super) sinks: BTreeMap<i64, StoredSink>,
     /// Results of tasks that are gone, which a generation owns.
     pub(super) owned: BTreeMap<TaskId, Outputs>,
     /// Keys of generations, by the write of a claim.
@@ -103,6 +105,19 @@ pub(super) struct Dataset {
     pub(super) created_at: WallMs,
     pub(super) updated_at: WallMs,
     pub(super) generations: BTreeMap<GenerationNo, (Generation, Option<Box<str>>)>,
+}
+
+/// A dataset that is, or was, copied for readers.
+#[derive(Clone, Debug)]
+pub(super) struct StoredSink {
+    pub(super) name: String,
+    pub(super) is_on: bool,
+    pub(super) is_clean: bool,
+    pub(super) view: SinkView,
+    pub(super) epoch: u64,
+    pub(super) lease_until: WallMs,
+    pub(super) due_at: WallMs,
+    pub(super) attempts: u32,
 }
 
 /// A hook call that a change left to be delivered.
@@ -276,6 +291,7 @@ impl State {
             audit: Vec::new(),
             datasets: BTreeMap::new(),
             datasets_made: 0,
+            sinks: BTreeMap::new(),
             owned: BTreeMap::new(),
             keys_written: BTreeMap::new(),
             schedules: BTreeMap::new(),

@@ -14,6 +14,7 @@ use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{Status, Wish};
 use windrow_core::task::supply::Intake;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::schedules::store::Fire;
 use windrow_engine::ports::tasks::store::{
     AuditEntry, CommandError, CreateError, Family, FireKey, Making, NewTask, TaskCommand, TaskStore,
     TaskView, TokenStart, WaitNote, Write,
@@ -235,7 +236,11 @@ fn create(
         schedules::check(state, fire)?;
     }
     let id = TaskId(state.tasks_made + 1);
-    let publishing = datasets::begin(state, new, id, now)?;
+    let later = fire.and_then(|fire| schedules::overtaking(state, fire));
+    let publishing = match later {
+        Some(_) => None,
+        None => datasets::begin(state, new, id, now)?,
+    };
     state.tasks_made += 1;
     let task = Task {
         fire,
@@ -243,7 +248,8 @@ fn create(
     };
     state.tasks.insert(id, task);
     if let Some(fire) = fire {
-        schedules::settle(state, fire, id)?;
+        let note = later.filter(|_| new.publish.is_some()).map(Fire::overtaken);
+        schedules::settle(state, (fire, note), id)?;
     }
     if let Some(key) = key {
         state.keys.insert(key, (new.clone(), id));

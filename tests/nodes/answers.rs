@@ -2,12 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use hyper::Method;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, until};
 use crate::program::Person;
-use crate::support::{Node, sum};
+use crate::support::{Client, Node, sum};
 
 /// What moves between two looks at a task.
 const MOVING: [&str; 5] = ["counts", "low_water", "actual_rate", "live", "since"];
@@ -33,6 +35,11 @@ async fn every_read_is_the_same_whoever_is_asked() {
     let path = format!("/v1/tasks/{task}");
     let known = |view: &Value| view["actual_rate"].as_f64().is_some_and(|rate| rate > 20.0);
     until(&there, &path, "moving", known).await;
+    let counted = |seen: &Value| seen["sums"]["succeeded"].as_u64() > Some(20);
+    for node in nodes {
+        let seen = until(node, "/v1/cluster/stats", "counted everywhere", counted).await;
+        assert_eq!(seen["unreachable"], json!([]), "{seen:#}");
+    }
     let [mine, theirs] = both(&path, nodes).await;
     for view in [&mine, &theirs] {
         assert_eq!(
@@ -319,4 +326,36 @@ async fn what_happens_at_one_node_is_seen_at_the_other() {
     let is_stopped =
         |told: &crate::sse::Told| told.kind == "status" && told.data["data"]["status"] == "stopped";
     events.until(is_stopped).await;
+}
+
+#[tokio::test]
+async fn who_signs_in_at_one_node_is_known_at_all_until_the_session_is_over() {
+    let cluster = Cluster::new().await;
+    let here = cluster.node("n1", "").await;
+    let there = cluster.node("n2", "").await;
+    let body = json!({"token": here.admin.token});
+    let signed_in = here.admin.post("/v1/session", body).await;
+    assert_eq!(signed_in.status, 204, "{}", signed_in.text());
+    let cookie = signed_in
+        .header("set-cookie")
+        .unwrap()
+        .split(';')
+        .next()
+        .unwrap()
+        .to_owned();
+    let ask = async |node: &Node, method: Method, path: &str| {
+        let headers = [("cookie", &*cookie), ("sec-fetch-site", "same-origin")];
+        let nobody = Client::new(&node.url, None);
+        nobody.send(method, path, &headers, Bytes::new()).await
+    };
+    for node in [&here, &there] {
+        let me = ask(node, Method::GET, "/v1/whoami").await.expect(200);
+        assert_eq!(me["role"], "admin", "{me:#}");
+    }
+    assert_eq!(ask(&there, Method::DELETE, "/v1/session").await.status, 204);
+    for node in [&here, &there] {
+        ask(node, Method::GET, "/v1/whoami")
+            .await
+            .problem(401, "unauthenticated");
+    }
 }

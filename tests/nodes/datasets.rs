@@ -18,9 +18,9 @@ use crate::business::Act;
 use crate::cluster::Cluster;
 use crate::support::{Client, Node, PATIENCE};
 
-const NAMES: [&str; 3] = ["n1", "n2", "n3"];
+pub(crate) const NAMES: [&str; 3] = ["n1", "n2", "n3"];
 /// A reduce that adds up, and one that fails; both tell which round they saw.
-const SETTINGS: &str = r#"
+pub(crate) const SETTINGS: &str = r#"
 [cluster]
 lease_ttl = "4s"
 lease_renew = "1s"
@@ -38,7 +38,7 @@ cmd = ["sh", "-c", "head -n 1 >/dev/null; exit 3"]
 "#;
 
 /// A number from the environment, else this one.
-fn size(name: &str, default: u64) -> u64 {
+pub(crate) fn size(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
@@ -121,13 +121,13 @@ fn judge(current: &Value, rows: &[u8], seen: &Seen) {
 }
 
 /// The node that says what is to be done: the first that lives.
-fn first(nodes: &[Option<Node>; 3]) -> &Node {
+pub(crate) fn first(nodes: &[Option<Node>; 3]) -> &Node {
     nodes.iter().flatten().next().expect("one is never killed")
 }
 
 /// Makes one generation, or one whose reduce fails, whatever node is asked; a node dies on the way of some.
-async fn generation(
-    cluster: &Cluster,
+pub(crate) async fn generation(
+    (cluster, settings): (&Cluster, &str),
     nodes: &mut [Option<Node>; 3],
     ways: &watch::Sender<Vec<Client>>,
     no: u64,
@@ -146,7 +146,7 @@ async fn generation(
         ways.send_replace(clients(nodes));
         killed.signal(Signal::KILL);
         killed.ended().await;
-        nodes[at] = Some(cluster.node(NAMES[at], SETTINGS).await);
+        nodes[at] = Some(cluster.node(NAMES[at], settings).await);
         ways.send_replace(clients(nodes));
     }
     let ended = ["finished", "stopped"];
@@ -179,7 +179,7 @@ async fn generation(
     );
 }
 
-fn clients(nodes: &[Option<Node>; 3]) -> Vec<Client> {
+pub(crate) fn clients(nodes: &[Option<Node>; 3]) -> Vec<Client> {
     nodes.iter().flatten().map(|node| node.admin.clone()).collect()
 }
 
@@ -207,7 +207,7 @@ async fn no_reader_ever_sees_a_mix_while_nodes_die_and_reduces_fail() {
         .collect();
     let (begun, generations) = (Instant::now(), size("WINDROW_GENERATIONS", 8));
     for no in 0..generations {
-        generation(&cluster, &mut nodes, &ways, no).await;
+        generation((&cluster, SETTINGS), &mut nodes, &ways, no).await;
     }
     // Each is read once more, as it is in the end.
     let published = generations - generations / 4;

@@ -24,6 +24,7 @@ mod schedules;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod sharing;
+mod sinks;
 #[path = "../api/sse.rs"]
 mod sse;
 mod statistics;

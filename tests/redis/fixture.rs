@@ -10,7 +10,7 @@ use windrow_core::ids::{ClaimId, ShardId, StoreId, TaskId};
 use windrow_engine::ports::handling::meters::Meters;
 use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 use windrow_host::clock::SystemClock;
-use windrow_store::redis::{Redis, RedisOptions};
+use windrow_store::redis::{Redis, RedisOptions, Section};
 
 /// Longer than any test: what must not run out meanwhile.
 pub const LONG: Duration = Duration::from_secs(600);
@@ -19,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn options(url: &str) -> RedisOptions {
     RedisOptions {
+        section: Section::CLUSTER,
         url: RedisUrl::parse(url).expect("a URL"),
         password_file: None,
         ca_file: None,

@@ -16,6 +16,7 @@ mod groups;
 mod hints;
 mod leases;
 mod rights;
+mod sinks;
 mod twin;
 
 #[path = "../servers/mod.rs"]

@@ -175,9 +175,27 @@ impl Story {
 
     /// The first call that is out is refused; so many others were answered before.
     fn refuse(&mut self, answered_before: u32) {
+        let failure = Failure::new("HTTP_401", "who are you");
+        self.fail_first(
+            answered_before,
+            (FailureClass::Rejected, failure),
+            Wish::Retry { after: None },
+        );
+    }
+
+    /// Of the first item that is out no call can be made.
+    fn find_unsendable(&mut self) {
+        let failure = (
+            FailureClass::Unsendable,
+            Failure::new("TEMPLATE_VALUE", "no number"),
+        );
+        self.reports.unsent += 1;
+        self.fail_first(0, failure, Wish::Abandon);
+    }
+
+    fn fail_first(&mut self, answered_before: u32, (class, failure): (FailureClass, Failure), wish: Wish) {
         let Dispatch { run, attempt } = self.out.remove(0);
-        let (index, failure) = (run.first(), Failure::new("HTTP_401", "who are you"));
-        let (class, departed) = (FailureClass::Rejected, Moment(self.now));
+        let (index, departed) = (run.first(), Moment(self.now));
         let before = AnsweredCalls {
             calls: answered_before,
             departed,
@@ -191,7 +209,7 @@ impl Story {
             after: None,
         };
         self.reports.calls.push(call);
-        let (wish, took) = (Wish::Retry { after: None }, Duration::ZERO);
+        let took = Duration::ZERO;
         self.reports.failed.push(Failed {
             index,
             attempt,
@@ -336,6 +354,39 @@ fn three_refusals_in_a_row_stop_the_task_and_an_answer_between_them_does_not() {
     story.exchange(1);
     assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 0);
     assert_eq!(stopped(story.end()), Some(StopReason::HandlerRejected));
+}
+
+#[test]
+fn ten_items_of_which_no_call_can_be_made_stop_a_task_that_never_made_one_and_nothing_is_charged() {
+    let mut story = Story::new(1000, |_| {});
+    for _ in 0..10 {
+        assert_eq!(story.end(), None);
+        story.exchange(1);
+        story.find_unsendable();
+    }
+    story.exchange(1);
+    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 0);
+    let Some(RunEnd::Stopped { text, .. }) = story.end() else {
+        panic!("{:?}", story.end());
+    };
+    assert!(text.contains("TEMPLATE_VALUE: no number"), "{text}");
+    assert_eq!(stopped(story.end()), Some(StopReason::HandlerRejected));
+
+    let mut story = Story::new(1000, |t| t.error_budget.failed_attempts = None);
+    story.exchange(1);
+    story.succeed_but(|_| false);
+    story.reports.answered.add(Moment(story.now));
+    for _ in 0..20 {
+        if let Some(draft) = story.draft() {
+            story.step(Event::CheckpointStored(draft.no));
+        }
+        story.pass(100);
+        assert_eq!(story.exchange(1), 1, "{:?} {:?}", story.end(), story.fx.wait);
+        story.find_unsendable();
+    }
+    story.exchange(1);
+    assert_eq!(story.end(), None, "others could be sent");
+    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 20);
 }
 
 #[test]

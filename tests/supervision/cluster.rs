@@ -154,6 +154,7 @@ impl Cluster {
             place: NodePlace::default(),
             hooks: None,
             schedules: None,
+            sinks: None,
             upkeep: self.store.clone(),
             preparer: self.store.clone(),
             publications: self.store.clone(),

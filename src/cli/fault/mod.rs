@@ -10,7 +10,7 @@ use super::exit::Exit;
 use super::run::kept::resume::{command, is_piped};
 
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::handling::handler::OpenError;
+use windrow_engine::ports::handling::handler::{BAD_HANDLER, OpenError};
 use windrow_node::handlers::COMMAND_NOT_STARTED;
 use windrow_node::sources::OpenSourceError;
 use windrow_node::{LockError, NotStarted, StartError};
@@ -179,6 +179,11 @@ impl Fault {
                 let hint = "see that the server runs, and look at store.url and store.password_file";
                 (Exit::Failed, hint.to_owned())
             }
+            error if error.is_damaged() => {
+                let hint = "the file is damaged, or another one: keep it, and go on with the last backup (`windrow db backup` \
+                            makes one)";
+                (Exit::Failed, hint.to_owned())
+            }
             StoreError::Unavailable(_) | StoreError::Refused(_) => {
                 let hint =
                     "check the disk's free space and permissions, then run it again; nothing saved is lost";
@@ -238,7 +243,11 @@ impl From<OpenError> for Fault {
             _ => "correct it; `windrow help run` has examples",
         };
         let hint = error.hint.as_deref().unwrap_or(hint);
-        Fault::new(Exit::Rejected, "the handler can't be used", error.failure.message).hint(hint)
+        let exit = match &*error.failure.code {
+            BAD_HANDLER => Exit::Usage,
+            _ => Exit::Rejected,
+        };
+        Fault::new(exit, "the handler can't be used", error.failure.message).hint(hint)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What people read: tables, cards, checks, the live bar.
 
 pub mod body;
+pub(crate) mod browser;
 pub(crate) mod checks;
 pub(crate) mod fold;
 pub(crate) mod screen;

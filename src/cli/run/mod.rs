@@ -35,9 +35,9 @@ use super::exit::Exit;
 use super::fault::Fault;
 use super::signals::Signals;
 use crate::output::table::human::counted;
+use crate::run::handler::identity;
 use crate::run::items::source::open_shown;
 use windrow_core::ids::{ItemIndex, ShardId};
-use windrow_core::settings::RateLimit;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::sources::provision::Provision;
@@ -81,7 +81,7 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
         ..Actor::windrow(None)
     }
     .writes();
-    let job = JobRun {
+    let mut job = JobRun {
         args,
         shell,
         prepared,
@@ -91,12 +91,25 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
         runtimes,
         write,
     };
-    let exit = Box::pin(job.work(&mut signals)).await;
+    let exit = match job.keep_settings().await {
+        Ok(()) => Box::pin(job.work(&mut signals)).await,
+        Err(fault) => Err(fault),
+    };
     job.close().await;
     exit
 }
 
 impl JobRun<'_> {
+    async fn keep_settings(&mut self) -> Result<(), Fault> {
+        let Some(name) = &self.args.resume else {
+            return Ok(());
+        };
+        match self.store.find(BUSINESS, name).await? {
+            Some(task) => self.prepared.resume(self.args, &task.tuning),
+            None => Ok(()),
+        }
+    }
+
     async fn work(&self, signals: &mut Signals) -> Result<Exit, Fault> {
         let spec = match (&self.prepared.spec, &self.args.resume) {
             (Some(spec), _) => self.listed(spec).await?.unwrap_or_else(|| spec.clone()),
@@ -123,11 +136,7 @@ impl JobRun<'_> {
             signals,
         )
         .await?;
-        failures_out::check_columns(self.args.key_column.as_deref(), &opened).await?;
-        if let Some(request) = &self.prepared.request {
-            request.check_columns(&opened).await?;
-        }
-        self.args.each.check_columns(&self.args.worker, &opened).await?;
+        self.check_columns(&opened).await?;
         let job = self.job(&opened);
         if self.args.only_failed {
             return Box::pin(self.go_over_failed(job, signals)).await;
@@ -141,10 +150,21 @@ impl JobRun<'_> {
                 self.drive(task, opened.source, signals).await
             }
             JobStart::Resumed(task) => {
-                self.say(&resuming(&task, before.map(|task| task.tuning.rate)));
+                let other = identity::note(&task, self.args);
+                other.iter().for_each(|note| self.shell.screen.must_say(note));
+                self.say(&resume::told(&task, before.map(|task| task.tuning.rate)));
                 self.drive(task, opened.source, signals).await
             }
         }
+    }
+
+    /// Whether the items have what the command names.
+    async fn check_columns(&self, opened: &OpenedSource) -> Result<(), Fault> {
+        failures_out::check_columns(self.args.key_column.as_deref(), opened).await?;
+        if let Some(request) = &self.prepared.request {
+            request.check_columns(opened).await?;
+        }
+        self.args.each.check_columns(&self.args.worker, opened).await
     }
 
     /// Says what a new job goes over, and what looks wrong with it.
@@ -261,6 +281,7 @@ impl JobRun<'_> {
             total: opened.source.total(),
             skip_first: ItemIndex(0),
             tuning: self.prepared.tuning.clone(),
+            labels: [(identity::HANDLER.to_owned(), identity::of(self.args))].into(),
         }
     }
 
@@ -372,22 +393,4 @@ impl JobRun<'_> {
             tracing::warn!(%error, "the database was not closed; nothing saved is lost");
         }
     }
-}
-
-/// `before` is the rate at which it ran until now: who steers it, or leaves a flag out, should see what holds.
-fn resuming(task: &TaskView, before: Option<RateLimit>) -> String {
-    let done = task.counters.settled() + task.counters.excluded;
-    let percent = match task.total.0 {
-        0 => 100.0,
-        total => done as f64 * 100.0 / total as f64,
-    };
-    let rate = task.tuning.rate;
-    let change = before
-        .filter(|before| *before != rate)
-        .map(|before| format!("; its rate was {before}, now it is {rate}"))
-        .unwrap_or_default();
-    format!(
-        "resuming {}: {percent:.1} % done, {} abandoned, goes on at index {}{change}",
-        task.id, task.counters.abandoned, task.low_water.0
-    )
 }

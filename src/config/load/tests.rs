@@ -122,6 +122,13 @@ fn all_faults_are_reported_at_once_with_their_origin() {
 }
 
 #[test]
+fn a_section_without_keys_is_known_or_a_fault() {
+    assert_eq!(load_text("[handler.http]\n[node]\n", &[]), Ok(Config::default()));
+    let fault = fault_of("[hander]\n");
+    assert!(fault.contains("hander"), "{fault}");
+}
+
+#[test]
 fn a_variable_with_one_underscore_too_few_is_not_passed_over() {
     let env = [
         ("WINDROW_STORE_URL", "postgres://db/windrow"),
@@ -151,7 +158,7 @@ fn a_key_in_the_wrong_place_is_recognised() {
     assert!(fault_of("[node]\nrestore_scan = \"1s\"\n").ends_with("did you mean cluster.restore_scan?"));
     assert!(fault_of("node = 5\n").ends_with("it is a section, not a value; try: [node]"));
     assert!(fault_of("[qqq]\nzzz = 1\n").ends_with("`windrow config default` lists every key"));
-    assert!(fault_of("[dashboard]\nenabled = false\n").ends_with("nothing obeys it; try: take it out"));
+    assert!(fault_of("[dashboard]\nlocale = \"en\"\n").ends_with("nothing obeys it; try: take it out"));
     assert!(
         fault_of("[handler.command.commands.push]\ncmd = [\"x\"]\nworker = 2\n")
             .contains("unknown field `worker`")

@@ -8,10 +8,12 @@
 //! - D2: a publication is accepted only above the highest that ever was; so what is current goes back by a person's
 //!   rollback alone.
 //! - D3: the publication number grows with each move of the pointer, whichever way it goes.
+//! - D4: what a sink shows was published, is whole, and its publication number never goes back.
 
 mod key;
 mod pointer;
 mod publish;
+mod sink;
 mod summary;
 
 use std::fmt;
@@ -22,6 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use key::{key_hash, key_of};
 pub use pointer::{Pointer, Superseded, outdated};
 pub use publish::{KEY_BYTES_MAX, Publish, PublishIf, PublishIfFault, Publishing, Reduce, ReduceFault};
+pub use sink::{Sink, behind_since, sink_key, sink_pointer};
 pub use summary::{SummaryFault, summary};
 
 /// Generations that a dataset keeps unless people say otherwise: the current one, some to roll back to, and one that

@@ -67,9 +67,11 @@ impl Execution {
         self.note_attempt(&failed, &mut trouble, is_charged, now);
         let class = failed.class;
         let wish = failed.wish;
+        if is_charged {
+            self.count_against_budget(class, &failed.failure, now);
+        }
         trouble.failure = Some(failed.failure);
         if is_charged {
-            self.count_against_budget(class, now);
             self.on_charged(index, trouble, (class, wish), now, fx);
         } else {
             self.on_uncharged(index, trouble, wish, now);
@@ -78,7 +80,8 @@ impl Execution {
 
     fn note_attempt(&self, failed: &Failed, trouble: &mut Trouble, is_charged: bool, now: Now) {
         // What never reached the handler is no attempt that it could count.
-        if failed.class != FailureClass::Unreachable {
+        let is_unsent = failed.class == FailureClass::Unsendable && !is_charged;
+        if failed.class != FailureClass::Unreachable && !is_unsent {
             trouble.attempts = failed.attempt.get();
         }
         if is_charged {

@@ -202,14 +202,14 @@ impl Execution {
         }
     }
 
-    pub(super) fn recover_from_failures(&mut self) {
+    pub(super) fn recover_from_failures(&mut self, code: &str, message: &str) {
         let allowed = self
             .whole
             .error_budget
             .failed_attempts
             .map_or(0.0, |rate| rate.as_per_second());
         let text = format!(
-            "more than {allowed} failed attempts a second over {:?}",
+            "more than {allowed} failed attempts a second over {:?}; the last one said {code}: {message}",
             self.whole.error_window
         );
         self.stop(RunEnd::Recovering {

@@ -159,6 +159,11 @@ impl Facts {
         }
     }
 
+    /// Whether no run sees its handler down any longer.
+    pub(super) fn is_handler_back(&self) -> bool {
+        self.handler.state.outage.is_none()
+    }
+
     /// Attempts that left. Unit: items per second.
     pub(super) fn attempts(&self) -> f64 {
         let sent = (self.permits.first + self.permits.repeats) as f64 / MICRO as f64;

@@ -486,6 +486,17 @@ fn a_handler_that_is_down_is_named_with_the_code_the_item_and_since_when() {
 }
 
 #[test]
+fn an_outage_that_is_over_is_told_as_over() {
+    let facts = Facts {
+        handler: HandlerSight::of([("n1", &HandlerState::default())], WallMs(50_000)),
+        ..lost(0, StallReason::HandlerDown, "{}")
+    };
+    let explanation = explained(&facts);
+    assert_eq!(explanation.why, "the handler was down, and answers again");
+    assert!(!explanation.advice[0].text.contains("start the handler"));
+}
+
+#[test]
 fn calls_that_fail_are_told_also_where_no_permit_is_lost() {
     let facts = Facts {
         handler: failing("HTTP_400", None),

@@ -13,6 +13,9 @@ use crate::task::lifecycle::Status;
 /// Over less time nothing can be said.
 pub(super) const KNOWN_MIN: Duration = Duration::from_secs(2);
 
+/// Where most of what is missing was lost to an outage that is over.
+const HANDLER_BACK: &str = "the handler was down, and answers again";
+
 /// A few sentences. What goes wrong with the handler is said also where no permit is lost for it.
 pub(super) fn of(facts: &Facts, explanation: &Explanation) -> String {
     let mut why = pace(facts, explanation);
@@ -116,6 +119,7 @@ fn cause_text(cause: &Cause, facts: &Facts) -> String {
             )
         }
         CauseKind::Retries => retries(facts, rate),
+        CauseKind::Stall(StallReason::HandlerDown) if facts.is_handler_back() => HANDLER_BACK.to_owned(),
         CauseKind::Stall(_) | CauseKind::Returned | CauseKind::Late | CauseKind::Slowed => {
             format!("{}: {}", cause.kind.title(), cause.text)
         }

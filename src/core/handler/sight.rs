@@ -70,6 +70,10 @@ pub fn together<'a>(states: impl IntoIterator<Item = &'a HandlerState>) -> Handl
             }),
             (one, other) => one.or(other),
         };
+        all.paused = match (all.paused, &state.paused) {
+            (Some(one), Some(other)) if other.left > one.left => Some(other.clone()),
+            (one, other) => one.or_else(|| other.clone()),
+        };
         all.error = match (all.error, &state.error) {
             (Some(one), Some(other)) => Some(newest(one, other)),
             (one, other) => one.or_else(|| other.clone()),

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::ids::WallMs;
-use crate::items::verdict::{HandlerState, LastError, cut};
+use crate::items::verdict::{HandlerState, LastError, Paused, cut};
 
 /// For how long the last error is told after it happened, while the handler answers.
 const TOLD_FOR: Duration = Duration::from_secs(60);
@@ -26,6 +26,9 @@ pub fn sentence(state: &HandlerState, now: WallMs) -> Option<String> {
         };
         return Some(text + &judged(state));
     }
+    if let Some(paused) = &state.paused {
+        return Some(pause(paused));
+    }
     let error = error.filter(|error| now.since(error.at) <= TOLD_FOR || state.held > 0)?;
     let lasting = seconds(error.at.since(error.since));
     let calls = if error.count == 1 { "call" } else { "calls" };
@@ -36,6 +39,17 @@ pub fn sentence(state: &HandlerState, now: WallMs) -> Option<String> {
         self::said(error),
         judged(state)
     ))
+}
+
+fn pause(paused: &Paused) -> String {
+    let why = paused
+        .said
+        .as_ref()
+        .map_or_else(String::new, |said| format!(" ({})", cut(said, EXAMPLE_BYTES_MAX)));
+    format!(
+        "the handler asks to wait{why}; it goes on in {}",
+        seconds(paused.left)
+    )
 }
 
 fn said(error: &LastError) -> String {
@@ -115,6 +129,30 @@ mod tests {
             since,
             at,
         }
+    }
+
+    #[test]
+    fn a_pause_says_what_the_handler_answered_and_when_it_ends() {
+        let mut state = HandlerState {
+            paused: Some(Paused {
+                left: Duration::from_millis(18_900),
+                said: Some("HTTP_429: quota used".to_owned()),
+            }),
+            ..HandlerState::default()
+        };
+        let told = sentence(&state, WallMs(0));
+        assert_eq!(
+            told.as_deref(),
+            Some("the handler asks to wait (HTTP_429: quota used); it goes on in 18s")
+        );
+        if let Some(paused) = &mut state.paused {
+            paused.said = None;
+        }
+        let told = sentence(&state, WallMs(0));
+        assert_eq!(
+            told.as_deref(),
+            Some("the handler asks to wait; it goes on in 18s")
+        );
     }
 
     #[test]

@@ -100,6 +100,9 @@ crate::slugs! {
         Unavailable = "unavailable",
         /// Nobody knows what it did: a timeout, a reset, 500, 504, a worker that died with it. Charged, provisionally.
         Unclear = "unclear",
+        /// No call can be made of the item, so nothing left: charged, once the handler has ever given a verdict; before that it
+        /// says that the request is wrong for all items.
+        Unsendable = "unsendable",
     }
 }
 
@@ -146,6 +149,18 @@ pub struct HandlerState {
     pub held: u64,
     /// How long until held items are judged without one, where nothing else is left.
     pub judged_in: Option<Duration>,
+    /// It asked for a pause, which goes on.
+    #[serde(default)]
+    pub paused: Option<Paused>,
+}
+
+/// A pause that a handler asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Paused {
+    /// How much of it is left.
+    pub left: Duration,
+    /// Code and message of the call that was turned away last; none where it asked in another way.
+    pub said: Option<String>,
 }
 
 /// One call that brought no success, after those that brought one.

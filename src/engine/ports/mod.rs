@@ -51,6 +51,14 @@ impl StoreError {
         }
     }
 
+    /// Whether the file of the database is no longer what was written (SQLite's own words).
+    pub fn is_damaged(&self) -> bool {
+        let text = self.text();
+        ["database disk image is malformed", "file is not a database"]
+            .iter()
+            .any(|words| text.contains(words))
+    }
+
     /// Whether another try may help.
     pub fn class(&self) -> ErrorClass {
         match self {

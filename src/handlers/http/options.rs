@@ -15,7 +15,7 @@ use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::business::{BusinessSpec, HandlerSpec};
 use windrow_core::ids::WallMs;
 use windrow_core::items::verdict::Failure;
-use windrow_engine::ports::handling::handler::OpenError;
+use windrow_engine::ports::handling::handler::{BAD_HANDLER, OpenError};
 use windrow_net::{Outbound, is_port};
 
 /// The largest reply that is read. Unit: bytes.
@@ -274,7 +274,7 @@ pub(super) struct Checked {
 }
 
 fn refuse(why: impl fmt::Display) -> OpenError {
-    Failure::new("BAD_HANDLER", why.to_string()).into()
+    Failure::new(BAD_HANDLER, why.to_string()).into()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::items::verdict::Failure;
 use windrow_core::template::Secrets;
 use windrow_core::template::request::{RequestFault, RequestTemplate};
-use windrow_engine::ports::handling::handler::OpenError;
+use windrow_engine::ports::handling::handler::{BAD_HANDLER, OpenError};
 use windrow_net::Outbound;
 
 /// The longest pointer to an output. Unit: bytes.
@@ -169,5 +169,5 @@ fn told(fault: &RequestFault) -> String {
 }
 
 fn refuse(why: &str) -> OpenError {
-    Failure::new("BAD_HANDLER", why).into()
+    Failure::new(BAD_HANDLER, why).into()
 }

@@ -2,6 +2,7 @@
 //! they are stored.
 
 mod keys;
+pub(crate) mod sink;
 
 use std::ffi::OsString;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use super::{ServeError, ServeOptions, capacity, name, url};
 use crate::min_level::{MinLevel, Sieve};
 use crate::provider::{HookClient, KeyVault, Leftovers, Records, ServiceProvider, Transports};
-use crate::publish::Publisher;
+use crate::publish::{Publisher, sink};
 use crate::sources::{Fetcher, Guard, Resolver, stored_sources};
 use crate::{Beside, Node, NodeOptions, StateDir, Store, SystemClock, agreement, database, times};
 use windrow_config::Config;
@@ -21,6 +21,7 @@ use windrow_engine::ports::handling::data_log::DataLog;
 use windrow_engine::ports::handling::hook::HookCaller;
 use windrow_engine::ports::ownership::peers::PeerSeal;
 use windrow_engine::ports::sources::provision::Provider;
+use windrow_engine::ports::tasks::store::TaskStore as _;
 use windrow_net::Outbound;
 use windrow_net::peers::{PeerClient, PeerKey, PeerTls, Shared};
 use windrow_server::service::Parts;
@@ -230,7 +231,15 @@ async fn start(
         exclusive: !config.store.url.is_server(),
         only: None,
     };
-    Ok(Node::start_with(options, beside(from, caller, publisher)).await?)
+    let mut beside = beside(from, caller, publisher);
+    let id = from.store.store_id().await?;
+    beside.sinks = sink::parts(
+        &config.datasets,
+        (&from.store, id),
+        &from.clock,
+        from.options.runtimes.work(),
+    )?;
+    Ok(Node::start_with(options, beside).await?)
 }
 
 fn beside(from: &Base<'_>, caller: Arc<dyn HookCaller>, publisher: Publisher) -> Beside {
@@ -252,6 +261,7 @@ fn beside(from: &Base<'_>, caller: Arc<dyn HookCaller>, publisher: Publisher) ->
             store,
             maker: Arc::default(),
         }),
+        sinks: None,
         keep: Some(Keep {
             failures: config.retention.failures,
             results: config.retention.results,

@@ -26,6 +26,7 @@ use windrow_core::capacity::Capacity;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_engine::actors::runtime::context::ServingNow;
 pub use windrow_handlers::rust::InProcess;
+pub use windrow_server::http::dashboard::Pages;
 use windrow_server::http::metrics::watch;
 use windrow_server::http::schedules::maker::Maker;
 use windrow_server::http::server::{self, BadTls, Limits, Server, TlsAcceptor};
@@ -55,6 +56,8 @@ pub struct ServeOptions {
     pub runtimes: Arc<Runtimes>,
     /// The log of this process.
     pub log: Option<LogControl>,
+    /// The files of the dashboard.
+    pub pages: Pages,
 }
 
 /// A node that serves.
@@ -88,7 +91,7 @@ impl Serve {
         let (node, parts) = compose::compose(base).await?;
         secrets::check(&parts).await?;
         let front = Front::new(name(config)?, node.clock().now(), node.clock().wall(), config);
-        let front = Arc::new(front.with_log(options.log));
+        let front = Arc::new(front.with_log(options.log).with_pages(options.pages));
         let limits = limits(config);
         let service = Arc::new(Service::new(parts, options.config));
         node.fire_with(Arc::new(Maker::new(Arc::downgrade(&service))));

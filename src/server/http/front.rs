@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
+use super::dashboard::Pages;
 use super::datasets::WAITERS_MAX;
 use super::events::{Hub, STREAMS_MAX};
 use super::metrics::Meter;
@@ -20,6 +21,8 @@ pub struct Front {
     pub node: String,
     /// When the process began to serve.
     pub since: Moment,
+    /// The files of the dashboard.
+    pub(super) pages: Pages,
     pub(super) hub: Hub,
     pub(super) meter: Meter,
     /// Bytes of bodies, by caller.
@@ -46,6 +49,7 @@ impl Front {
         Front {
             node: node.into(),
             since,
+            pages: Pages::default(),
             hub,
             meter: Meter::default(),
             bodies: intake::memory(config),
@@ -63,6 +67,12 @@ impl Front {
     #[must_use]
     pub fn with_log(self, log: Option<LogControl>) -> Front {
         Front { log, ..self }
+    }
+
+    /// The same with other files of the dashboard.
+    #[must_use]
+    pub fn with_pages(self, pages: Pages) -> Front {
+        Front { pages, ..self }
     }
 
     /// Reads a filter of the log.

@@ -7,6 +7,7 @@
 pub mod answer;
 mod audit;
 mod businesses;
+pub mod dashboard;
 mod datasets;
 pub mod document;
 mod events;
@@ -70,6 +71,8 @@ struct Description;
 
 /// Bytes of an upload are limited by the route itself.
 const UPLOADS: &str = "/v1/uploads";
+/// Whoever signs in is nobody yet, who could have a key.
+const SESSION: &str = "/v1/session";
 /// Appended items are kept once a key by the store itself.
 const APPENDS: &str = "/v1/tasks/{task}/items";
 
@@ -115,10 +118,14 @@ fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
 fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
     vec![
         routes!(tokens::whoami::whoami),
+        routes!(tokens::session::sign_in, tokens::session::sign_out),
+        routes!(tokens::sessions::list),
+        routes!(tokens::sessions::end),
         routes!(audit::audit),
         routes!(events::events),
         routes!(statistics::statistics),
         routes!(nodes::cluster::cluster),
+        routes!(tasks::view::stats::of_all),
         routes!(nodes::list),
         routes!(nodes::show, nodes::change),
         routes!(nodes::drain),
@@ -150,7 +157,7 @@ fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(guard::outside::version),
         routes!(guard::outside::openapi),
         routes!(document::page::docs),
-        routes!(document::page::front),
+        routes!(dashboard::front),
         routes!(document::page::index),
         routes!(problem::pages::list),
         routes!(problem::pages::show),
@@ -199,7 +206,7 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
         .layer(Extension(Arc::new(written)))
         // What a body may be is for `intake` and for uploads to say.
         .layer(DefaultBodyLimit::disable())
-        .fallback(problem::no_such_route)
+        .fallback(dashboard::other)
         .method_not_allowed_fallback(problem::no_such_method)
         .route_layer(from_fn_with_state(app.clone(), guard::idempotency::remember))
         .route_layer(from_fn_with_state(app.clone(), guard::intake::take_in))
@@ -335,6 +342,7 @@ mod tests {
             "/problems/{slug}",
             "/readyz",
             "/v1",
+            "/v1/session",
             "/version",
         ];
         assert_eq!(public, known);

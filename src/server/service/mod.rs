@@ -57,6 +57,7 @@ use windrow_engine::ports::access::business_store::BusinessStore;
 use windrow_engine::ports::access::idempotency::IdempotencyStore;
 use windrow_engine::ports::access::named_limit_store::NamedLimitStore;
 use windrow_engine::ports::access::node_audit::NodeAudit;
+use windrow_engine::ports::access::sign_in_store::SignInStore;
 use windrow_engine::ports::access::token_store::TokenStore;
 use windrow_engine::ports::access::vault::Vault;
 use windrow_engine::ports::clock::Clock;
@@ -86,6 +87,7 @@ pub trait Stores:
     + NamedLimitStore
     + ScheduleStore
     + TokenStore
+    + SignInStore
     + IdempotencyStore
     + UploadStore
     + AppendStore
@@ -100,7 +102,7 @@ impl<S> Stores for S
 where
     S: TaskStore + TaskList + FailureList + ReportStore + BusinessStore + NamedLimitStore + ScheduleStore,
     S: TokenStore + IdempotencyStore + UploadStore + AppendStore + NodeAudit + ResultStore + DatasetStore,
-    S: StatisticsStore,
+    S: StatisticsStore + SignInStore,
 {
 }
 

@@ -2,23 +2,24 @@
 
 use redis::{ErrorKind, RedisError};
 
+use super::Section;
 use windrow_engine::ports::StoreError;
 
-/// Codes by which Redis refuses, with what they mean. The first that is found counts: errors of scripts hold the code of
+/// Codes by which Redis refuses, with what they mean; `SECTION` and `USES` are those of who asked. The first that is found counts: errors of scripts hold the code of
 /// the command that failed somewhere in their text.
 const REFUSALS: [(&str, &str); 17] = [
     (
         "READONLY",
         "is a replica and takes no writes; its master is looked for",
     ),
-    ("NOAUTH", "wants a password; check cluster.redis_password_file"),
+    ("NOAUTH", "wants a password; check SECTION.redis_password_file"),
     (
         "WRONGPASS",
-        "refused the password; check cluster.redis_password_file and the user in cluster.redis_url",
+        "refused the password; check SECTION.redis_password_file and the user in SECTION.redis_url",
     ),
     (
         "NOPERM",
-        "doesn't let the user of cluster.redis_url do what leases and hints need (docs/operations.md)",
+        "doesn't let the user of SECTION.redis_url do what USES need (docs/operations.md)",
     ),
     ("LOADING", "is loading its data"),
     ("OOM", "is out of memory (maxmemory)"),
@@ -29,11 +30,8 @@ const REFUSALS: [(&str, &str); 17] = [
     ),
     ("CLUSTERDOWN", "is part of a cluster that is down"),
     ("MASTERDOWN", "is a replica without a master"),
-    (
-        "TRYAGAIN",
-        "is moving the leases to another server of its cluster",
-    ),
-    ("ASK", "is moving the leases to another server of its cluster"),
+    ("TRYAGAIN", "is moving our keys to another server of its cluster"),
+    ("ASK", "is moving our keys to another server of its cluster"),
     (
         "MOVED",
         "sent us to another server of its cluster, which sent us on",
@@ -45,7 +43,7 @@ const REFUSALS: [(&str, &str); 17] = [
     ),
     (
         "DB index is out of range",
-        "doesn't have the database that cluster.redis_url names",
+        "doesn't have the database that SECTION.redis_url names",
     ),
     (
         "max number of clients reached",
@@ -76,10 +74,15 @@ fn refusal(error: &RedisError) -> Option<(&'static str, &'static str)> {
 }
 
 /// As a store's error, which always is about the moment: a password, a right, a server can be put right while we run.
-pub(super) fn explained(error: &RedisError, whom: &str) -> StoreError {
-    let what = match refusal(error) {
+pub(super) fn explained(error: &RedisError, whom: &str, section: Section) -> StoreError {
+    let meant = |meaning: &str| {
+        let meaning = meaning.replace("SECTION", section.name);
+        meaning.replace("USES", section.uses)
+    };
+    let refusal = refusal(error).map(|(code, meaning)| (code, meant(meaning)));
+    let what = match refusal {
         Some(("NOPERM", meaning)) => format!("{meaning}: {}", error.detail().unwrap_or("NOPERM")),
-        Some((_, meaning)) => meaning.to_owned(),
+        Some((_, meaning)) => meaning,
         None if error.is_timeout() => "did not answer in time".to_owned(),
         None if error.is_connection_refusal() => "takes no connections".to_owned(),
         None if error.is_io_error() => format!("can't be reached: {error}"),
@@ -156,7 +159,7 @@ mod tests {
             ("ERR max number of clients reached", "maxclients"),
             ("ERR something new", "something new"),
         ] {
-            let StoreError::Unavailable(text) = explained(&said(line), "cache:6379") else {
+            let StoreError::Unavailable(text) = explained(&said(line), "cache:6379", Section::CLUSTER) else {
                 panic!("{line}")
             };
             assert!(
@@ -164,6 +167,12 @@ mod tests {
                 "{line}: {text}"
             );
         }
+    }
+
+    #[test]
+    fn each_redis_names_its_own_keys() {
+        let fault = explained(&said("NOAUTH x"), "cache", Section::READERS);
+        assert!(fault.text().contains("datasets.redis_password_file"), "{fault:?}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::Section;
 use super::fault::explained;
 use super::hint_text::{self, HINTS_MAX};
 use super::link::{Link, Request};
@@ -194,7 +195,7 @@ async fn subscribe(servers: &Servers, ear: &Ear) -> Result<(PubSubSink, PubSubSt
     };
     match timeout(LISTEN_LIMIT, subscribing).await {
         Ok(Ok(parts)) => Ok(parts),
-        Ok(Err(error)) => Err(explained(&error, &located.whom)),
+        Ok(Err(error)) => Err(explained(&error, &located.whom, Section::CLUSTER)),
         Err(_) => Err(StoreError::Unavailable(format!(
             "Redis at {} did not answer in time",
             located.whom
@@ -210,7 +211,7 @@ async fn hear(mut sink: PubSubSink, mut stream: PubSubStream, ear: &Ear) -> Stor
             Ok(None) => return StoreError::Unavailable("the connection was closed".to_owned()),
             Err(_) => match timeout(LISTEN_LIMIT, sink.ping::<redis::Value>()).await {
                 Ok(Ok(_)) => {}
-                Ok(Err(error)) => return explained(&error, "the other end"),
+                Ok(Err(error)) => return explained(&error, "the other end", Section::CLUSTER),
                 Err(_) => return StoreError::Unavailable("the connection is dead".to_owned()),
             },
         }

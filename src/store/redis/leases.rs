@@ -8,8 +8,8 @@ use futures_util::future::try_join_all;
 use redis::Value;
 use tokio::runtime::Handle;
 
-use super::RedisOptions;
 use super::link::{Link, Request, ScriptText};
+use super::{RedisOptions, millis};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::lease_store::{LeaseKey, LeaseReply, LeaseStore};
 
@@ -151,11 +151,6 @@ pub(super) fn watch(leases: &Arc<RedisLeases>, runtime: &Handle) {
 
 fn token(key: &LeaseKey) -> String {
     key.claim.0.simple().to_string()
-}
-
-/// Redis takes no time to live of 0.
-fn millis(ttl: Duration) -> String {
-    ttl.as_millis().max(1).to_string()
 }
 
 fn replies(answer: &Value) -> Option<Vec<LeaseReply>> {

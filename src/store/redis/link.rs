@@ -1,7 +1,7 @@
 //! The one connection over which leases are asked for and hints are sent: made when it is needed, kept while it works,
 //! made anew when it doesn't.
 //!
-//! - Every call ends within [`CALL_LIMIT`], also when its caller goes away: what is on its way runs as a task of its own, so
+//! - Every call ends within its [`Manner`]'s time, also when its caller goes away: what is on its way runs as a task of its own, so
 //!   that a connection which hangs is noticed and left.
 //! - A Redis that can't be reached is tried again after 0.1 s, doubled up to 2 s; calls in between fail at once.
 //! - That Redis is lost, and that it is back, is said once each.
@@ -23,11 +23,36 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::meters::Meters;
 
-/// The longest wait of a caller: below that of the lease keeper (1 s), so that it hears the reason.
-const CALL_LIMIT: Duration = Duration::from_millis(900);
-/// How long connecting (with TLS and the password), and how long an answer may take.
-const CONNECT_LIMIT: Duration = Duration::from_millis(500);
-const ANSWER_LIMIT: Duration = Duration::from_millis(700);
+/// How long things may take, and whether it is told when Redis is lost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Manner {
+    /// The longest wait of a caller.
+    call: Duration,
+    /// How long connecting takes, with TLS and the password.
+    connect: Duration,
+    /// How long an answer may take.
+    answer: Duration,
+    /// Whether leases and hints rest on it.
+    is_witness: bool,
+}
+
+impl Manner {
+    /// Of leases and hints: below the patience of the lease keeper (1 s), so that it hears the reason.
+    pub(super) const WITNESS: Manner = Manner {
+        call: Duration::from_millis(900),
+        connect: Duration::from_millis(500),
+        answer: Duration::from_millis(700),
+        is_witness: true,
+    };
+    /// Of copies: a call has up to a megabyte. Whoever copies tells what is lost.
+    pub(super) const COPIES: Manner = Manner {
+        call: Duration::from_secs(10),
+        connect: Duration::from_secs(2),
+        answer: Duration::from_secs(5),
+        is_witness: false,
+    };
+}
+
 /// The wait before another connection is tried, doubled with each failure up to the longest.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(2);
@@ -90,6 +115,7 @@ impl Request {
 /// See the module.
 pub(super) struct Link {
     servers: Arc<Servers>,
+    manner: Manner,
     clock: Arc<dyn Clock>,
     meters: Arc<Meters>,
     runtime: Handle,
@@ -117,7 +143,7 @@ struct Live {
 
 impl Link {
     pub(super) fn new(
-        servers: Arc<Servers>,
+        (servers, manner): (Arc<Servers>, Manner),
         clock: Arc<dyn Clock>,
         meters: Arc<Meters>,
         runtime: Handle,
@@ -125,6 +151,7 @@ impl Link {
         let (live, answered_at) = (Mutex::default(), AtomicU64::new(0));
         Arc::new(Link {
             servers,
+            manner,
             clock,
             meters,
             runtime,
@@ -156,7 +183,7 @@ impl Link {
             link.tell(&outcome);
             outcome
         });
-        match tokio::time::timeout(CALL_LIMIT, asked).await {
+        match tokio::time::timeout(self.manner.call, asked).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(ended)) => Err(StoreError::Unavailable(format!(
                 "the call to Redis ended: {ended}"
@@ -179,7 +206,7 @@ impl Link {
                 Err(error) => error,
             };
             if !ends_connection(&error) {
-                return Err(explained(&error, &connection.whom));
+                return Err(explained(&error, &connection.whom, self.servers.section()));
             }
             if changes_left == 0 || !self.may_help(&error, &connection) {
                 return Err(self.fail(&error, &connection).await);
@@ -229,15 +256,15 @@ impl Link {
     async fn connect(&self) -> Result<(MultiplexedConnection, String), StoreError> {
         let located = self.servers.master().await?;
         let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_LIMIT))
-            .set_response_timeout(Some(ANSWER_LIMIT));
+            .set_connection_timeout(Some(self.manner.connect))
+            .set_response_timeout(Some(self.manner.answer));
         let made = located
             .client
             .get_multiplexed_async_connection_with_config(&config)
             .await;
         match made {
             Ok(connection) => Ok((connection, located.whom)),
-            Err(error) => Err(explained(&error, &located.whom)),
+            Err(error) => Err(explained(&error, &located.whom, self.servers.section())),
         }
     }
 
@@ -247,7 +274,7 @@ impl Link {
     }
 
     async fn fail(&self, error: &RedisError, connection: &Connection) -> StoreError {
-        let fault = explained(error, &connection.whom);
+        let fault = explained(error, &connection.whom, self.servers.section());
         let mut live = self.live.lock().await;
         // Others that waited on the same connection have said so already.
         if live
@@ -261,6 +288,9 @@ impl Link {
     }
 
     fn tell(&self, outcome: &Result<Value, StoreError>) {
+        if !self.manner.is_witness {
+            return;
+        }
         let state = outcome.as_ref().map(|_| ()).map_err(ToString::to_string);
         if self.meters.redis_is(state) {
             match outcome {

@@ -14,8 +14,8 @@ use redis::{
     TlsCertificates,
 };
 
-use super::RedisOptions;
 use super::fault::explained;
+use super::{RedisOptions, Section};
 use windrow_config::{RedisHost, RedisServers};
 use windrow_engine::ports::StoreError;
 
@@ -37,6 +37,11 @@ pub(super) struct Located {
 }
 
 impl Servers {
+    /// For whom the server is, in words.
+    pub(super) fn section(&self) -> Section {
+        self.options.section
+    }
+
     pub(super) fn new(options: Arc<RedisOptions>) -> Servers {
         Servers {
             options,
@@ -131,7 +136,7 @@ impl Servers {
         match &self.options.password_file {
             Some(file) => {
                 let read = std::fs::read_to_string(file);
-                let text = read.map_err(|error| unreadable("redis_password_file", file, &error))?;
+                let text = read.map_err(|error| self.unreadable("redis_password_file", file, &error))?;
                 settings = settings.set_password(text.trim_end_matches(['\r', '\n']));
             }
             // A user without a password takes any.
@@ -147,14 +152,14 @@ impl Servers {
         settings: RedisConnectionInfo,
         whom: &str,
     ) -> Result<Client, StoreError> {
-        let refused = |error| explained(&error, whom);
+        let refused = |error| explained(&error, whom, self.options.section);
         let info = address.into_connection_info().map_err(refused)?;
         let tcp = TcpSettings::default().set_nodelay(true);
         let info = info.set_redis_settings(settings).set_tcp_settings(tcp);
         match self.options.ca_file.as_ref().filter(|_| self.options.url.is_tls) {
             Some(file) => {
                 let read = std::fs::read(file);
-                let pem = read.map_err(|error| unreadable("redis_ca_file", file, &error))?;
+                let pem = read.map_err(|error| self.unreadable("redis_ca_file", file, &error))?;
                 let certificates = TlsCertificates {
                     client_tls: None,
                     root_cert: Some(pem),
@@ -186,7 +191,8 @@ impl Servers {
             .into_iter()
             .max_by_key(|(_, votes)| *votes)
             .map(|(host, _)| host);
-        let nobody = || StoreError::Unavailable("cluster.redis_url names no Sentinel".to_owned());
+        let section = self.options.section.name;
+        let nobody = || StoreError::Unavailable(format!("{section}.redis_url names no Sentinel"));
         most.ok_or_else(|| fault.unwrap_or_else(nobody))
     }
 
@@ -202,10 +208,19 @@ impl Servers {
         match outcome {
             Ok(Some((host, port))) => Ok(RedisHost { host, port }),
             Ok(None) => Err(StoreError::Unavailable(format!(
-                "Redis at {whom} knows no master {master:?}; check cluster.redis_url"
+                "Redis at {whom} knows no master {master:?}; check {}.redis_url",
+                self.options.section.name
             ))),
-            Err(error) => Err(explained(&error, &whom)),
+            Err(error) => Err(explained(&error, &whom, self.options.section)),
         }
+    }
+
+    fn unreadable(&self, key: &str, file: &std::path::Path, error: &std::io::Error) -> StoreError {
+        let section = self.options.section.name;
+        StoreError::Unavailable(format!(
+            "{section}.{key}: {} can't be read: {error}",
+            file.display()
+        ))
     }
 
     async fn ask_as(
@@ -241,11 +256,4 @@ fn named(host: &RedisHost) -> String {
     } else {
         format!("{host}:{port}")
     }
-}
-
-fn unreadable(key: &str, file: &std::path::Path, error: &std::io::Error) -> StoreError {
-    StoreError::Unavailable(format!(
-        "cluster.{key}: {} can't be read: {error}",
-        file.display()
-    ))
 }

@@ -24,6 +24,7 @@ mod hints;
 mod leases;
 mod link;
 mod locate;
+mod sink;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,10 +34,11 @@ use tokio::runtime::Handle;
 
 pub use hints::RedisHints;
 pub use leases::RedisLeases;
+pub use sink::{Begun, CopyPlace, Finished, RedisSink};
 
-use self::link::Link;
+use self::link::{Link, Manner};
 use self::locate::Servers;
-use windrow_config::{Cluster, RedisUrl};
+use windrow_config::{Cluster, Datasets, RedisUrl};
 use windrow_core::ids::{ClaimId, ShardId, StoreId, TaskId};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
@@ -52,9 +54,31 @@ const NOBODYS: LeaseKey = LeaseKey {
     claim: ClaimId(uuid::Uuid::nil()),
 };
 
+/// Which section of the configuration names a Redis, and what for: for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Section {
+    name: &'static str,
+    uses: &'static str,
+}
+
+impl Section {
+    /// That of nodes among themselves.
+    pub const CLUSTER: Section = Section {
+        name: "cluster",
+        uses: "leases and hints",
+    };
+    /// That of readers.
+    pub const READERS: Section = Section {
+        name: "datasets",
+        uses: "copies of datasets",
+    };
+}
+
 /// Where Redis is and how it is used.
 #[derive(Clone, Debug)]
 pub struct RedisOptions {
+    /// For whom it is.
+    pub section: Section,
     /// Where.
     pub url: RedisUrl,
     /// The file that holds the user's password; read again for each connection.
@@ -81,12 +105,34 @@ impl RedisOptions {
         let url = RedisUrl::parse(url)
             .map_err(|fault| StoreError::Refused(format!("cluster.redis_url: {fault}")))?;
         Ok(Some(RedisOptions {
+            section: Section::CLUSTER,
             url,
             password_file: cluster.redis_password_file.clone(),
             ca_file: cluster.redis_ca_file.clone(),
             prefix: cluster.redis_prefix.clone(),
             store,
             lease_ttl: cluster.lease_ttl,
+        }))
+    }
+
+    /// The Redis of readers; none where the configuration names none.
+    ///
+    /// # Errors
+    /// `Refused` when the URL can't be read.
+    pub fn of_readers(datasets: &Datasets, store: StoreId) -> Result<Option<RedisOptions>, StoreError> {
+        let Some(url) = &datasets.redis_url else {
+            return Ok(None);
+        };
+        let url = RedisUrl::parse(url)
+            .map_err(|fault| StoreError::Refused(format!("datasets.redis_url: {fault}")))?;
+        Ok(Some(RedisOptions {
+            section: Section::READERS,
+            url,
+            password_file: datasets.redis_password_file.clone(),
+            ca_file: datasets.redis_ca_file.clone(),
+            prefix: datasets.redis_prefix.clone(),
+            store,
+            lease_ttl: Duration::ZERO,
         }))
     }
 
@@ -109,7 +155,12 @@ impl Redis {
     pub fn open(options: RedisOptions, clock: Arc<dyn Clock>, meters: Arc<Meters>, vital: &Handle) -> Redis {
         let options = Arc::new(options);
         let servers = Arc::new(Servers::new(options.clone()));
-        let link = Link::new(servers.clone(), clock, meters.clone(), vital.clone());
+        let link = Link::new(
+            (servers.clone(), Manner::WITNESS),
+            clock,
+            meters.clone(),
+            vital.clone(),
+        );
         let leases = Arc::new(RedisLeases::new(link.clone(), options.clone()));
         leases::watch(&leases, vital);
         let hints = Arc::new(RedisHints::open(
@@ -129,7 +180,17 @@ impl Redis {
     pub async fn reach(options: RedisOptions, clock: Arc<dyn Clock>) -> Result<(), StoreError> {
         let options = Arc::new(options);
         let servers = Arc::new(Servers::new(options.clone()));
-        let link = Link::new(servers, clock, Arc::default(), Handle::current());
+        let link = Link::new(
+            (servers, Manner::WITNESS),
+            clock,
+            Arc::default(),
+            Handle::current(),
+        );
         RedisLeases::new(link, options).release(&[NOBODYS]).await
     }
+}
+
+/// A time to live, as Redis reads it; it takes none of 0.
+fn millis(ttl: Duration) -> String {
+    ttl.as_millis().max(1).to_string()
 }

@@ -18,6 +18,7 @@ use crate::args::Verbosity;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::local::serve::of_serve;
+use crate::output::browser;
 use crate::signals::{ProcessSignal, Signals};
 use windrow_core::ids::ItemCount;
 use windrow_core::settings::RateLimit;
@@ -51,6 +52,9 @@ pub struct DevArgs {
     /// Make no task
     #[arg(long, conflicts_with_all = ["items", "rate"])]
     pub no_task: bool,
+    /// Show the dashboard in the browser
+    #[arg(long)]
+    pub open: bool,
     /// How much is printed.
     #[command(flatten)]
     pub talk: Verbosity,
@@ -58,7 +62,7 @@ pub struct DevArgs {
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  windrow dev
+  windrow dev --open
   windrow dev --rate 2000/s --items 100000
   windrow dev --data ./playground --no-task
 
@@ -82,10 +86,13 @@ pub(crate) fn log_filter(talk: Verbosity) -> Option<&'static str> {
 pub(crate) async fn dev(args: &DevArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let place = Place::of(args.data.as_deref(), &shell.env)?;
-    let dev = Dev::start(options(args, shell, runtimes, &place)).await?;
+    let dev = Box::pin(Dev::start(options(args, shell, runtimes, &place))).await?;
     shell
         .screen
         .say(&report::greeting(&dev, &place, env!("CARGO_PKG_VERSION")));
+    if args.open {
+        browser::open(&dev.serve.url(), &shell.screen);
+    }
     let clock = SystemClock::new();
     look_on(&dev, shell, &clock, &mut signals).await?;
     let exit = end(dev, shell, &clock, &mut signals).await;

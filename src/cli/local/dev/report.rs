@@ -45,6 +45,7 @@ pub(super) fn greeting(dev: &Dev, place: &Place, version: &str) -> String {
         text += &format!("\n  port {PORT_DEFAULT} is taken, so another one was chosen; --port N sets it");
     }
     let mut row = |name: &str, what: &str| text += &format!("\n  {name:<9} {what}");
+    row("dashboard", &url);
     row("data", &format!("{} ({kept})", place.path().display()));
     row("api", &format!("{url}/v1"));
     row("docs", &format!("{url}/docs"));

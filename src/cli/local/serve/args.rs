@@ -37,6 +37,9 @@ pub struct ServeArgs {
     /// Where the database and its lock are, instead of node.data_dir
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+    /// Serve the dashboard from this folder, read at each request: for who works on its pages
+    #[arg(long, value_name = "DIR")]
+    pub ui_dir: Option<PathBuf>,
 }
 
 /// Reads where to listen.

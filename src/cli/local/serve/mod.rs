@@ -14,7 +14,7 @@ use crate::local::configuration;
 use crate::signals::{ProcessSignal, Signals};
 use windrow_config::{Config, LogFormat};
 use windrow_node::agreement::WitnessError;
-use windrow_node::serve::{InProcess, Serve, ServeError, ServeOptions};
+use windrow_node::serve::{InProcess, Pages, Serve, ServeError, ServeOptions};
 use windrow_node::{Runtimes, SecretFault, systemd};
 use windrow_server::telemetry::{self, BadFilter, LogControl, Style};
 
@@ -28,6 +28,7 @@ const NO_PULSE: Duration = Duration::from_secs(3600);
 pub(crate) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
     let mut signals = Signals::catch_for_a_node().map_err(|error| Fault::bug(error.to_string()))?;
     let config = configured(args, shell)?;
+    let pages = pages(args)?;
     let log = start_log(&config, shell)?;
     let environment = shell.environment.clone();
     let node = Serve::start(ServeOptions {
@@ -36,6 +37,7 @@ pub(crate) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtime
         in_process: InProcess::new(),
         runtimes,
         log,
+        pages,
     })
     .await?;
     tell_address(&node, shell);
@@ -59,6 +61,18 @@ pub(crate) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtime
             }
         }
     }
+}
+
+/// The files of the dashboard: the program's own, or those of `--ui-dir`.
+fn pages(args: &ServeArgs) -> Result<Pages, Fault> {
+    let Some(folder) = &args.ui_dir else {
+        return Ok(Pages::default());
+    };
+    Pages::of_folder(folder).map_err(|error| {
+        let what = format!("the dashboard can't be served from {}", folder.display());
+        Fault::new(Exit::Config, what, error.to_string())
+            .hint("name the folder that has index.html, such as --ui-dir ui; or leave --ui-dir out")
+    })
 }
 
 fn tell_address(node: &Serve, shell: &Shell) {

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 use crate::link::{Named, NamedWrite, Pages, Paging, Remote, Write};
 use crate::task::args::make::RowForm;
@@ -17,6 +17,7 @@ Examples:
   windrow dataset get team-board
   windrow dataset get team-board --results --format csv --out board.csv
   windrow dataset rollback team-board 7
+  windrow dataset set team-board --sink redis
 
 A finished task's results become the next generation; readers see one generation or another, never a mix.";
 
@@ -49,7 +50,7 @@ pub enum Verb {
     Unpin(GenerationWrite),
     /// Make an earlier generation current again
     Rollback(RollBackArgs),
-    /// Change how many generations a dataset keeps
+    /// Change how many generations a dataset keeps, and where it is copied to
     #[command(visible_alias = "edit")]
     Set(SetArgs),
     /// Delete a dataset with all its generations
@@ -85,9 +86,9 @@ pub struct GetArgs {
     /// What the items came to that have this key
     #[arg(long, value_name = "VALUE")]
     pub key: Option<String>,
-    /// How results are written
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = RowForm::Ndjson)]
-    pub format: RowForm,
+    /// How results are written; without it as -o or the name of the file says, else as NDJSON
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub format: Option<RowForm>,
     /// In a CSV a column for each of these members of the outputs, separated by commas, instead of the JSON
     #[arg(long, value_name = "MEMBERS", requires = "results")]
     pub columns: Option<String>,
@@ -129,14 +130,27 @@ pub struct RollBackArgs {
     pub write: Write,
 }
 
+/// Where a dataset is copied to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SinkWord {
+    /// Nowhere
+    None,
+    /// The Redis that datasets.redis_url of the nodes names
+    Redis,
+}
+
 /// `windrow dataset set`
 #[derive(Clone, Debug, Args)]
+#[command(group(ArgGroup::new("what").required(true).multiple(true).args(["keep", "sink"])))]
 pub struct SetArgs {
     /// Its name
     pub name: String,
     /// So many of the newest generations stay
     #[arg(long, value_name = "N")]
-    pub keep: NonZeroU32,
+    pub keep: Option<NonZeroU32>,
+    /// Where the current generation is copied to, for readers who have it nearer there
+    #[arg(long, value_enum, value_name = "WHERE")]
+    pub sink: Option<SinkWord>,
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,

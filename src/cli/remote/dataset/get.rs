@@ -8,7 +8,7 @@ use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, word};
-use crate::task::look::export::{deliver, is_there};
+use crate::task::look::export::{deliver, is_there, row_form};
 use windrow_client::{Request, segment};
 
 /// Prints the summary of a generation, its results, or what items came to.
@@ -31,7 +31,7 @@ pub(super) async fn get(args: &GetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let generation = format!("{own}/generations/{}", read["generation"]);
     if args.results {
         let request = Request::get(&format!("{generation}/results"))
-            .query("format", word(&args.format))
+            .query("format", word(&row_form(args.format, &link, out)))
             .query_option("after", args.after)
             .query_option("columns", args.columns.as_deref())
             .accept("*/*");

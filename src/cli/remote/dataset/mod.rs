@@ -10,7 +10,7 @@ use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::change::differences;
-use crate::link::{Danger, Link, Named, NamedWrite, Pages};
+use crate::link::{Danger, Link, Named, NamedWrite, Pages, word};
 use crate::output::body::{joined, text};
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
@@ -25,6 +25,7 @@ const DATASETS: Listing = Listing {
         Column::time("PUBLISHED", Keep::Rank(80), "published_at").named("published_at"),
         Column::plain("KEEPS", Keep::Rank(30), 3, "keep").named("keep"),
         Column::count("LAST", Keep::Rank(20), 3, "last"),
+        Column::new("SINK", Side::Left, Keep::Rank(40), 5, sink),
     ],
     name: |dataset| text(&dataset["name"]).to_owned(),
     none: "no datasets",
@@ -55,6 +56,41 @@ fn state(generation: &Value, _: &Times) -> Cell {
     };
     let pinned = if is("pinned") { ", pinned" } else { "" };
     Cell::new(format!("{word}{pinned}")).tone(tone).plain(state)
+}
+
+/// `redis`, or `redis, behind`; nothing where it is copied nowhere.
+fn sink(dataset: &Value, _: &Times) -> Cell {
+    let kind = text(&dataset["sink"]);
+    match kind {
+        "" | "none" => Cell::new(String::new()).plain(kind),
+        _ if dataset["sink_state"]["behind_since"].is_string() => {
+            Cell::new(format!("{kind}, behind")).tone(Tone::Warn).plain(kind)
+        }
+        _ => Cell::new(kind.to_owned()).plain(kind),
+    }
+}
+
+/// What readers of a sink find, for people.
+fn sink_lines(card: Card, dataset: &Value, times: &Times) -> Card {
+    let state = &dataset["sink_state"];
+    if !state.is_object() {
+        return card;
+    }
+    let shown = match state["generation"].as_u64() {
+        Some(no) => format!("{}, generation {no}", text(&dataset["sink"])),
+        None => format!("{}, nothing yet", text(&dataset["sink"])),
+    };
+    let card = card
+        .line("sink", shown)
+        .time("behind since", &state["behind_since"], times);
+    let card = match state["pointer"].as_str() {
+        Some(pointer) => card.line("read from", pointer.to_owned()),
+        None => card,
+    };
+    match state["fault"].as_str() {
+        Some(fault) => card.line("not copied", fault.to_owned()),
+        None => card,
+    }
 }
 
 /// Does what the verb says; without one it lists.
@@ -99,7 +135,7 @@ async fn show(args: &Named, shell: &Shell) -> Result<Exit, Fault> {
 fn card(dataset: &Value, times: &Times) -> Card {
     let current = dataset["generation"].as_u64();
     let current = current.map_or_else(|| "none yet".to_owned(), |no| format!("generation {no}"));
-    Card::new()
+    let card = Card::new()
         .title(text(&dataset["name"]), Tone::Strong)
         .line("business", text(&dataset["business"]).to_owned())
         .line("current", current)
@@ -107,7 +143,8 @@ fn card(dataset: &Value, times: &Times) -> Card {
         .time("published", &dataset["published_at"], times)
         .line("keeps", format!("the newest {}", dataset["keep"]))
         .line("last number", dataset["last"].to_string())
-        .time("created", &dataset["created_at"], times)
+        .time("created", &dataset["created_at"], times);
+    sink_lines(card, dataset, times)
 }
 
 async fn generations(args: &Generations, shell: &Shell) -> Result<Exit, Fault> {
@@ -156,12 +193,14 @@ async fn roll_back(args: &RollBackArgs, shell: &Shell) -> Result<Exit, Fault> {
 
 async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut body = Map::new();
-    body.insert("keep".to_owned(), json!(args.keep));
+    body.extend(args.keep.map(|keep| ("keep".to_owned(), json!(keep))));
+    body.extend(args.sink.map(|sink| ("sink".to_owned(), json!(word(&sink)))));
     let link = Link::open(&args.write.remote, shell)?;
     let Some((before, answer)) = link.patch(&args.write, &path(&args.name), body).await? else {
         return Ok(Exit::Ok);
     };
-    let changed = differences(&before, &answer.json()?);
+    let mut changed = differences(&before, &answer.json()?);
+    changed.retain(|one| ["keep", "sink"].contains(&one.member.as_str()));
     let changed: Vec<String> = changed.iter().map(|one| one.line()).collect();
     let what = joined(&changed, "  ").unwrap_or_else(|| "unchanged".to_owned());
     link.show_done(&DATASETS, &answer, &format!("{}  {what}", args.name))

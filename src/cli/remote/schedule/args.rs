@@ -226,6 +226,9 @@ pub struct BackfillArgs {
     /// Before this time; without it until now
     #[arg(long, value_name = "TIME")]
     pub to: Option<String>,
+    /// Their tasks publish too, but for times before one that has made its task
+    #[arg(long)]
+    pub publish: bool,
     /// Why, or only to see.
     #[command(flatten)]
     pub write: Write,

@@ -78,6 +78,7 @@ pub(super) async fn backfill(args: &BackfillArgs, shell: &Shell) -> Result<Exit,
     let to = moment::given_option("--to", args.to.as_ref(), Lean::Back, &link)?;
     let mut body = Map::from_iter([("from".to_owned(), json!(from))]);
     body.extend(to.map(|to| ("to".to_owned(), json!(to.exact))));
+    body.extend(args.publish.then(|| ("publish".to_owned(), json!(true))));
     let request = Request::post(&format!("{}/backfill", place(&link, &args.schedule).await?));
     let Some(answer) = link.change(&args.write, request, body).await? else {
         return Ok(Exit::Ok);

@@ -21,7 +21,7 @@ impl JobRun<'_> {
         let net = only_failed::net(&*self.store, &task).await?;
         self.shell
             .screen
-            .must_say(&outcome::already(&task, net.as_ref(), self.args.resume.is_some()));
+            .must_say(&outcome::already(&task, net.as_ref(), self.args));
         let is_finished = task.status == Status::Finished;
         self.write_results(&task).await?;
         let outcome = Outcome::gather(&*self.store, task, None)

@@ -6,8 +6,10 @@ use std::time::Duration;
 use console::truncate_str;
 use serde_json::{Value, json};
 
+use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::run::handler::identity;
 use crate::run::kept::only_failed::Net;
 use crate::task::wait::until::seconds;
 use windrow_core::explain::rate_text;
@@ -289,12 +291,12 @@ impl Outcome {
 }
 
 /// That a job was done by an earlier run.
-pub(in crate::run) fn already(task: &TaskView, net: Option<&Net>, is_resumed: bool) -> String {
+pub(in crate::run) fn already(task: &TaskView, net: Option<&Net>, args: &RunArgs) -> String {
     let when = task
         .finished_at
         .map(|at| format!(" ({})", second_text(at)))
         .unwrap_or_default();
-    let again = match is_resumed {
+    let again = match args.resume.is_some() {
         true => "--if-finished restart runs the job again",
         false => {
             "--restart runs the job again, --name NAME runs it beside, --if-finished says what it means to a script"
@@ -307,10 +309,8 @@ pub(in crate::run) fn already(task: &TaskView, net: Option<&Net>, is_resumed: bo
         _ if made_good > 0 => ("", "--only-failed goes over what is failed still, "),
         _ => ("", "--only-failed goes over what it abandoned, "),
     };
-    format!(
-        "{} {} already{when}{good}, nothing was done now; {failed}{again}",
-        task.id, task.status
-    )
+    let (id, status, other) = (task.id, task.status, identity::aside(task, args));
+    format!("{id} {status} already{when}{other}{good}, nothing was done now; {failed}{again}")
 }
 
 /// What to try when a task stopped by itself; `resume` says how it goes on.

@@ -108,7 +108,10 @@ impl EachArgs {
         columns: &[String],
     ) -> Result<(), Fault> {
         let checked = self.recipe(text, words)?.check(has_data, columns);
-        checked.map_err(|why| Fault::new(Exit::Usage, WHAT, why.what).hint(why.there_is))
+        checked.map_err(|why| {
+            let hint = first_row::doubt("", columns).unwrap_or(why.there_is);
+            Fault::new(Exit::Usage, WHAT, why.what).hint(hint)
+        })
     }
 
     /// The same for items of which only the first row is known; none are only counted.

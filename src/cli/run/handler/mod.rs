@@ -1,6 +1,7 @@
 //! What a command line says of its handler, read for `node::handlers`.
 
 pub(crate) mod each;
+pub(in crate::run) mod identity;
 pub(crate) mod request;
 
 use std::ffi::OsString;

@@ -23,13 +23,23 @@ pub(in crate::run) async fn lines(begun: &TaskView, own: &Path, places: Vec<Path
     ) {
         return Vec::new();
     }
-    let mut lines = Vec::new();
+    let mut jobs = Vec::new();
     for place in places.iter().filter(|place| *place != own) {
         let mut found = waiting(&StateDir::database_in(place)).await;
         found.retain(|job| job.meaning == begun.meaning && job.total == begun.total);
-        lines.extend(found.iter().map(line));
+        jobs.append(&mut found);
     }
-    lines
+    told(&jobs)
+}
+
+/// The latest on a line of its own, the others by their names.
+fn told(jobs: &[TaskView]) -> Vec<String> {
+    let Some((latest, others)) = jobs.split_first() else {
+        return Vec::new();
+    };
+    let names: Vec<&str> = others.iter().filter_map(|job| job.name.as_deref()).collect();
+    let others = (!names.is_empty()).then(|| format!("note: so do {}", names.join(", ")));
+    std::iter::once(line(latest)).chain(others).collect()
 }
 
 /// The names of jobs that pipes began without one, and that can go on.

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use super::place;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::link::contexts::like;
+use windrow_core::settings::RateLimit;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::list::{TaskFilter, TaskList};
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
@@ -36,7 +38,7 @@ pub(in crate::run) fn place(
         let kept = place::readable_names(env);
         let names = match kept.as_slice() {
             [] => "the first line of a run names its job, `t1: 200 items (NAME)`".to_owned(),
-            names => format!("one that has run here: {}", names.join(", ")),
+            names => meant(name, names),
         };
         unknown(name, &format!("nothing is kept in {}", looked.join(" or ")))
             .hint(format!("{names}; --state DIR if it ran with one"))
@@ -60,16 +62,28 @@ pub(in crate::run) async fn find<S: TaskStore + TaskList>(
         .iter()
         .filter_map(|task| task.name.clone())
         .collect();
-    let fault = unknown(name, "no job of its state directory has this name");
-    let mut hint = match names.as_slice() {
-        [] => "no job waits there; begin one with --csv, --ndjson, --lines or --total".to_owned(),
-        names => format!("one that waits there: {}", names.join(", ")),
-    };
     let kept = place::readable_names(env);
-    if !kept.is_empty() {
-        hint += &format!("; one that has run here: {}", kept.join(", "));
+    if kept.iter().any(|kept| kept == name) {
+        let because = "it ended before all its items were read, so none was begun";
+        return Err(unknown(name, because).hint("begin it anew, with its source in place of --resume"));
     }
-    Err(fault.hint(hint))
+    let fault = unknown(name, "no job has this name");
+    let begun: Vec<String> = names.into_iter().chain(kept).collect();
+    Err(fault.hint(match begun.as_slice() {
+        [] => "begin one with --csv, --ndjson, --lines or --total".to_owned(),
+        begun => meant(name, begun),
+    }))
+}
+
+/// Jobs that have run here, the likely one first.
+fn meant(name: &str, begun: &[String]) -> String {
+    let names: Vec<&str> = begun.iter().map(String::as_str).collect();
+    let likely = like(name, &names).map(|like| format!("did you mean {like}? "));
+    format!(
+        "{}those that have run here: {}",
+        likely.unwrap_or_default(),
+        names.join(", ")
+    )
 }
 
 fn unknown(name: &str, because: &str) -> Fault {
@@ -131,6 +145,24 @@ pub(in crate::run) fn spec(task: &TaskView, state: &StateDir) -> Result<SourceSp
         }
     }
     Ok(spec)
+}
+
+/// How a job goes on. `before` is the rate at which it ran until now: who steers it, or leaves a flag out, should see what holds.
+pub(in crate::run) fn told(task: &TaskView, before: Option<RateLimit>) -> String {
+    let done = task.counters.settled() + task.counters.excluded;
+    let percent = match task.total.0 {
+        0 => 100.0,
+        total => done as f64 * 100.0 / total as f64,
+    };
+    let rate = task.tuning.rate;
+    let change = before
+        .filter(|before| *before != rate)
+        .map(|before| format!("; its rate was {before}, now it is {rate}"))
+        .unwrap_or_default();
+    format!(
+        "resuming {}: {percent:.1} % done, {} abandoned, goes on at index {}{change}",
+        task.id, task.counters.abandoned, task.low_water.0
+    )
 }
 
 /// Removes what was piped in for a job that was refused, unless it is also what an earlier job works on.

@@ -106,9 +106,9 @@ pub struct ExportArgs {
     /// What
     #[arg(value_enum)]
     pub what: Exported,
-    /// How it is written
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = RowForm::Ndjson)]
-    pub format: RowForm,
+    /// How it is written; without it as -o or the name of the file says, else as NDJSON
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub format: Option<RowForm>,
     /// Of what failed items carry export these columns only, separated by commas
     #[arg(long, value_name = "COLUMNS")]
     pub key_column: Option<String>,
@@ -128,9 +128,9 @@ pub struct ExportArgs {
 pub struct ResultsArgs {
     /// The task: t42, or business/name
     pub task: String,
-    /// How it is written
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = RowForm::Ndjson)]
-    pub format: RowForm,
+    /// How it is written; without it as -o or the name of the file says, else as NDJSON
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub format: Option<RowForm>,
     /// Only what follows the item of this index: where an earlier answer ended
     #[arg(long, value_name = "INDEX")]
     pub after: Option<u64>,

@@ -159,6 +159,9 @@ pub struct ListArgs {
 pub struct ShowArgs {
     /// The task: t42, or business/name
     pub task: String,
+    /// Print the address of its page in the dashboard, and nothing else
+    #[arg(long)]
+    pub web: bool,
     /// How the node is reached.
     #[command(flatten)]
     pub remote: Remote,

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::link::{Link, word};
+use crate::link::{Form, Link, word};
 use crate::output::screen;
 use crate::output::table::human;
 use crate::task::args::look::{ExportArgs, Exported};
+use crate::task::args::make::RowForm;
 use windrow_client::Request;
 
 /// Exports.
@@ -26,10 +27,25 @@ pub(crate) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fau
     let all = (args.what != Exported::Log).then_some("*");
     let data = args.key_column.as_deref().or(all);
     let request = Request::get(&format!("/v1/tasks/{id}/export/{}", word(&args.what)))
-        .query("format", word(&args.format))
+        .query("format", word(&row_form(args.format, &link, out)))
         .query_option("data", data)
         .accept("*/*");
     deliver(&link, request, (out, args.force)).await
+}
+
+/// How rows are written: as the flag says, else as `-o` or the name of the file does.
+pub(crate) fn row_form(said: Option<RowForm>, link: &Link<'_>, out: Option<&Path>) -> RowForm {
+    let is_csv = |path: &Path| {
+        path.extension()
+            .is_some_and(|ext| ext.eq_ignore_ascii_case("csv"))
+    };
+    match (said, link.look.form) {
+        (Some(said), _) => said,
+        (None, Form::Csv) => RowForm::Csv,
+        (None, Form::Json | Form::Ndjson) => RowForm::Ndjson,
+        (None, Form::Table | Form::Wide | Form::Name) if out.is_some_and(is_csv) => RowForm::Csv,
+        (None, Form::Table | Form::Wide | Form::Name) => RowForm::Ndjson,
+    }
 }
 
 /// Everything that is answered, to a file or to standard output.

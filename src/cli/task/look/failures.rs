@@ -11,6 +11,7 @@ use crate::output::body::{number, text};
 use crate::output::table::times::Times;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, clean, human};
 use crate::task::args::look::{FailuresArgs, PreviewArgs};
+use crate::task::look::report;
 use crate::task::make::draft::Draft;
 use windrow_client::Request;
 
@@ -129,9 +130,23 @@ pub(crate) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit,
     let groups = listed.things()?;
     let exit = link.show_list(&GROUPS, &listed, &groups)?;
     if !groups.is_empty() {
+        if let Some(net) = redriven_for_people(&link, &id).await? {
+            link.say(&format!("after redrives: {net}"));
+        }
         link.hint(&format!("windrow task item {id} INDEX shows attempts; windrow task redrive {id} --code CODE does them again"));
     }
     Ok(exit)
+}
+
+/// What redrives made of a task's failures, where a person reads it.
+///
+/// # Errors
+/// As [`Link::send`].
+pub(crate) async fn redriven_for_people(link: &Link<'_>, id: &str) -> Result<Option<String>, Fault> {
+    match link.look.form.is_for_people() {
+        true => report::redriven(link, id).await,
+        false => Ok(None),
+    }
 }
 
 async fn groups(link: &Link<'_>, id: &str) -> Result<Listed, Fault> {

@@ -76,6 +76,8 @@ pub(crate) async fn follow(link: &Link<'_>, created: Created) -> Result<Followed
             print(link, &end.answer, &end.task)?;
             let line = format!("{id}  stopped after its canary   go on: windrow task start {id}");
             tell(link, &line)?;
+            // Who waits for its end learns that it isn't there, as from `wait` and `watch`.
+            let exit = if created.begin.wait { Exit::Stopped } else { exit };
             return Ok(Followed::no_further(exit));
         }
         let request = Request::post(&format!("/v1/tasks/{id}/start")).body("application/json", "{}");

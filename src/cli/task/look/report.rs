@@ -64,6 +64,23 @@ pub(crate) async fn report(args: &ReportArgs, shell: &Shell) -> Result<Exit, Fau
     Ok(Exit::Ok)
 }
 
+/// What redrives made of a task's failures, and which they are; none where there are none.
+///
+/// # Errors
+/// As [`Link::send`].
+pub(crate) async fn redriven(link: &Link<'_>, id: &str) -> Result<Option<String>, Fault> {
+    let one = Request::get("/v1/tasks").query("parent", id).query("limit", 1);
+    if link.list(one, None).await?.things()?.is_empty() {
+        return Ok(None);
+    }
+    let story = link.get(&format!("/v1/tasks/{id}/report")).await?.json()?;
+    let ids: Vec<&str> = list(&story["redrives"])
+        .iter()
+        .map(|task| text(&task["id"]))
+        .collect();
+    Ok((!ids.is_empty()).then(|| format!("{}   ({})", net(&story["net"]), ids.join(", "))))
+}
+
 fn card(story: &Value, times: &Times) -> Card {
     let task = &story["task"];
     let (status, tone) = words::status(task);

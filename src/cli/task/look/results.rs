@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::export::{deliver, is_there};
+use super::export::{deliver, is_there, row_form};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
@@ -34,8 +34,9 @@ pub(crate) async fn results(args: &ResultsArgs, shell: &Shell) -> Result<Exit, F
     }
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
+    let form = row_form(args.format, &link, out);
     if args.follow {
-        let rows = Rows::new(args.format, args.after);
+        let rows = Rows::new(form, args.after);
         return Follower {
             link,
             id,
@@ -46,13 +47,13 @@ pub(crate) async fn results(args: &ResultsArgs, shell: &Shell) -> Result<Exit, F
         .follow()
         .await;
     }
-    let request = request(args, &id, args.after);
+    let request = request(args, form, &id, args.after);
     deliver(&link, request, (out, args.force)).await
 }
 
-fn request(args: &ResultsArgs, id: &str, after: Option<u64>) -> Request {
+fn request(args: &ResultsArgs, form: RowForm, id: &str, after: Option<u64>) -> Request {
     Request::get(&format!("/v1/tasks/{id}/results"))
-        .query("format", word(&args.format))
+        .query("format", word(&form))
         .query_option("after", after)
         .query_option("with_redrives", args.with_redrives.then_some(true))
         .query_option("data", args.data.as_deref())
@@ -115,7 +116,7 @@ impl Follower<'_> {
         let mut download = self
             .link
             .client
-            .download(request(self.args, &self.id, self.rows.after))
+            .download(request(self.args, self.rows.form, &self.id, self.rows.after))
             .await?;
         self.rows.begin();
         while let Some(piece) = download.chunk().await? {

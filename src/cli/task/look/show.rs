@@ -43,15 +43,24 @@ pub(crate) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> 
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
     let answer = link.get(&format!("/v1/tasks/{id}")).await?;
+    if args.web {
+        let page = format!("{}/tasks/{id}\n", link.client.server());
+        return link.put(page.as_bytes());
+    }
     let failures = match link.look.form.is_for_people() && words::has_failures(&answer.json()?) {
         true => failures::told(&link, &id).await?,
         false => Vec::new(),
     };
+    let net = match failures.is_empty() {
+        true => None,
+        false => failures::redriven_for_people(&link, &id).await?,
+    };
     link.show_one(&TASKS, &answer, |task, times| {
         let shown = failures.iter().take(FAILURES_SHOWN);
-        shown.fold(card(task, times), |card, failure| {
+        let card = shown.fold(card(task, times), |card, failure| {
             card.toned("failure", failure, Tone::Bad)
-        })
+        });
+        card.maybe("redriven", net.as_deref())
     })
 }
 

@@ -14,7 +14,7 @@ impl Execution {
     pub(in crate::execution) fn is_charged(&mut self, failed: &Failed, trouble: &mut Trouble) -> bool {
         match failed.class {
             FailureClass::Answered => true,
-            FailureClass::Faulty => self.judge.contacted,
+            FailureClass::Faulty | FailureClass::Unsendable => self.judge.contacted,
             FailureClass::Rejected | FailureClass::Unreachable | FailureClass::Unavailable => false,
             FailureClass::Unclear => !self.is_excused(failed.departed, trouble),
         }
@@ -113,11 +113,16 @@ impl Execution {
     }
 
     /// Notes a charged attempt: at once, or once an answer shows that it wasn't an outage.
-    pub(in crate::execution) fn count_against_budget(&mut self, class: FailureClass, now: Now) {
+    pub(in crate::execution) fn count_against_budget(
+        &mut self,
+        class: FailureClass,
+        failure: &Failure,
+        now: Now,
+    ) {
         if class == FailureClass::Unclear {
             self.judge.doubtful += 1;
         } else if self.budget.on_failed_attempt(now.moment) {
-            self.recover_from_failures();
+            self.recover_from_failures(&failure.code, &failure.message);
         }
     }
 }

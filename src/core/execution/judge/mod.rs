@@ -21,7 +21,7 @@ use super::Execution;
 use super::types::{Effects, Now, Reports, RunEnd, Start};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::retry::doubled;
-use crate::items::verdict::{AnsweredCalls, FailedCall, FailureClass, HandlerState, Outage};
+use crate::items::verdict::{AnsweredCalls, FailedCall, Failure, FailureClass, HandlerState, Outage, Paused};
 use crate::items::waiting::{Doing, Place, Trouble};
 use crate::task::lifecycle::StopReason;
 use circuit::{Circuit, Others, Turn, Unanswered};
@@ -49,6 +49,8 @@ pub(super) struct Judge {
     doubtful: u64,
     reached_probes: u32,
     pauses_in_a_row: u32,
+    /// What the last call said that was turned away, since the last verdict.
+    turned_away_with: Option<String>,
     alone: alone::Alone,
     given_up: given_up::GivenUp,
     /// The probe that was sent one window ahead.
@@ -75,11 +77,17 @@ impl Judge {
             doubtful: 0,
             reached_probes: 0,
             pauses_in_a_row: 0,
+            turned_away_with: None,
             alone: alone::Alone::default(),
             given_up: given_up::GivenUp::default(),
             ahead: None,
             drafted: start.restored.outage,
         }
+    }
+
+    /// Keeps what a call said that was turned away.
+    pub(super) fn on_turned_away(&mut self, failure: &Failure) {
+        self.turned_away_with = Some(format!("{}: {}", failure.code, failure.message));
     }
 
     /// Nothing that was settled shows that the handler was ever reached.
@@ -116,6 +124,7 @@ impl Judge {
         !self.contacted
             || self.doubtful > 0
             || self.pauses_in_a_row > 0
+            || self.turned_away_with.is_some()
             || self.refusals.calls > 0
             || self.alone.is_on()
     }
@@ -132,6 +141,10 @@ impl Execution {
             error: self.errors.last().cloned(),
             held: self.troubles.held().count() as u64,
             judged_in: self.judged_in(now),
+            paused: self.pace.paused(now.moment).map(|until| Paused {
+                left: until.since(now.moment),
+                said: self.judge.turned_away_with.clone(),
+            }),
         }
     }
 
@@ -161,6 +174,7 @@ impl Execution {
     /// The handler answers: what failed before it did is explained, or isn't.
     fn on_verdicts(&mut self, answered: AnsweredCalls, now: Now, fx: &mut Effects) {
         self.judge.pauses_in_a_row = 0;
+        self.judge.turned_away_with = None;
         self.judge.contacted = true;
         self.judge.refusals = Refusals::default();
         self.judge.alone.end();
@@ -171,17 +185,22 @@ impl Execution {
         if turn == Turn::Answered {
             self.on_handler_back(now);
         }
-        for _ in 0..std::mem::take(&mut self.judge.doubtful) {
-            if self.budget.on_failed_attempt(now.moment) {
-                self.recover_from_failures();
-            }
-        }
+        self.count_doubtful(now.moment);
         while let Some((_, index)) = self
             .troubles
             .held_first()
             .filter(|(since, _)| *since <= answered.departed)
         {
             self.give_up_held(index, now, fx);
+        }
+    }
+
+    /// The attempts of which nobody knew what they did weren't an outage's: they count.
+    fn count_doubtful(&mut self, now: Moment) {
+        let doubtful = std::mem::take(&mut self.judge.doubtful);
+        let is_over = (0..doubtful).fold(false, |over, _| self.budget.on_failed_attempt(now) || over);
+        if let Some(last) = self.errors.last().filter(|_| is_over).cloned() {
+            self.recover_from_failures(&last.code, &last.example);
         }
     }
 
@@ -194,6 +213,7 @@ impl Execution {
         self.errors.note(call, now.wall);
         let class = match call.class {
             FailureClass::Faulty if self.judge.contacted => FailureClass::Answered,
+            FailureClass::Unsendable => return self.on_unsendable(call),
             class => class,
         };
         match class {
@@ -206,7 +226,7 @@ impl Execution {
             }
             FailureClass::Faulty | FailureClass::Rejected => self.on_refusal(call),
             FailureClass::Unclear => self.judge.unclear_contact = true,
-            FailureClass::Unreachable | FailureClass::Unavailable => {}
+            FailureClass::Unreachable | FailureClass::Unavailable | FailureClass::Unsendable => {}
         }
         if class == FailureClass::Unclear {
             self.count_reached_probe(call, now, fx);
@@ -240,6 +260,13 @@ impl Execution {
         }
     }
 
+    /// Nothing left: that is no evidence of the handler. Of the first items it is evidence of the request.
+    fn on_unsendable(&mut self, call: &FailedCall) {
+        if !self.judge.contacted {
+            self.on_refusal(call);
+        }
+    }
+
     /// How many different items could leave, at most.
     fn can_leave(&self) -> u64 {
         if self.tuning.ordered { 1 } else { self.left() }
@@ -257,7 +284,11 @@ impl Execution {
         let is_over =
             |calls: usize, most: usize| calls >= most && refusals.items.len() >= most.min(can_leave);
         if is_over(strict, REFUSALS_MAX) || is_over(all, FAULTS_MAX) {
-            let text = format!("{}: {}", call.failure.code, call.failure.message);
+            let of_whom = match call.class {
+                FailureClass::Unsendable => "no request could be made of any item so far; the last one said ",
+                _ => "",
+            };
+            let text = format!("{of_whom}{}: {}", call.failure.code, call.failure.message);
             self.stop(RunEnd::stopped(StopReason::HandlerRejected, text));
         }
     }

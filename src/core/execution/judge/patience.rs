@@ -27,7 +27,10 @@ impl Execution {
             return;
         };
         let said = format!("{}: {}", error.code, error.example);
-        let refused = matches!(error.class, FailureClass::Rejected | FailureClass::Faulty);
+        let refused = matches!(
+            error.class,
+            FailureClass::Rejected | FailureClass::Faulty | FailureClass::Unsendable
+        );
         if self
             .judge
             .first_contact()

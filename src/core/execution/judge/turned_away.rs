@@ -67,6 +67,7 @@ impl Execution {
             return;
         };
         let mut trouble = trouble.unwrap_or_else(|| fresh_trouble(now));
+        self.judge.on_turned_away(&failed.failure);
         let counts = self.turned_away.count(&mut trouble.turns, others);
         let after = match failed.wish {
             Wish::Retry { after } => after,

@@ -112,6 +112,9 @@ fn about(cause: &Cause, facts: &Facts, explanation: &Explanation) -> Vec<Advice>
         CauseKind::Stall(StallReason::BackPressure) => vec![others::back_pressure(&case)],
         CauseKind::Stall(StallReason::Unsaved | StallReason::ResultsUnsaved) => vec![limits::unsaved(&case)],
         CauseKind::Stall(StallReason::ParkedFull) => vec![limits::parked(&case)],
+        CauseKind::Stall(StallReason::HandlerDown) if facts.is_handler_back() => {
+            vec![others::passing(&case)]
+        }
         CauseKind::Stall(reason) => vec![others::stall(&case, reason)],
         CauseKind::Retries => vec![others::retries(&case)],
         CauseKind::Late => vec![limits::late(&case)],

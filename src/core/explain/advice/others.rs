@@ -171,6 +171,10 @@ pub(super) fn passing(case: &Case<'_>) -> Advice {
             "move the shard to a node with more room, raise the node's capacity, or stop another task there",
             "what doesn't fit is asked for again every 5 s; no setting of the task makes room",
         ),
+        CauseKind::Stall(StallReason::HandlerDown) => (
+            "wait: the rate is reached again by itself",
+            "what was lost to the outage stays lost; nothing was charged for it",
+        ),
         CauseKind::NotRunning(_) => (
             "look at the task's runs and its log",
             "no setting brings back time without a run",

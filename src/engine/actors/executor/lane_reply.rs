@@ -176,7 +176,7 @@ impl Reporter {
                 reports.signals.push(Signal::Fenced);
             }
             CallFailure::Unsendable(failure) => {
-                unsendable(items, &failure, at, reports);
+                unsendable(items, failure, at, reports);
             }
             CallFailure::NotSent => give_back(items, reports),
         }
@@ -285,13 +285,16 @@ fn charge(
     });
 }
 
-/// Items that are given up for what they are: that is no evidence of anything else.
-fn unsendable(items: &CallItems, failure: &Failure, at: ReplyTime, reports: &mut Reports) {
+/// Items of which no call can be made.
+fn unsendable(items: &CallItems, failure: Failure, at: ReplyTime, reports: &mut Reports) {
     reports.unsent += 1;
-    for item in items.iter() {
-        let failure = (FailureClass::Answered, failure.clone());
-        fail(item, failure, Wish::Abandon, at, reports);
-    }
+    charge(
+        items,
+        (FailureClass::Unsendable, failure),
+        Wish::Abandon,
+        at,
+        reports,
+    );
 }
 
 pub(crate) fn give_back(items: &CallItems, reports: &mut Reports) {

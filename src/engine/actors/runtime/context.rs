@@ -14,6 +14,7 @@ use crate::actors::runtime::lock;
 use crate::actors::runtime::new_ids::NewIds;
 use crate::actors::runtime::tree::Tree;
 pub use crate::actors::upkeep::scheduler::ScheduleParts;
+pub use crate::actors::upkeep::sink_follower::SinkParts;
 use crate::ports::access::business_store::BusinessStore;
 use crate::ports::clock::Clock;
 use crate::ports::datasets::publication::{Preparer, PublicationStore};
@@ -228,6 +229,8 @@ pub struct NodeContext {
     pub hooks: Option<HookParts>,
     /// What firing schedules needs; none fires none.
     pub schedules: Option<ScheduleParts>,
+    /// What copying datasets needs; none copies none.
+    pub sinks: Option<SinkParts>,
     /// What time makes due.
     pub upkeep: Arc<dyn UpkeepStore>,
     /// Uploads, which are removed when nobody takes them.

@@ -27,6 +27,8 @@ slugs! {
         OutboxDispatcher = "outbox-dispatcher",
         /// Fires schedules.
         Scheduler = "scheduler",
+        /// Copies datasets for readers.
+        SinkFollower = "sink-follower",
         /// Does what time makes due.
         Maintenance = "maintenance",
         /// Owns a shard.
@@ -65,6 +67,7 @@ pub fn policy(kind: Kind) -> Policy {
         | Kind::DataLogWriter
         | Kind::OutboxDispatcher
         | Kind::Scheduler
+        | Kind::SinkFollower
         | Kind::Maintenance => (10, Duration::from_millis(50), Duration::from_secs(2)),
         Kind::LeaseRenewer | Kind::WindowExecutor => (5, Duration::from_millis(100), Duration::from_secs(5)),
     };

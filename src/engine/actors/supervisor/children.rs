@@ -15,6 +15,7 @@ use crate::actors::supervisor::{Msg, Supervisor};
 use crate::actors::upkeep::maintenance::{Maintenance, Sinks};
 use crate::actors::upkeep::outbox_dispatcher::OutboxDispatcher;
 use crate::actors::upkeep::scheduler::Scheduler;
+use crate::actors::upkeep::sink_follower::SinkFollower;
 use crate::actors::writers::checkpoint_writer::CheckpointWriter;
 use crate::actors::writers::data_log_writer::DataLogWriter;
 use crate::actors::writers::lease_keeper::LeaseKeeper;
@@ -24,7 +25,7 @@ use windrow_core::ids::Moment;
 use windrow_core::items::retry::doubled;
 
 /// In the order of their start; they end in the reverse one: the session last, since it says that this node lives.
-pub(crate) const CHILDREN: [Kind; 8] = [
+pub(crate) const CHILDREN: [Kind; 9] = [
     Kind::Session,
     Kind::LeaseKeeper,
     Kind::DataLogWriter,
@@ -32,6 +33,7 @@ pub(crate) const CHILDREN: [Kind; 8] = [
     Kind::Restorer,
     Kind::OutboxDispatcher,
     Kind::Scheduler,
+    Kind::SinkFollower,
     Kind::Maintenance,
 ];
 
@@ -127,6 +129,7 @@ impl Supervisor {
                 let arguments = (node, me.sink(Msg::Nudge), routes);
                 start::<Scheduler>(leaf, arguments, parent).await?.cell()
             }
+            Kind::SinkFollower => start::<SinkFollower>(leaf, node, parent).await?.cell(),
             Kind::Maintenance => {
                 let sinks = Sinks {
                     nudge: me.sink(Msg::Nudge),

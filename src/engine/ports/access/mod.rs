@@ -5,5 +5,6 @@ pub mod business_store;
 pub mod idempotency;
 pub mod named_limit_store;
 pub mod node_audit;
+pub mod sign_in_store;
 pub mod token_store;
 pub mod vault;

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use crate::ports::StoreError;
 use crate::ports::tasks::results::ResultShard;
 use crate::ports::tasks::store::Write;
-use windrow_core::dataset::{GenerationNo, GenerationState, Pointer};
+use windrow_core::dataset::{GenerationNo, GenerationState, Pointer, Sink, behind_since};
 use windrow_core::ids::{Epoch, ItemIndex, TaskId, WallMs};
 
 /// A dataset.
@@ -34,6 +34,39 @@ pub struct Dataset {
     pub created_at: WallMs,
     /// When it was changed last.
     pub updated_at: WallMs,
+    /// Where it is copied to, and what readers find there.
+    pub sink: Option<SinkView>,
+}
+
+impl Dataset {
+    /// Since when readers of its sink find something else than what is current; none where they don't.
+    pub fn behind_since(&self) -> Option<WallMs> {
+        let sink = self.sink.as_ref()?;
+        let copied = sink.copied.map(|copied| copied.publication);
+        behind_since(self.pointer, self.published_at, (copied, sink.since))
+    }
+}
+
+/// What readers of a sink find.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinkView {
+    /// The newest copy; none before the first, and after it was lost.
+    pub copied: Option<CopiedView>,
+    /// Since when it is wanted, or was lost.
+    pub since: WallMs,
+    /// Why the last try to copy failed; none where it didn't.
+    pub fault: Option<String>,
+}
+
+/// A copy that readers find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopiedView {
+    /// The publication.
+    pub publication: u64,
+    /// Its generation.
+    pub generation: GenerationNo,
+    /// Since when they find it.
+    pub at: WallMs,
 }
 
 /// A generation of a dataset.
@@ -86,8 +119,13 @@ pub enum Which {
 /// What people change of a dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatasetChange {
-    /// So many of the newest generations stay; those beyond go.
-    Keep(NonZeroU32),
+    /// What isn't there stays as it is.
+    Edit {
+        /// So many of the newest generations stay; those beyond go.
+        keep: Option<NonZeroU32>,
+        /// Where the current one is copied to.
+        sink: Option<Sink>,
+    },
     /// Whether a generation stays however many come after it.
     Pin(GenerationNo, bool),
     /// A published generation becomes current again.
@@ -98,7 +136,7 @@ impl DatasetChange {
     /// The change as the audit names it.
     pub fn action(self) -> &'static str {
         match self {
-            DatasetChange::Keep(_) => "dataset.edit",
+            DatasetChange::Edit { .. } => "dataset.edit",
             DatasetChange::Pin(_, true) => "dataset.pin",
             DatasetChange::Pin(_, false) => "dataset.unpin",
             DatasetChange::RollBack(_) => "dataset.rollback",

@@ -239,7 +239,7 @@ pub enum CallFailure {
     },
     /// The business knows a newer epoch: the run ends.
     Fenced,
-    /// Its item's data can't be made a call, so nothing left: the item is abandoned, and nothing is said of the handler.
+    /// Its item's data can't be made a call, so nothing left; nothing is said of the handler.
     Unsendable(Failure),
     /// The call never left (the gate had shut): the items go back uncharged.
     NotSent,
@@ -295,6 +295,9 @@ pub struct OpenError {
     /// What a person may try.
     pub hint: Option<String>,
 }
+
+/// The code of what is said of a handler and can't be.
+pub const BAD_HANDLER: &str = "BAD_HANDLER";
 
 impl From<Failure> for OpenError {
     fn from(failure: Failure) -> OpenError {

@@ -83,6 +83,21 @@ impl HintFate {
 }
 
 windrow_core::slugs! {
+    /// What became of a copy of a dataset.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum CopyFate {
+        /// Readers find what is current.
+        Copied = "copied",
+        /// It was taken away, as people wanted.
+        Removed = "removed",
+        /// It failed and is tried again.
+        Failed = "failed",
+        /// It was gone, and is made again.
+        Lost = "lost",
+    }
+}
+
+windrow_core::slugs! {
     /// What became of a publication that was worked out here.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum PublicationFate {
@@ -131,6 +146,9 @@ pub struct Meters {
     fires_late: Mutex<Histogram>,
     /// Written, and not.
     archived: [AtomicU64; 2],
+    copies: [AtomicU64; 4],
+    /// Datasets whose copies are behind, and the longest time; none where none is copied.
+    sinks: Mutex<Option<(u64, Duration)>>,
     publications: [AtomicU64; 3],
     appends: [AtomicU64; 5],
     appended_items: AtomicU64,
@@ -263,6 +281,26 @@ impl Meters {
     /// A fire was decided so long after it was due.
     pub fn fired_late(&self, late: Duration) {
         lock(&self.fires_late).record(late, 1);
+    }
+
+    /// A copy of a dataset came to this.
+    pub fn copied(&self, fate: CopyFate) {
+        self.copies[fate as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Copies that came to this.
+    pub fn copies(&self, fate: CopyFate) -> u64 {
+        self.copies[fate as usize].load(Ordering::Relaxed)
+    }
+
+    /// So many datasets have copies that are behind, the oldest for so long.
+    pub fn sinks_are(&self, behind: u64, lag: Duration) {
+        *lock(&self.sinks) = Some((behind, lag));
+    }
+
+    /// How many datasets have copies that are behind, and the longest time; none where this node copies none.
+    pub fn sinks(&self) -> Option<(u64, Duration)> {
+        *lock(&self.sinks)
     }
 
     /// A task that was to be deleted was written to the archive, or could not be.

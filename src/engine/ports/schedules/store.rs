@@ -146,6 +146,27 @@ pub struct Fire {
     pub attempts: u32,
     /// Why it is what it is, where that isn't plain.
     pub text: Option<String>,
+    /// Whether its task publishes what the schedule's tasks do: one for a time that was over only if that was asked for.
+    pub publishes: bool,
+}
+
+/// Fires that somebody orders for times that were over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backfill<'a> {
+    /// The times, ascending; at most [`BACKFILL_MAX`].
+    pub times: &'a [WallMs],
+    /// Whether their tasks publish what the schedule's tasks do.
+    pub publishes: bool,
+}
+
+impl Fire {
+    /// Why a fire for a time that was over publishes nothing: the fire of a later time has made its task.
+    pub fn overtaken(later: WallMs) -> String {
+        format!(
+            "it publishes nothing: the fire of {}, a later one, made its task before",
+            later.to_rfc3339()
+        )
+    }
 }
 
 /// A fire that this node makes the task of, until its lease is over.
@@ -161,6 +182,8 @@ pub struct TakenFire {
     pub previous: Option<WallMs>,
     /// How often it was tried before.
     pub attempts: u32,
+    /// Whether its task publishes what the schedule's tasks do.
+    pub publishes: bool,
 }
 
 /// A schedule that is due, as it was seen.
@@ -229,7 +252,7 @@ pub enum ScheduleError {
     #[error("{0} has {PER_BUSINESS_MAX} schedules, as many as a business may")]
     Full(String),
     /// What runs, or waits, is in the way of a fire now.
-    #[error("a task of {0} has not ended, and the schedule says overlap = {1}")]
+    #[error("a task of {0} has not ended, or is still to be made, and the schedule says overlap = {1}")]
     Busy(ScheduleId, Overlap),
     /// More fires would wait than may.
     #[error("{waiting} fires of the schedule wait already, and at most {BACKFILL_MAX} may")]
@@ -310,15 +333,15 @@ pub trait ScheduleStore: Send + Sync {
     /// `NotFound`, `Busy`, or when the store fails.
     async fn trigger(&self, id: ScheduleId, write: &Write) -> Result<Fire, ScheduleError>;
 
-    /// Orders fires for times that are over, at most [`BACKFILL_MAX`]; they go one after the other unless the schedule lets
-    /// its tasks overlap. Times that have a fire which wasn't missed, skipped or failed are left out. Answers those ordered.
+    /// Orders fires for times that are over; they go one after the other unless the schedule lets its tasks overlap. Times
+    /// that have a fire which wasn't missed, skipped or failed are left out. Answers those ordered.
     ///
     /// # Errors
     /// `NotFound`, `Crowded`, or when the store fails.
     async fn backfill(
         &self,
         id: ScheduleId,
-        times: &[WallMs],
+        wanted: Backfill<'_>,
         write: &Write,
     ) -> Result<Vec<Fire>, ScheduleError>;
 

@@ -5,6 +5,8 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::http::answer::time::rfc3339;
+use crate::service::datasets::Pointers;
+use windrow_core::dataset::Sink;
 use windrow_engine::ports::datasets::store::{Dataset, Generation, Reading};
 
 /// What readers know by a name.
@@ -36,12 +38,57 @@ pub(crate) struct DatasetJson {
     /// When it was changed last.
     #[schema(format = DateTime)]
     updated_at: String,
+    /// Where the current generation is copied to: `none` or `redis`.
+    sink: &'static str,
+    /// What readers find there; null where it is copied nowhere.
+    sink_state: Option<SinkStateJson>,
 }
 
-impl From<Dataset> for DatasetJson {
-    fn from(dataset: Dataset) -> DatasetJson {
+/// What readers of a sink find.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SinkState)]
+pub(crate) struct SinkStateJson {
+    /// The key with which they begin: a hash that names the others. Null where this node knows no Redis of readers.
+    pointer: Option<String>,
+    /// The publication; null before the first copy, and after it was lost.
+    publication: Option<u64>,
+    /// Its generation.
+    generation: Option<u64>,
+    /// Since when they find it.
+    #[schema(format = DateTime)]
+    copied_at: Option<String>,
+    /// Since when that is something else than what is current; null where it isn't.
+    #[schema(format = DateTime)]
+    behind_since: Option<String>,
+    /// Why the last try to copy failed; null where it didn't.
+    fault: Option<String>,
+}
+
+impl SinkStateJson {
+    fn of(dataset: &Dataset, pointers: &Pointers) -> Option<SinkStateJson> {
+        let sink = dataset.sink.as_ref()?;
+        Some(SinkStateJson {
+            pointer: pointers.of(&dataset.name),
+            publication: sink.copied.map(|copied| copied.publication),
+            generation: sink.copied.map(|copied| copied.generation.0),
+            copied_at: sink.copied.map(|copied| rfc3339(copied.at)),
+            behind_since: dataset.behind_since().map(rfc3339),
+            fault: sink.fault.clone(),
+        })
+    }
+}
+
+impl DatasetJson {
+    pub(super) fn new(dataset: Dataset, pointers: &Pointers) -> DatasetJson {
         let pointer = dataset.pointer;
+        let sink = if dataset.sink.is_some() {
+            Sink::Redis
+        } else {
+            Sink::None
+        };
         DatasetJson {
+            sink: sink.as_str(),
+            sink_state: SinkStateJson::of(&dataset, pointers),
             name: dataset.name,
             business: dataset.business,
             generation: pointer.current.map(|no| no.0),

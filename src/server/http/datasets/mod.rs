@@ -26,7 +26,7 @@ use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::guard::access::still_known;
 use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonBody, ReasonQuery, headers, reason};
 use crate::service::ServiceError;
-use windrow_core::dataset::{GenerationNo, KEEP_MAX};
+use windrow_core::dataset::{GenerationNo, KEEP_MAX, Sink};
 use windrow_core::settings::text::parse_span;
 use windrow_engine::ports::datasets::store::{Dataset, DatasetChange, Reading, Which};
 
@@ -64,7 +64,8 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, paging: Paging<
     let (own, after) = (caller.business.as_deref(), paging.after.as_deref());
     let found = app.service.datasets.list(own, after, paging.to_read()).await?;
     let page = paging.page(found, |dataset| dataset.name.clone());
-    Ok(paging.answer(page.map(DatasetJson::from)))
+    let pointers = app.service.datasets.pointers().await?;
+    Ok(paging.answer(page.map(|dataset| DatasetJson::new(dataset, &pointers))))
 }
 
 /// Look at a dataset: which generation is current, and how many it keeps.
@@ -75,8 +76,11 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, paging: Paging<
 )]
 pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> HttpResult {
     let found = visible(&app, &caller, &name).await?;
-    let tag = headers::tag(found.version);
-    Ok(([tag], Json(DatasetJson::from(found))).into_response())
+    let (tag, pointers) = (
+        headers::tag(found.version),
+        app.service.datasets.pointers().await?,
+    );
+    Ok(([tag], Json(DatasetJson::new(found, &pointers))).into_response())
 }
 
 /// Readers of the node that wait for a publication; one caller may have a quarter.
@@ -222,15 +226,35 @@ pub(crate) async fn generation(
 #[serde(deny_unknown_fields)]
 pub(crate) struct DatasetEditBody {
     /// So many of the newest generations stay; those beyond go, but for pinned ones and the current one.
-    #[schema(value_type = u32, minimum = 1, maximum = 1000)]
-    keep: NonZeroU32,
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000)]
+    keep: Option<NonZeroU32>,
+    /// Where the current generation is copied to: `redis`, which `datasets.redis_url` of nodes names, or `none`.
+    #[schema(pattern = "^(none|redis)$")]
+    sink: Option<String>,
     /// Why, for the audit.
     #[serde(default, deserialize_with = "reason")]
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// Change how many generations a dataset keeps.
+impl DatasetEditBody {
+    /// What is to be changed.
+    fn read(&self) -> Result<DatasetChange, ServiceError> {
+        if let Some(keep) = self.keep.filter(|keep| keep.get() > KEEP_MAX) {
+            let text = format!("{keep} are more than the {KEEP_MAX} that a dataset may keep");
+            return Err(ServiceError::unprocessable("/keep", text));
+        }
+        let sink = self.sink.as_deref().map(|text| {
+            Sink::parse(text).ok_or_else(|| ServiceError::invalid("/sink", "must be `none` or `redis`"))
+        });
+        Ok(DatasetChange::Edit {
+            keep: self.keep,
+            sink: sink.transpose()?,
+        })
+    }
+}
+
+/// Change how many generations a dataset keeps, and where the current one is copied to. What isn't there stays.
 ///
 /// With `If-Match` it is refused when the dataset was changed meanwhile.
 #[utoipa::path(
@@ -244,21 +268,8 @@ pub(crate) async fn edit(
     headers: HeaderMap,
     Body(body): Body<DatasetEditBody>,
 ) -> HttpResult {
-    if body.keep.get() > KEEP_MAX {
-        let text = format!(
-            "{} are more than the {KEEP_MAX} that a dataset may keep",
-            body.keep
-        );
-        return Err(ServiceError::unprocessable("/keep", text).into());
-    }
-    let expected = headers::expected(&headers);
-    change(
-        &call,
-        (&name, expected),
-        DatasetChange::Keep(body.keep),
-        body.reason,
-    )
-    .await
+    let (wanted, expected) = (body.read()?, headers::expected(&headers));
+    change(&call, (&name, expected), wanted, body.reason).await
 }
 
 /// Keep a generation however many come after it.
@@ -336,8 +347,8 @@ async fn change(
     let write = call.write(reason);
     let datasets = &call.service.datasets;
     let changed = datasets.change(name, expected, wanted, &write).await?;
-    let tag = headers::tag(changed.version);
-    Ok(call.changed(DatasetJson::from(changed), |dataset| ([tag], dataset))?)
+    let (tag, pointers) = (headers::tag(changed.version), datasets.pointers().await?);
+    Ok(call.changed(DatasetJson::new(changed, &pointers), |dataset| ([tag], dataset))?)
 }
 
 /// Delete a dataset with all its generations.

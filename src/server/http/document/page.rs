@@ -29,28 +29,6 @@ curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:7700/v1/tasks/t1</pre>
 which are <a href="/problems">explained</a>.</p>
 "#;
 
-/// Where to begin
-///
-/// A page for people who type the node's address into a browser.
-#[utoipa::path(
-    get, path = "/", operation_id = "front", tag = "node", security(()),
-    responses((status = 200, description = "A page", body = String, content_type = "text/html"))
-)]
-pub(crate) async fn front() -> Response {
-    html::page("a node", FRONT)
-}
-
-const FRONT: &str = r#"<h1>A node of Windrow</h1>
-<p>It drives the items of tasks through the handlers of businesses.</p>
-<ul>
-<li><a href="/docs">The API</a>, with how to get a token and the first calls; as a document: <a href="/openapi.json">/openapi.json</a></li>
-<li><a href="/problems">Problems</a>: what each error means and what to try</li>
-<li><a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a>, <a href="/version">/version</a>; <code>/metrics</code> and
-<code>/actors</code> from this machine or with a token</li>
-</ul>
-<p>On the command line: <code>windrow ctx add here --server URL --token-file FILE</code>, then <code>windrow task</code>.</p>
-"#;
-
 /// Where the resources are.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Index {
@@ -77,13 +55,14 @@ pub(crate) async fn index() -> Json<Index> {
 }
 
 /// The collections.
-const RESOURCES: [(&str, &str); 10] = [
+const RESOURCES: [(&str, &str); 11] = [
     ("audit", "/v1/audit"),
     ("businesses", "/v1/businesses"),
     ("events", "/v1/events"),
     ("limits", "/v1/limits"),
     ("logs", "/v1/logs"),
     ("nodes", "/v1/nodes"),
+    ("sessions", "/v1/sessions"),
     ("tasks", "/v1/tasks"),
     ("tokens", "/v1/tokens"),
     ("uploads", "/v1/uploads"),

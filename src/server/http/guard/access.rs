@@ -19,9 +19,11 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, Secur
 use utoipa::openapi::{OpenApi, PathItem};
 
 use crate::http::App;
-use crate::http::guard::visitor::Names;
+use crate::http::guard::visitor::{self, Names};
 use crate::http::problem::{HttpResult, Problem, RequestId, Slug};
+use crate::http::tokens::session;
 use crate::service::access::Credentials;
+use crate::service::access::sign_ins::SignIn;
 use crate::service::{ServiceError, sources};
 use windrow_core::business::access::Role;
 use windrow_core::ids::TaskId;
@@ -54,7 +56,9 @@ pub struct Caller {
     pub business: Option<String>,
     /// The only task that they may touch, for a start token.
     pub task: Option<TaskId>,
-    /// `api`, `cli` or `ui`; what the client says of itself, for the audit.
+    /// The sign-in by which a browser is known.
+    pub sign_in: Option<SignIn>,
+    /// `api`, `cli` or `ui`; what the client says of itself, for the audit. Whoever is known by a cookie is `ui`.
     pub source: &'static str,
     /// The request.
     pub request_id: String,
@@ -234,21 +238,28 @@ pub async fn guard(
         return Ok(method_not_allowed(&request, &others));
     }
     let (roles, is_open_here) = match policy.access(request.method(), path.as_str()) {
-        // The same for everybody, and watchdogs ask for it in strange ways.
-        Access::Public => return Ok(next.run(request).await),
-        Access::Local(roles) => (roles, !app.service.config().auth.always_token),
-        Access::Roles(roles) => (roles, false),
+        // The same for everybody, and watchdogs ask for it in strange ways; but nobody is signed in by another's page.
+        Access::Public if request.method().is_safe() => return Ok(next.run(request).await),
+        Access::Public => (None, false),
+        Access::Local(roles) => (Some(roles), !app.service.config().auth.always_token),
+        Access::Roles(roles) => (Some(roles), false),
     };
     let judged = policy
         .names
         .judge(request.method(), request.uri(), request.headers());
     judged.map_err(|(slug, text)| Problem::new(slug, text))?;
-    if is_open_here && is_local(&request) {
+    let Some(roles) = roles.filter(|_| !(is_open_here && is_local(&request))) else {
         return Ok(next.run(request).await);
-    }
+    };
     let id = request.extensions().get::<RequestId>();
     let id = id.map(|id| id.0.clone()).unwrap_or_default();
     let caller = authenticate(&app, request.headers(), peer(&request), id).await?;
+    let is_by_cookie = caller.sign_in.is_some() && !request.method().is_safe();
+    if is_by_cookie && !visitor::is_own_page(request.headers()) {
+        let text = "a session writes from the node's own pages only, and the request has neither Origin nor \
+                    Sec-Fetch-Site: same-origin";
+        return Err(Problem::new(Slug::ForeignPage, text));
+    }
     if !roles.iter().any(|role| caller.role.allows(*role)) {
         let needed: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
         let (name, role) = (&caller.name, caller.role.as_str());
@@ -350,11 +361,13 @@ async fn authenticate(
     let config = app.service.config();
     let credentials = Credentials {
         token: header(headers, AUTHORIZATION.as_str()).and_then(bearer),
+        cookie: session::cookie(headers),
         peer,
         proxy_user: header(headers, &config.auth.proxy_header),
     };
     let identity = app.service.access.authenticate(credentials).await?;
     let source = match header(headers, "windrow-client") {
+        _ if identity.sign_in.is_some() => "ui",
         Some("cli") => "cli",
         Some("ui") => "ui",
         _ => "api",
@@ -365,6 +378,7 @@ async fn authenticate(
         role: identity.role,
         business: identity.business,
         task: identity.task,
+        sign_in: identity.sign_in,
         source,
         request_id,
     })
@@ -394,6 +408,7 @@ mod tests {
             role,
             business: business.map(str::to_owned),
             task: task.map(TaskId),
+            sign_in: None,
             source: "api",
             request_id: "r1".to_owned(),
         }

@@ -126,6 +126,7 @@ mod tests {
             "delete datasets/{dataset}",
             "delete limits/{limit}",
             "delete schedules/{schedule}",
+            "delete sessions/{id}",
             "delete tasks/{task}",
             "delete tokens/{id}",
             "patch businesses/{business}",

@@ -23,7 +23,7 @@ use crate::http::guard::body::worked;
 use crate::http::guard::dry_run;
 use crate::http::guard::headers;
 use crate::http::problem::{HttpResult, Problem, Slug};
-use crate::http::{APPENDS, App, UPLOADS};
+use crate::http::{APPENDS, App, SESSION, UPLOADS};
 use crate::service::ServiceError;
 use windrow_engine::ports::access::idempotency::{KeyState, StoredResponse};
 
@@ -215,7 +215,7 @@ fn replayed(answer: &StoredResponse) -> Result<Response, ServiceError> {
 /// Tells of the header at every POST that takes it, and of what may come of it.
 pub(crate) fn describe(document: &mut OpenApi) {
     for (path, item) in &mut document.paths.paths {
-        let Some(operation) = item.post.as_mut().filter(|_| !path.starts_with(UPLOADS)) else {
+        let Some(operation) = item.post.as_mut().filter(|_| takes_key(path)) else {
             continue;
         };
         operation
@@ -229,6 +229,10 @@ pub(crate) fn describe(document: &mut OpenApi) {
                 .or_insert_with(crate::http::document::problem);
         }
     }
+}
+
+fn takes_key(path: &str) -> bool {
+    path != SESSION && !path.starts_with(UPLOADS)
 }
 
 fn parameter() -> Parameter {

@@ -103,6 +103,12 @@ impl Names {
     }
 }
 
+/// Whether the browser itself says that a page of this node asks. The request was [judged](Names::judge): whatever it says
+/// is true of this node.
+pub(crate) fn is_own_page(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::ORIGIN) || all(headers, &FETCH_SITE).eq(["same-origin"])
+}
+
 /// The values of a header; one that is no text is none that is known.
 fn all<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     headers
@@ -189,6 +195,21 @@ mod tests {
             judged(&every, "GET", &[("host", "evil.example")]).as_deref(),
             Some("foreign-host")
         );
+    }
+
+    #[test]
+    fn only_a_browser_says_that_an_own_page_asks() {
+        let is_own = |headers: &[(&'static str, &'static str)]| {
+            let mut map = HeaderMap::new();
+            for (name, value) in headers {
+                map.append(*name, value.parse().expect("a value"));
+            }
+            is_own_page(&map)
+        };
+        assert!(
+            is_own(&[("origin", "http://localhost:7700")]) && is_own(&[("sec-fetch-site", "same-origin")])
+        );
+        assert!(!is_own(&[]) && !is_own(&[("sec-fetch-site", "none")]));
     }
 
     #[test]

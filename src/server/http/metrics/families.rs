@@ -23,6 +23,10 @@ pub(super) struct Family {
 macro_rules! families {
     ($($family:ident, $name:literal, $kind:ident, $help:literal;)*) => {
         $(pub(super) const $family: Family = Family { name: $name, kind: Kind::$kind, help: $help };)*
+
+        /// All of them.
+        #[cfg(test)]
+        pub(super) const ALL: &[Family] = &[$($family,)*];
     };
 }
 
@@ -70,6 +74,12 @@ families! {
         "Fires of schedules by what they came to on this node";
     SCHEDULE_LATE, "windrow_schedule_late_seconds", Histogram,
         "How long after they were due fires were decided here";
+    SINK_COPIES, "windrow_sink_copies_total", Counter,
+        "Copies of datasets for readers of a sink, by what became of them on this node";
+    SINK_BEHIND, "windrow_sink_behind", Gauge,
+        "Datasets whose sink shows something else than what is current";
+    SINK_LAG, "windrow_sink_lag_seconds", Gauge,
+        "For how long the sink of a dataset has shown something else than what is current; of the one that waits longest";
     ARCHIVED_TASKS, "windrow_archived_tasks_total", Counter,
         "Tasks that were to be deleted, by whether they could be written to the archive; those that could not are kept";
     PUBLICATIONS, "windrow_publications_total", Counter,

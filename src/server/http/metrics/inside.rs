@@ -3,7 +3,9 @@
 use super::families as f;
 use super::text::{Page, Span};
 use windrow_engine::ports::handling::handler::LogLevel;
-use windrow_engine::ports::handling::meters::{AppendFate, HintFate, Meters, PublicationFate, Renewal};
+use windrow_engine::ports::handling::meters::{
+    AppendFate, CopyFate, HintFate, Meters, PublicationFate, Renewal,
+};
 use windrow_engine::ports::schedules::store::FireOutcome;
 
 /// Transactions and statements: 16 µs to 17 s.
@@ -36,6 +38,13 @@ pub(super) fn write(page: &mut Page, meters: &Meters) {
         fires.map(|outcome| (outcome.as_str(), meters.fires(outcome))),
     );
     page.histograms(f::SCHEDULE_LATE, LATE, [([], &meters.fires_late())]);
+    // Only where this node copies: what always is 0 says nothing.
+    if let Some((behind, lag)) = meters.sinks() {
+        let copies = CopyFate::ALL.map(|fate| (fate.as_str(), meters.copies(fate)));
+        page.by(f::SINK_COPIES, "outcome", copies);
+        page.one(f::SINK_BEHIND, behind);
+        page.one(f::SINK_LAG, lag.as_secs_f64());
+    }
     page.by(f::ARCHIVED_TASKS, "outcome", meters.archives());
     let publications = PublicationFate::ALL.map(|fate| (fate.as_str(), meters.publications(fate)));
     page.by(f::PUBLICATIONS, "outcome", publications);

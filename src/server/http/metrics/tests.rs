@@ -167,3 +167,60 @@ fn the_terms_of_a_task_add_up_to_its_total() {
     }
     assert_eq!(Some(sum), total);
 }
+
+/// The series that a text of deploy/ asks for: words that begin as ours do.
+fn asked(text: &str) -> BTreeSet<&str> {
+    let words =
+        text.split(|letter: char| !letter.is_ascii_lowercase() && !letter.is_ascii_digit() && letter != '_');
+    words
+        .filter(|word| word.starts_with("windrow_") || word.starts_with("process_"))
+        .collect()
+}
+
+#[test]
+fn what_is_asked_for_in_alerts_and_in_grafana_is_exported() {
+    let exported: BTreeSet<String> = f::ALL
+        .iter()
+        .flat_map(|family| match family.kind {
+            f::Kind::Histogram => ["_bucket", "_sum", "_count"]
+                .map(|end| format!("{}{end}", family.name))
+                .to_vec(),
+            f::Kind::Counter | f::Kind::Gauge => vec![family.name.to_owned()],
+        })
+        .collect();
+    let alerts = include_str!("../../../../deploy/alerts.yml");
+    let grafana = include_str!("../../../../deploy/grafana.json");
+    for (file, text) in [("alerts.yml", alerts), ("grafana.json", grafana)] {
+        let asked = asked(text);
+        assert!(asked.len() > 10, "{file}: {asked:?}");
+        for name in asked {
+            assert!(exported.contains(name), "{file} asks for {name}");
+        }
+    }
+}
+
+#[test]
+fn grafana_takes_the_dashboard() {
+    let text = include_str!("../../../../deploy/grafana.json");
+    let dashboard: serde_json::Value = serde_json::from_str(text).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let mut ids = BTreeSet::new();
+    for panel in panels {
+        let title = panel["title"].as_str().expect("a title");
+        assert!(
+            ids.insert(panel["id"].as_u64().expect("a number")),
+            "{title}: each has its own"
+        );
+        let place = &panel["gridPos"];
+        let right = place["x"].as_u64().expect("x") + place["w"].as_u64().expect("w");
+        assert!(right <= 24, "{title} is within the 24 columns");
+        if panel["type"] != "row" {
+            let targets = panel["targets"].as_array().expect("targets");
+            assert!(
+                !targets.is_empty() && targets.iter().all(|one| one["expr"].is_string()),
+                "{title}"
+            );
+        }
+    }
+    assert!(ids.len() > 20);
+}

@@ -1,15 +1,91 @@
 //! `/problems`: a page for each kind of problem, each reason to stop or wait, and each alert: what, why, how to fix.
 //! The texts are `problems.md` beside this file.
 
-use axum::extract::Path;
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
+use crate::http::App;
 use crate::http::answer::html;
 use crate::http::guard::headers::text;
 use crate::http::problem::{HttpResult, Problem, Slug};
 
 const TEXTS: &str = include_str!("problems.md");
+
+/// Where the dashboard shows what a page is about, and what is found there.
+const PLACES: [(&str, &str, &[&str]); 8] = [
+    (
+        "/nodes",
+        "the nodes and what they have room for",
+        &[
+            "no-capacity",
+            "capacity",
+            "waits-in-line",
+            "too-big",
+            "no-node",
+            "draining",
+            "node-silent",
+            "store-unavailable",
+            "overloaded",
+            "archive-fails",
+            "internal",
+        ],
+    ),
+    (
+        "/tasks",
+        "the tasks",
+        &[
+            "wrong-state",
+            "task-sealed",
+            "operator",
+            "business",
+            "canary-done",
+            "deadline",
+            "start-at",
+            "task-stalled",
+            "rate-missed",
+            "checkpoint-stale",
+            "source-changed",
+            "checkpoint-corrupt",
+            "backlog-full",
+            "reduce-failed",
+        ],
+    ),
+    (
+        "/tasks?status=recovering",
+        "the tasks that are recovering",
+        &["recoveries-exhausted", "crash-loop", "dormant"],
+    ),
+    (
+        "/tasks?status=stopped",
+        "the tasks that stopped",
+        &[
+            "error-budget",
+            "item-exhausted",
+            "handler-gone",
+            "handler-rejected",
+            "handler-unreachable",
+            "no-item-succeeds",
+        ],
+    ),
+    (
+        "/businesses",
+        "the businesses, and how their handlers fare",
+        &[
+            "handler-down",
+            "check-failed",
+            "business-rejected",
+            "upload-quota",
+        ],
+    ),
+    ("/schedules", "the schedules and their fires", &["schedule-fails"]),
+    ("/log", "the data log", &["data-log-dropping"]),
+    (
+        "/settings",
+        "tokens and sessions",
+        &["unauthenticated", "forbidden"],
+    ),
+];
 
 /// One page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +107,12 @@ fn topics() -> impl Iterator<Item = Topic> {
 fn topic(slug: &str) -> Option<Topic> {
     let slug = slug.replace('_', "-");
     topics().find(|topic| topic.slug == slug)
+}
+
+/// Where the dashboard shows what a page is about; none where it shows nothing of it.
+fn place_of(slug: &str) -> Option<(&'static str, &'static str)> {
+    let place = PLACES.iter().find(|(.., slugs)| slugs.contains(&slug));
+    place.map(|(path, what, _)| (*path, *what))
 }
 
 /// Every kind of problem
@@ -66,7 +148,7 @@ pub(crate) async fn list(headers: HeaderMap) -> Response {
         (status = 200, description = "The page, as HTML or Markdown", content((String = "text/html"), (String = "text/markdown"))),
     )
 )]
-pub(crate) async fn show(Path(slug): Path<String>, headers: HeaderMap) -> HttpResult {
+pub(crate) async fn show(State(app): State<App>, Path(slug): Path<String>, headers: HeaderMap) -> HttpResult {
     let missing = || {
         Problem::new(
             Slug::NotFound,
@@ -74,19 +156,27 @@ pub(crate) async fn show(Path(slug): Path<String>, headers: HeaderMap) -> HttpRe
         )
     };
     let topic = topic(&slug).ok_or_else(missing)?;
+    let place = place_of(topic.slug).filter(|_| app.service.config().dashboard.enabled);
     if wants_markdown(&headers) {
         let text = topic.text.trim_end().replace("\n**", "\n\n**");
+        let place = place.map(|(path, what)| format!("\n**Where to look.** [{what}]({path})\n"));
+        let text = format!("{text}\n{}", place.unwrap_or_default());
+        let text = text.trim_end();
         return Ok(markdown(format!("# {}\n\n{text}\n", topic.title)));
     }
     let mut facts = Slug::ALL.iter().map(|slug| slug.facts());
     let status = facts.find(|(name, ..)| *name == topic.slug);
     let status = status.map(|(_, status, ..)| format!("<p class=\"d\">HTTP {}</p>\n", status.as_u16()));
+    let place = place.map(|(path, what)| {
+        format!("<p><strong>Where to look.</strong> <a href=\"{path}\">{what}</a></p>\n")
+    });
     let body = format!(
-        "<h1>{}</h1>\n<p><code>{}</code></p>\n{}{}",
+        "<h1>{}</h1>\n<p><code>{}</code></p>\n{}{}{}",
         html::escaped(topic.title),
         topic.slug,
         status.unwrap_or_default(),
-        html::rendered(topic.text)
+        html::rendered(topic.text),
+        place.unwrap_or_default()
     );
     Ok(html::page(topic.title, &body))
 }
@@ -138,6 +228,30 @@ mod tests {
             slugs.len(),
             "every heading was read"
         );
+    }
+
+    #[test]
+    fn what_the_dashboard_shows_is_linked_once() {
+        let mut linked = BTreeSet::new();
+        for slug in PLACES.iter().flat_map(|(.., slugs)| *slugs) {
+            assert!(topic(slug).is_some(), "no page of {slug}");
+            assert!(linked.insert(slug), "{slug} has two places");
+        }
+        assert_eq!(place_of("no-capacity").map(|(path, _)| path), Some("/nodes"));
+    }
+
+    #[test]
+    fn every_link_to_the_dashboard_is_a_page_of_it() {
+        let alerts = include_str!("../../../../deploy/alerts.yml");
+        let of_alerts = alerts.lines().filter_map(|line| {
+            let (_, path) = line.split_once("dashboard_url: \"http://{{ $labels.instance }}")?;
+            Some(path.trim_end_matches('"'))
+        });
+        let of_alerts: Vec<&str> = of_alerts.collect();
+        assert_eq!(of_alerts.len(), alerts.matches("- alert: ").count());
+        for path in PLACES.iter().map(|(path, ..)| *path).chain(of_alerts) {
+            assert!(crate::http::dashboard::is_page(path), "{path}");
+        }
     }
 
     #[test]

@@ -178,6 +178,10 @@ pub(crate) struct BackfillBody {
     /// Before this time, which is over; without it until now.
     #[schema(format = "date-time")]
     to: Option<String>,
+    /// Whether their tasks publish what the schedule's tasks do. A fire publishes nothing once that of a later time has made
+    /// its task: what is current would be older than before.
+    #[serde(default)]
+    pub(super) publish: bool,
     /// Why, for the audit.
     #[serde(default, deserialize_with = "reason")]
     #[schema(max_length = 1000)]
@@ -324,6 +328,8 @@ pub(crate) struct FireJson {
     attempts: u32,
     /// Why it is what it is, where that isn't plain.
     text: Option<String>,
+    /// Whether its task publishes what the schedule's tasks do.
+    publishes: bool,
 }
 
 impl FireJson {
@@ -340,6 +346,7 @@ impl FireJson {
             settled_at: fire.settled_at.map(rfc3339),
             attempts: fire.attempts,
             text: fire.text.clone(),
+            publishes: fire.publishes,
         }
     }
 }

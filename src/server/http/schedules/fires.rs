@@ -41,7 +41,7 @@ pub(crate) async fn trigger(
 /// Order the fires that a schedule names within a time that is over, 1000 at most.
 ///
 /// They go one after the other, unless the schedule lets its tasks overlap. Times that have a fire which was not missed,
-/// skipped or failed are left out.
+/// skipped or failed are left out. Their tasks publish nothing unless `publish` is set.
 #[utoipa::path(
     post, path = "/v1/schedules/{schedule}/backfill", operation_id = "backfill_schedule", tag = "schedules",
     params(DryRunQuery), request_body = BackfillBody, security(("bearer" = ["operator", "business"])),
@@ -53,10 +53,9 @@ pub(crate) async fn backfill(
     Body(body): Body<BackfillBody>,
 ) -> HttpResult {
     let (range, write) = (body.range()?, call.write(body.reason));
-    let ordered = call
-        .service
-        .schedules
-        .backfill(schedule.id, range, &write)
+    let schedules = &call.service.schedules;
+    let ordered = schedules
+        .backfill(schedule.id, range, body.publish, &write)
         .await?;
     let page = Page {
         items: ordered.iter().map(FireJson::new).collect(),

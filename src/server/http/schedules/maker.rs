@@ -12,7 +12,7 @@ use windrow_core::schedule::placeholders::FireTimes;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::actor::Actor;
 use windrow_engine::ports::schedules::maker::{FireFault, FireMaker};
-use windrow_engine::ports::schedules::store::{FireKind, TakenFire};
+use windrow_engine::ports::schedules::store::TakenFire;
 use windrow_engine::ports::tasks::store::FireKey;
 
 /// See the module. It doesn't keep the service: the node's actors, which the service has, have it.
@@ -56,7 +56,7 @@ async fn made(service: &Service, fire: &TakenFire) -> Result<TaskId, ServiceErro
     };
     let mut request = request(&schedule.template, &filling)?;
     // What is made up for would have the highest number, and the past become current.
-    let publish = request.plan.publish.filter(|_| fire.kind != FireKind::Backfilled);
+    let publish = request.plan.publish.filter(|_| fire.publishes);
     request.plan = TaskPlan {
         fire: Some(key),
         publish,

@@ -28,6 +28,9 @@ pub(crate) struct ResultParams {
     /// Only what follows the item of this index (of a redrive: of this position): where an earlier answer ended.
     #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     after: Option<u64>,
+    /// At most so many rows; without it all that there are.
+    #[param(minimum = 1, maximum = 9223372036854775807_u64)]
+    limit: Option<u64>,
     /// For each item that failed what a redrive of the task made of it, if one did: its newest output.
     with_redrives: Option<bool>,
     /// With what each item carries, looked up in the task's source: `*` is all of it, else these members separated by commas.
@@ -89,16 +92,17 @@ pub(crate) async fn results(
     };
     let name = format!("{}-results", task.id);
     let (head, members) = (rows.header(), params.data.as_deref().map(Members::parse));
-    let pages = move |reader: Option<Outputs>| {
+    let begin = Some((reader, limit_of(params.limit)?));
+    let pages = move |reader: Option<(Outputs, u64)>| {
         let (app, task, rows, members) = (app.clone(), task.clone(), rows.clone(), members.clone());
         async move {
             match reader {
-                Some(reader) => page(&app, &task, (rows, members), reader).await,
+                Some((reader, left)) => page(&app, &task, (rows, members), reader, left).await,
                 None => Ok((Vec::new(), None)),
             }
         }
     };
-    Ok(answer(name, format, head, Some(reader), pages).await?)
+    Ok(answer(name, format, head, begin, pages).await?)
 }
 
 /// What is read.
@@ -128,6 +132,14 @@ pub(crate) fn first_of(after: Option<u64>) -> Result<ItemIndex, ServiceError> {
     }
 }
 
+/// How many rows are wanted at most.
+fn limit_of(limit: Option<u64>) -> Result<u64, ServiceError> {
+    match limit {
+        Some(0) => Err(ServiceError::invalid("limit", "must be at least 1")),
+        limit => Ok(limit.unwrap_or(u64::MAX)),
+    }
+}
+
 /// The columns that are asked for.
 pub(crate) fn columns(names: &str, format: Format) -> Result<Columns, ServiceError> {
     match format {
@@ -144,8 +156,11 @@ async fn page(
     task: &TaskView,
     (rows, members): (Rows, Option<Members>),
     mut reader: Outputs,
-) -> Result<(Vec<u8>, Option<Outputs>), ServiceError> {
-    let outputs = reader.page().await?;
+    left: u64,
+) -> Result<(Vec<u8>, Option<(Outputs, u64)>), ServiceError> {
+    let mut outputs = reader.page().await?;
+    outputs.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+    let left = left - outputs.len() as u64;
     let indexes: Vec<ItemIndex> = outputs.iter().map(|output| output.index).collect();
     let failures = &app.service.failures;
     let data = match &members {
@@ -158,6 +173,6 @@ async fn page(
         let index = origin.map_or(output.index, |(_, index)| index);
         rows.push(index, output, data.get(at), &mut out);
     }
-    let is_over = outputs.is_empty();
-    Ok((out, (!is_over).then_some(reader)))
+    let is_over = outputs.is_empty() || left == 0;
+    Ok((out, (!is_over).then_some((reader, left))))
 }

@@ -1,5 +1,7 @@
 //! `/v1/tokens`: who may call. For administrators only.
 
+pub(crate) mod session;
+pub(crate) mod sessions;
 pub(crate) mod whoami;
 
 use axum::extract::{Path, State};

@@ -1,5 +1,6 @@
 //! Who a caller is.
 
+pub mod sign_ins;
 pub(crate) mod start_tokens;
 pub mod tokens;
 
@@ -7,6 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::sign_ins::SignIn;
 use super::ServiceError;
 use crate::service::access::tokens::{START_TOKEN_PREFIX, hash};
 use crate::service::node::ThisNode;
@@ -14,7 +16,8 @@ use windrow_config::{Auth, AuthMode};
 use windrow_core::business::access::Role;
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::access::business_store::BusinessStore;
-use windrow_engine::ports::access::token_store::TokenStore;
+use windrow_engine::ports::access::sign_in_store::SignInStore;
+use windrow_engine::ports::access::token_store::{TokenStore, TokenView};
 use windrow_engine::ports::tasks::store::TaskStore;
 
 /// The longest name that a proxy may give. Unit: characters. (The audit's column.)
@@ -34,6 +37,8 @@ pub struct Identity {
     pub business: Option<String>,
     /// The only task that they may touch, for a start token.
     pub task: Option<TaskId>,
+    /// The sign-in by which a browser is known.
+    pub sign_in: Option<SignIn>,
 }
 
 impl Identity {
@@ -44,6 +49,14 @@ impl Identity {
             role,
             business: None,
             task: None,
+            sign_in: None,
+        }
+    }
+
+    fn of_token(view: TokenView) -> Identity {
+        Identity {
+            business: view.business,
+            ..Identity::new(view.name, format!("token {}", view.id), view.role)
         }
     }
 }
@@ -53,6 +66,8 @@ impl Identity {
 pub struct Credentials<'a> {
     /// The bearer token.
     pub token: Option<&'a str>,
+    /// What the browser's cookie holds; not looked at where there is a token.
+    pub cookie: Option<&'a str>,
     /// The address that the connection comes from.
     pub peer: Option<IpAddr>,
     /// The text of `auth.proxy_header`.
@@ -67,6 +82,8 @@ pub struct Access {
     pub(super) node: Arc<ThisNode>,
     /// The tokens.
     pub tokens: Arc<dyn TokenStore>,
+    /// Sign-ins of browsers.
+    pub sign_ins: Arc<dyn SignInStore>,
     pub(super) businesses: Arc<dyn BusinessStore>,
     pub(super) tasks: Arc<dyn TaskStore>,
 }
@@ -74,19 +91,20 @@ pub struct Access {
 impl Access {
     pub(in crate::service) fn new<S>(node: Arc<ThisNode>, store: &Arc<S>) -> Access
     where
-        S: TokenStore + BusinessStore + TaskStore + 'static,
+        S: TokenStore + SignInStore + BusinessStore + TaskStore + 'static,
     {
         Access {
             node,
             tokens: store.clone(),
+            sign_ins: store.clone(),
             businesses: store.clone(),
             tasks: store.clone(),
         }
     }
 
     /// Who a caller is. With `auth.mode = "off"` everybody is an administrator; with `"proxy"` a caller from a
-    /// trusted address is the operator that the header names. Otherwise their token decides, and it is asked of the
-    /// store each time, so that a revocation holds at once.
+    /// trusted address is the operator that the header names. Otherwise their token decides, or the cookie that stands for
+    /// one, and the store is asked each time, so that a revocation holds at once.
     ///
     /// # Errors
     /// `Unauthenticated` without a token, or with one that is unknown, expired or revoked; `StaleStart` with the token
@@ -104,14 +122,18 @@ impl Access {
         if let Some(person) = behind_proxy(&config.auth, credentials) {
             return Ok(person);
         }
+        if let (None, Some(cookie)) = (credentials.token, credentials.cookie) {
+            return self.by_cookie(cookie).await;
+        }
         let token = credentials.token.ok_or_else(|| refuse("no token"))?;
         if token.starts_with(START_TOKEN_PREFIX) {
             return self.identity_of_start(token).await;
         }
-        self.by_token(token).await
+        self.live_token(token).await.map(Identity::of_token)
     }
 
-    async fn by_token(&self, token: &str) -> Result<Identity, ServiceError> {
+    /// What is known of a token that is believed now.
+    async fn live_token(&self, token: &str) -> Result<TokenView, ServiceError> {
         let found = self.tokens.token(&hash(token)).await?;
         let view = found.ok_or_else(|| refuse("unknown token"))?;
         if view.revoked_at.is_some() {
@@ -120,10 +142,7 @@ impl Access {
         if view.expires_at.is_some_and(|at| at <= self.node.now()) {
             return Err(refuse("the token has expired"));
         }
-        Ok(Identity {
-            business: view.business,
-            ..Identity::new(view.name, format!("token {}", view.id), view.role)
-        })
+        Ok(view)
     }
 }
 
@@ -164,6 +183,7 @@ mod tests {
     fn a_trusted_proxy_names_an_operator_and_nobody_else_does() {
         let says = |peer: Option<&str>, user| Credentials {
             token: None,
+            cookie: None,
             peer: peer.map(|text| text.parse().expect(text)),
             proxy_user: user,
         };

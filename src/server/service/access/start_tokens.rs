@@ -44,6 +44,7 @@ impl Access {
             role: Role::Business,
             business: Some(business),
             task: Some(start.task),
+            sign_in: None,
         })
     }
 }

@@ -9,11 +9,11 @@ use std::time::Duration;
 pub(in crate::service) use plan::check as check_plan;
 
 use self::watch::Watches;
-use super::ServiceError;
+use super::{FieldFault, ServiceError};
 use crate::service::node::ThisNode;
 use crate::service::results::{Keys, Reader};
-use windrow_core::dataset::{GenerationNo, GenerationState, key_hash, key_of};
-use windrow_core::ids::{ItemIndex, ShardId};
+use windrow_core::dataset::{GenerationNo, GenerationState, Sink, key_hash, key_of, sink_pointer};
+use windrow_core::ids::{ItemIndex, ShardId, StoreId};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::datasets::store::{
     Dataset, DatasetChange, DatasetError, DatasetStore, Generation, Reading, Which,
@@ -53,6 +53,20 @@ impl Datasets {
                 .wait(&known.name, (known.id, publication), after, patience)
                 .await;
         }
+    }
+
+    /// Where readers of Redis begin; none where this node knows no Redis of readers.
+    pub async fn pointers(&self) -> Result<Pointers, ServiceError> {
+        let config = self.node.config();
+        let prefix = config
+            .datasets
+            .redis_url
+            .as_ref()
+            .map(|_| config.datasets.redis_prefix.clone());
+        Ok(Pointers {
+            prefix,
+            store: self.tasks.store_id().await?,
+        })
     }
 
     /// Datasets in the order of their names; for a business only its own.
@@ -191,7 +205,7 @@ impl Datasets {
     /// Changes a dataset; with `expected` only while it has that version.
     ///
     /// # Errors
-    /// `NotFound`, `EtagMismatch`, `Conflict`.
+    /// `NotFound`, `EtagMismatch`, `Conflict`; `Unprocessable` for a sink that this node doesn't know.
     pub async fn change(
         &self,
         name: &str,
@@ -199,6 +213,15 @@ impl Datasets {
         change: DatasetChange,
         write: &Write,
     ) -> Result<Dataset, ServiceError> {
+        if let DatasetChange::Edit {
+            sink: Some(Sink::Redis),
+            ..
+        } = change
+            && self.node.config().datasets.redis_url.is_none()
+        {
+            let fault = FieldFault::new("/sink", "this node knows no Redis of readers");
+            return Err(fault.advise("datasets.redis_url in its config.toml").into());
+        }
         let now = self.node.now();
         let changed = self
             .store
@@ -228,6 +251,21 @@ impl Datasets {
 fn shard_of(shards: &[ResultShard], index: ItemIndex) -> Option<ShardId> {
     let at = shards.partition_point(|shard| shard.end <= index);
     shards.get(at).map(|shard| shard.shard)
+}
+
+/// The keys with which readers of Redis begin.
+#[derive(Clone, Debug)]
+pub struct Pointers {
+    prefix: Option<String>,
+    store: StoreId,
+}
+
+impl Pointers {
+    /// That of a dataset.
+    pub fn of(&self, dataset: &str) -> Option<String> {
+        let prefix = self.prefix.as_deref()?;
+        Some(sink_pointer(prefix, &self.store, dataset))
+    }
 }
 
 /// The results of one generation, page by page.

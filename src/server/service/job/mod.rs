@@ -1,6 +1,7 @@
 //! The verbs behind `windrow run`: begin, resume, stop one job. One place decides whether a command means a task
 //! that is there already.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
@@ -29,6 +30,8 @@ pub struct Job {
     pub skip_first: ItemIndex,
     /// How it is driven; may differ from one run to the next.
     pub tuning: Tuning,
+    /// What is noted of it when it is made.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// What a job turned out to be.
@@ -130,7 +133,7 @@ async fn create(tasks: &dyn TaskStore, job: &Job, write: &Write, now: WallMs) ->
         source: job.source.clone(),
         meaning: job.meaning,
         idempotency_key: None,
-        labels: std::collections::BTreeMap::new(),
+        labels: job.labels.clone(),
         send_params: true,
         limits: Vec::new(),
         canary: None,

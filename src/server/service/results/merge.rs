@@ -25,11 +25,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub(in crate::service) fn new(
-        store: Arc<dyn ResultStore>,
-        shards: VecDeque<ResultShard>,
-        from: ItemIndex,
-    ) -> Reader {
+    pub fn new(store: Arc<dyn ResultStore>, shards: VecDeque<ResultShard>, from: ItemIndex) -> Reader {
         Reader {
             store,
             shards,

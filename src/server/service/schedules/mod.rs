@@ -1,6 +1,8 @@
 //! Schedules: made, looked at, changed, deleted, and fired by hand. When they fire is the store's clock to say; who makes the
 //! tasks of what fires is in `http/schedules/maker.rs`, since a task is described there as requests describe it.
 
+mod backfill;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,8 +15,8 @@ use windrow_core::schedule::cron::{Cron, zones};
 use windrow_core::schedule::timing::Timing;
 use windrow_core::schedule::{Missed, Overlap, Spec, SpecFault};
 use windrow_engine::ports::schedules::store::{
-    BACKFILL_MAX, Fire, FireOutcome, NewSchedule, OpenFires, Schedule, ScheduleEdit, ScheduleError,
-    ScheduleFilter, ScheduleStore,
+    Fire, FireOutcome, NewSchedule, OpenFires, Schedule, ScheduleEdit, ScheduleError, ScheduleFilter,
+    ScheduleStore,
 };
 use windrow_engine::ports::tasks::store::Write;
 
@@ -321,49 +323,6 @@ impl Schedules {
                 .await;
         }
         Ok(fire)
-    }
-
-    /// Orders the fires that the schedule names from one time to before another, both over; says which.
-    ///
-    /// # Errors
-    /// `Unprocessable` where that is none or too many, `Conflict` where more would wait than may, `NotFound`.
-    pub async fn backfill(
-        &self,
-        id: ScheduleId,
-        (from, to): (WallMs, Option<WallMs>),
-        write: &Write,
-    ) -> Result<Vec<Fire>, ServiceError> {
-        let schedule = self.get(id).await?;
-        let now = self.store.database_time().await?;
-        let to = to.unwrap_or(now);
-        if to > now {
-            let text = format!("{} is not over: those fires come by themselves", to.to_rfc3339());
-            return Err(ServiceError::unprocessable("/to", text));
-        }
-        let first = schedule.spec.next_after(WallMs(from.0.saturating_sub(1)));
-        let times = std::iter::successors(first, |last| schedule.spec.next_after(*last));
-        let times: Vec<WallMs> = times
-            .take_while(|time| *time < to)
-            .take(BACKFILL_MAX + 1)
-            .collect();
-        if times.is_empty() {
-            return Err(ServiceError::unprocessable(
-                "/from",
-                "the schedule names no time from then to `to`",
-            ));
-        }
-        if times.len() > BACKFILL_MAX {
-            let text = format!("the schedule names more than {BACKFILL_MAX} times from then to `to`");
-            let last = times.last().map(|last| last.to_rfc3339()).unwrap_or_default();
-            let fault = FieldFault::new("/to", text).advise(format!("in parts, the first of them to {last}"));
-            return Err(fault.into());
-        }
-        let ordered = self.store.backfill(id, &times, write).await?;
-        if !write.dry_run {
-            self.node.supervisor.wake_schedules();
-            tracing::info!(schedule = %id, fires = ordered.len(), by = write.actor.name, "fires ordered");
-        }
-        Ok(ordered)
     }
 
     /// Fires of a schedule, newest first.

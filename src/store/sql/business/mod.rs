@@ -3,4 +3,5 @@
 pub mod businesses;
 pub mod idempotency;
 pub mod outbox;
+pub mod sign_ins;
 pub mod tokens;

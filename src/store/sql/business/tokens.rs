@@ -40,21 +40,7 @@ impl TokenStore for Store {
         }
         let found = found.order_by_asc(token::Column::Id).limit(u64::from(limit));
         let rows = found.all(&self.readers).await.map_err(error)?;
-        let ids: BTreeSet<i64> = rows.iter().filter_map(|row| row.business_id).collect();
-        let owners = business::Entity::find()
-            .filter(business::Column::Id.is_in(ids))
-            .all(&self.readers);
-        let owners: BTreeMap<i64, String> = owners
-            .await
-            .map_err(error)?
-            .into_iter()
-            .map(|owner| (owner.id, owner.slug))
-            .collect();
-        let of = |row: token::Model| {
-            let owner = row.business_id.and_then(|id| owners.get(&id).cloned());
-            of_row(row, owner)
-        };
-        rows.into_iter().map(of).collect()
+        views(&self.readers, rows).await
     }
 
     async fn revoke_token(
@@ -157,6 +143,31 @@ async fn business_id(db: &impl ConnectionTrait, slug: &str) -> Result<i64, Store
         .filter(|row| row.handler.is_some());
     row.map(|row| row.id)
         .ok_or_else(|| StoreError::Refused(format!("there is no business {slug}")))
+}
+
+/// The tokens of these rows, by row.
+pub(super) async fn of_rows(
+    db: &impl ConnectionTrait,
+    ids: BTreeSet<i64>,
+) -> Result<BTreeMap<i64, TokenView>, StoreError> {
+    let found = token::Entity::find().filter(token::Column::Id.is_in(ids));
+    let views = views(db, found.all(db).await.map_err(error)?).await?;
+    Ok(views.into_iter().map(|view| (view.id, view)).collect())
+}
+
+async fn views(db: &impl ConnectionTrait, rows: Vec<token::Model>) -> Result<Vec<TokenView>, StoreError> {
+    let ids: BTreeSet<i64> = rows.iter().filter_map(|row| row.business_id).collect();
+    let mut owners = BTreeMap::new();
+    if !ids.is_empty() {
+        let found = business::Entity::find().filter(business::Column::Id.is_in(ids));
+        let found = found.all(db).await.map_err(error)?;
+        owners.extend(found.into_iter().map(|owner| (owner.id, owner.slug)));
+    }
+    let of = |row: token::Model| {
+        let owner = row.business_id.and_then(|id| owners.get(&id).cloned());
+        of_row(row, owner)
+    };
+    rows.into_iter().map(of).collect()
 }
 
 async fn view(db: &impl ConnectionTrait, row: token::Model) -> Result<TokenView, StoreError> {

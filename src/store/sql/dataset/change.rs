@@ -3,11 +3,11 @@
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
 
-use super::{let_go, lock, moved, pointer, read, save};
+use super::{let_go, lock, moved, pointer, read, save, sink};
 use crate::sql::entity::{dataset, generation};
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, Transaction, error, keep};
-use windrow_core::dataset::{GenerationNo, GenerationState, PINNED_MAX};
+use windrow_core::dataset::{GenerationNo, GenerationState, PINNED_MAX, Sink};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::datasets::store::{Dataset, DatasetChange, DatasetError};
 use windrow_engine::ports::tasks::store::Write;
@@ -47,13 +47,16 @@ async fn changed(
     now: WallMs,
 ) -> Result<Option<dataset::Model>, DatasetError> {
     match wanted {
-        DatasetChange::Keep(keep) => {
-            let keep_count = keep.get().cast_signed();
+        DatasetChange::Edit { keep, sink } => {
             let row = dataset::Model {
-                keep_count,
+                keep_count: keep.map_or(before.keep_count, |keep| keep.get().cast_signed()),
                 ..before.clone()
             };
-            Ok((row != *before).then_some(row))
+            let is_elsewhere = match sink {
+                Some(sink) => sink::set(transaction, before, sink).await?,
+                None => false,
+            };
+            Ok((is_elsewhere || row != *before).then_some(row))
         }
         DatasetChange::Pin(no, on) => {
             let known = published(transaction, before, no).await?;
@@ -130,6 +133,8 @@ pub(super) async fn delete(
     if let Some(pending) = pending {
         return Err(DatasetError::InUse(TaskId(pending.task_id)));
     }
+    // What readers of its sink find is taken away.
+    sink::set(&transaction, &row, Sink::None).await?;
     // Their results are swept.
     generation::Entity::update_many()
         .col_expr(C::State, GenerationState::Expired.as_str().into())
@@ -179,8 +184,10 @@ fn members(row: &dataset::Model) -> serde_json::Value {
 /// The same after a change, which may be one of a generation.
 fn told(row: &dataset::Model, wanted: DatasetChange) -> String {
     let mut shown = members(row);
-    if let DatasetChange::Pin(no, on) = wanted {
-        shown[if on { "pinned" } else { "unpinned" }] = no.0.into();
+    match wanted {
+        DatasetChange::Pin(no, on) => shown[if on { "pinned" } else { "unpinned" }] = no.0.into(),
+        DatasetChange::Edit { sink: Some(sink), .. } => shown["sink"] = sink.as_str().into(),
+        DatasetChange::Edit { sink: None, .. } | DatasetChange::RollBack(_) => {}
     }
     shown.to_string()
 }

@@ -7,6 +7,7 @@ pub mod change;
 pub mod keys;
 pub mod publish;
 pub mod read;
+pub mod sink;
 pub mod sweep;
 
 use sea_orm::{ActiveModelTrait as _, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use async_trait::async_trait;
 use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, Iterable, QueryFilter, QueryOrder, QuerySelect};
 
-use super::{change, keys, pointer, state};
+use super::{change, keys, pointer, sink, state};
 use crate::sql::business::businesses;
 use crate::sql::entity::{business, dataset, generation};
 use crate::sql::{Store, damaged, error, settled};
@@ -14,7 +14,7 @@ use windrow_core::dataset::{GenerationNo, GenerationState, KEEP_DEFAULT};
 use windrow_core::ids::{Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::datasets::store::{
-    Dataset, DatasetChange, DatasetError, DatasetStore, Generation, Reading, Which,
+    Dataset, DatasetChange, DatasetError, DatasetStore, Generation, Reading, SinkView, Which,
 };
 use windrow_engine::ports::tasks::results::ResultShard;
 use windrow_engine::ports::tasks::store::Write;
@@ -59,9 +59,10 @@ impl DatasetStore for Store {
             .await
             .map_err(error)?;
         let owners: BTreeMap<i64, String> = owners.into_iter().collect();
+        let mut sinks = sink::views(&self.readers, rows.iter().map(|row| row.id)).await?;
         let of = |row: dataset::Model| {
-            let owner = owners.get(&row.business_id).cloned();
-            together(row, owner.unwrap_or_default())
+            let (owner, sink) = (owners.get(&row.business_id).cloned(), sinks.remove(&row.id));
+            together(row, owner.unwrap_or_default(), sink)
         };
         Ok(rows.into_iter().map(of).collect())
     }
@@ -159,10 +160,11 @@ pub(super) async fn view(db: &impl ConnectionTrait, row: dataset::Model) -> Resu
         .await
         .map_err(error)?;
     let owner = owner.ok_or_else(|| damaged("the business of a dataset", &row.business_id.to_string()))?;
-    Ok(together(row, owner.slug))
+    let sink = sink::views(db, [row.id]).await?.remove(&row.id);
+    Ok(together(row, owner.slug, sink))
 }
 
-fn together(row: dataset::Model, business: String) -> Dataset {
+fn together(row: dataset::Model, business: String, sink: Option<SinkView>) -> Dataset {
     Dataset {
         pointer: pointer(&row),
         id: row.id,
@@ -174,6 +176,7 @@ fn together(row: dataset::Model, business: String) -> Dataset {
         created_at: WallMs(row.created_at),
         updated_at: WallMs(row.updated_at),
         name: row.name,
+        sink,
     }
 }
 

@@ -19,6 +19,7 @@ pub struct Model {
     pub lease_until: i64,
     pub attempts: i32,
     pub note: Option<String>,
+    pub publishes: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -6,6 +6,7 @@ mod due;
 mod open;
 mod order;
 mod rows;
+mod settle;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use sea_orm::{
     QuerySelect, Select,
 };
 
-pub(crate) use self::open::{refuse_settled, settle};
+pub(crate) use self::settle::{later_made, refuse_settled, settle};
 use crate::sql::entity::{business, fire, schedule, task};
 use crate::sql::{Store, Transaction, damaged, dialect, error, settled};
 use windrow_core::ids::{ScheduleId, WallMs};
@@ -24,8 +25,8 @@ use windrow_core::schedule::plan::Standing;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::schedules::store::{
-    Agenda, Due, Fire, FireOutcome, Fired, NewSchedule, OpenFires, Schedule, ScheduleEdit, ScheduleError,
-    ScheduleFilter, ScheduleStore, Taken,
+    Agenda, Backfill, Due, Fire, FireOutcome, Fired, NewSchedule, OpenFires, Schedule, ScheduleEdit,
+    ScheduleError, ScheduleFilter, ScheduleStore, Taken,
 };
 use windrow_engine::ports::tasks::store::Write;
 
@@ -83,10 +84,10 @@ impl ScheduleStore for Store {
     async fn backfill(
         &self,
         id: ScheduleId,
-        times: &[WallMs],
+        wanted: Backfill<'_>,
         write: &Write,
     ) -> Result<Vec<Fire>, ScheduleError> {
-        settled(|| order::backfill(self, id, times, write)).await
+        settled(|| order::backfill(self, id, wanted, write)).await
     }
 
     async fn fires(

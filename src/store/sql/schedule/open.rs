@@ -1,4 +1,4 @@
-//! Fires that are not settled: taken under a lease, kept, given up, settled with their task.
+//! Fires that are not settled: taken under a lease, kept, given up.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use sea_orm::{
 
 use super::{OUT_OF_THE_WAY, in_the_way, lock, rows, standing, view, with};
 use crate::sql::entity::{fire, schedule, task};
-use crate::sql::{Store, Transaction, dialect, error, settled};
+use crate::sql::{Store, dialect, error, settled};
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::Overlap;
 use windrow_core::task::lifecycle::{Status, Wish};
@@ -17,13 +17,12 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::schedules::store::{
     FIRE_LEASE, FIRE_TEXT_MAX, FIRES_KEPT_MAX, FireKind, FireOutcome, Schedule, Taken, TakenFire,
 };
-use windrow_engine::ports::tasks::store::{CreateError, FireKey};
 use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
 
 /// Tasks of one schedule that lets them overlap which are made at once of fires that waited.
 const AT_ONCE_MAX: u32 = 10;
 
-const PENDING: &str = "pending";
+pub(super) const PENDING: &str = "pending";
 const QUEUED: &str = "queued";
 
 /// Whether there is anything to take, or to look whether it may be taken.
@@ -96,6 +95,7 @@ async fn take_one(store: &Store, row: fire::Model) -> Result<Option<TakenFire>, 
         kind: rows::kind(&row)?,
         previous: previous(store, of.id, WallMs(row.fire_time)).await?,
         attempts: row.attempts.cast_unsigned(),
+        publishes: rows::publishes(&row)?,
         schedule: of,
     }))
 }
@@ -286,42 +286,6 @@ pub(super) async fn fail(
         .filter(C::Outcome.eq(PENDING));
     failed.exec(&store.writer).await.map_err(error)?;
     Ok(())
-}
-
-/// Locks a fire whose task is about to be made; another node may have made it, or the schedule may be gone.
-pub(crate) async fn refuse_settled(transaction: &Transaction, key: FireKey) -> Result<(), CreateError> {
-    let found = fire::Entity::find_by_id((key.schedule.0, key.time.0))
-        .filter(fire::Column::Outcome.eq(PENDING))
-        .lock_exclusive()
-        .one(transaction)
-        .await
-        .map_err(error)?;
-    match found {
-        Some(_) => Ok(()),
-        None => Err(CreateError::FireOver(key.schedule, key.time)),
-    }
-}
-
-/// Settles a fire with the task that was made in this transaction.
-pub(crate) async fn settle(transaction: &Transaction, key: FireKey, made: TaskId) -> Result<(), CreateError> {
-    use fire::Column as C;
-    let now = dialect::time(transaction).await?;
-    let settled = fire::Entity::update_many()
-        .col_expr(C::Outcome, Expr::value(FireOutcome::Made.as_str()))
-        .col_expr(C::TaskId, Expr::value(made.0))
-        .col_expr(C::SettledAt, Expr::value(now.0))
-        .col_expr(C::Note, Expr::value(None::<String>))
-        .filter(C::ScheduleId.eq(key.schedule.0))
-        .filter(C::FireTime.eq(key.time.0))
-        .filter(C::Outcome.eq(PENDING))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
-    match settled.rows_affected {
-        1 => Ok(()),
-        // Another node made it, or the schedule is gone.
-        _ => Err(CreateError::FireOver(key.schedule, key.time)),
-    }
 }
 
 /// See [`windrow_engine::ports::schedules::store::ScheduleStore::expire_fires`].

@@ -11,7 +11,9 @@ use windrow_core::ids::{ScheduleId, WallMs};
 use windrow_core::schedule::Spec;
 use windrow_core::schedule::plan::{Gap, Outcome, plan_one};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::schedules::store::{BACKFILL_MAX, Fire, FireKind, FireOutcome, ScheduleError};
+use windrow_engine::ports::schedules::store::{
+    BACKFILL_MAX, Backfill, Fire, FireKind, FireOutcome, ScheduleError,
+};
 use windrow_engine::ports::tasks::store::Write;
 
 /// See [`windrow_engine::ports::schedules::store::ScheduleStore::trigger`].
@@ -41,19 +43,23 @@ pub(super) async fn trigger(store: &Store, id: ScheduleId, write: &Write) -> Res
 pub(super) async fn backfill(
     store: &Store,
     id: ScheduleId,
-    times: &[WallMs],
+    wanted: Backfill<'_>,
     write: &Write,
 ) -> Result<Vec<Fire>, ScheduleError> {
     let transaction = store.write().await?;
     let row = locked(&transaction, id).await?;
     let (spec, now) = (rows::spec(&row)?, dialect::time(&transaction).await?);
     let waiting = count(&transaction, id, FireOutcome::Queued).await?;
-    if waiting + times.len() as u64 > BACKFILL_MAX as u64 {
+    if waiting + wanted.times.len() as u64 > BACKFILL_MAX as u64 {
         return Err(ScheduleError::Crowded { waiting });
     }
     let mut ordered = Vec::new();
-    for time in times {
-        ordered.extend(order(&transaction, (id, &spec), *time, now).await?);
+    for time in wanted.times {
+        let row = fire::Model {
+            publishes: wanted.publishes,
+            ..due::row(id, *time, FireKind::Backfilled, Outcome::Queue, now)
+        };
+        ordered.extend(order(&transaction, &spec, row).await?);
     }
     let which: Vec<WallMs> = ordered.iter().map(|row| WallMs(row.fire_time)).collect();
     record(&transaction, "schedule.backfill", (id, &which), write, now).await?;
@@ -67,11 +73,11 @@ pub(super) async fn backfill(
 /// Orders one fire, unless its time has one that went.
 async fn order(
     transaction: &Transaction,
-    (id, spec): (ScheduleId, &Spec),
-    time: WallMs,
-    now: WallMs,
+    spec: &Spec,
+    row: fire::Model,
 ) -> Result<Option<fire::Model>, StoreError> {
-    let found = fire::Entity::find_by_id((id.0, time.0)).one(transaction).await;
+    let place = (row.schedule_id, row.fire_time);
+    let found = fire::Entity::find_by_id(place).one(transaction).await;
     if let Some(before) = found.map_err(error)? {
         let may_go = [FireOutcome::Missed, FireOutcome::Skipped, FireOutcome::Failed];
         if !may_go
@@ -80,15 +86,14 @@ async fn order(
         {
             return Ok(None);
         }
-        keep_rest(transaction, (id, spec), &before).await?;
+        keep_rest(transaction, (ScheduleId(place.0), spec), &before).await?;
         fire::Entity::delete_many()
-            .filter(fire::Column::ScheduleId.eq(id.0))
-            .filter(fire::Column::FireTime.eq(time.0))
+            .filter(fire::Column::ScheduleId.eq(place.0))
+            .filter(fire::Column::FireTime.eq(place.1))
             .exec(transaction)
             .await
             .map_err(error)?;
     }
-    let row = due::row(id, time, FireKind::Backfilled, Outcome::Queue, now);
     insert(transaction, &row).await?;
     Ok(Some(row))
 }

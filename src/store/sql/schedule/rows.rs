@@ -128,8 +128,14 @@ pub(super) fn fire_view(row: fire::Model) -> Result<Fire, StoreError> {
         decided_at: WallMs(row.decided_at),
         settled_at: row.settled_at.map(WallMs),
         attempts: row.attempts.cast_unsigned(),
+        publishes: publishes(&row)?,
         text: row.note,
     })
+}
+
+/// Whether the task of a fire publishes what the schedule's tasks do.
+pub(super) fn publishes(row: &fire::Model) -> Result<bool, StoreError> {
+    Ok(row.publishes || kind(row)? != FireKind::Backfilled)
 }
 
 pub(super) fn kind(row: &fire::Model) -> Result<FireKind, StoreError> {
@@ -158,6 +164,7 @@ pub(super) fn decided(
         lease_until: 0,
         attempts: 0,
         note: note.map(str::to_owned),
+        publishes: false,
     }
 }
 

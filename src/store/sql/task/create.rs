@@ -3,7 +3,7 @@
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
-use crate::sql::dataset::begin;
+use crate::sql::dataset::begin::{self, Begun};
 use crate::sql::entity::{business, idempotency, shard, task};
 use crate::sql::schedule;
 use crate::sql::session::named_limits;
@@ -20,6 +20,7 @@ use windrow_core::life::{ShardLife, status_json};
 use windrow_core::task::lifecycle::{Status, Wish};
 use windrow_core::task::supply::Intake;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::schedules::store::{Fire, FireKind};
 use windrow_engine::ports::tasks::store::{CreateError, Family, FireKey, Making, NewTask, TaskView, Write};
 
 /// Tasks in one `IN (…)`.
@@ -114,25 +115,23 @@ async fn make(
     write: &Write,
     now: WallMs,
 ) -> Result<task::Model, CreateError> {
-    if let Some(fire) = fire {
-        schedule::refuse_settled(transaction, fire).await?;
-    }
+    let kind = match fire {
+        Some(fire) => Some(schedule::refuse_settled(transaction, fire).await?),
+        None => None,
+    };
     refuse_taken_name(transaction, owner.id, new).await?;
     refuse_lost_parent(transaction, new).await?;
     if let Some(missing) = named_limits::missing(transaction, &new.limits).await? {
         return Err(CreateError::NoLimit(missing));
     }
-    let begun = match &new.publish {
-        Some(publish) => Some(begin::begin(transaction, owner, publish, now).await?),
-        None => None,
-    };
+    let (begun, note) = begin_generation(transaction, owner, (new, fire.zip(kind)), now).await?;
     let publishing = begun.as_ref().map(|begun| &begun.publishing);
     let id = insert(transaction, owner, (new, publishing, fire), now).await?;
     if let Some(begun) = &begun {
         begin::register(transaction, begun, id, now).await?;
     }
     if let Some(fire) = fire {
-        schedule::settle(transaction, fire, id).await?;
+        schedule::settle(transaction, (fire, note), id).await?;
     }
     remember_key(transaction, id, new, now).await?;
     let after = Some(status_json(Status::Created));
@@ -145,6 +144,29 @@ async fn make(
     };
     record::audit(transaction, &write.actor, change, now).await?;
     Ok(record::load(transaction, id).await?)
+}
+
+/// The number of the generation that a task is to publish. One that a fire makes for a time that was over publishes
+/// nothing once the fire of a later time has made its task: the past would become current. Says why then.
+async fn begin_generation(
+    transaction: &Transaction,
+    owner: &business::Model,
+    (new, fire): (&NewTask, Option<(FireKey, FireKind)>),
+    now: WallMs,
+) -> Result<(Option<Begun>, Option<String>), CreateError> {
+    let Some(publish) = &new.publish else {
+        return Ok((None, None));
+    };
+    // It holds the dataset: whoever else has a number of it is seen.
+    let begun = begin::begin(transaction, owner, publish, now).await?;
+    let later = match fire {
+        Some((key, FireKind::Backfilled)) => schedule::later_made(transaction, key).await?,
+        _ => None,
+    };
+    Ok(match later {
+        Some(later) => (None, Some(Fire::overtaken(later))),
+        None => (Some(begun), None),
+    })
 }
 
 /// The task that an earlier request with the same key made.

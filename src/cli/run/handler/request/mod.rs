@@ -15,12 +15,12 @@ use crate::fault::Fault;
 use crate::run::items::first_row;
 use windrow_core::business::request::{Codes, Meanings, RequestSpec};
 use windrow_core::template::request::{RequestFault, RequestTemplate};
-use windrow_core::template::{Constants, Secrets};
+use windrow_core::template::{Constants, Conversion, Secrets};
 use windrow_node::handlers::HandlerChoice;
 use windrow_node::sources::OpenedSource;
 use windrow_server::service::failures::item_data::Members;
 
-pub(crate) use self::parts::{add_body, headers, secrets};
+pub(crate) use self::parts::{add_body, headers, is_secret, secrets};
 
 /// A request for each item, to an API that knows nothing of Windrow.
 #[derive(Clone, Debug, Default, Args)]
@@ -80,6 +80,20 @@ impl RequestArgs {
             .find(|(is_said, _)| *is_said)
             .map(|(_, flag)| flag)
     }
+}
+
+/// What may stand behind the colon, where what stands before it is a column.
+fn conversions(columns: &[String], keys: &[String]) -> Option<String> {
+    let known = |name: &String| {
+        let (column, _) = name.rsplit_once(':')?;
+        keys.iter().any(|key| key == column).then(|| column.to_owned())
+    };
+    let column = columns
+        .iter()
+        .filter(|name| !keys.contains(name))
+        .find_map(known)?;
+    let words = Conversion::ALL.map(|(word, _)| format!("{{{column}:{word}}}"));
+    Some(format!("a column may be converted: {}", words.join(", ")))
 }
 
 /// A request as it was asked for, with all files read.
@@ -187,7 +201,10 @@ impl RequestWanted {
         }
         match Members::These(columns.to_vec()).unknown(has_data, keys) {
             None => Ok(()),
-            Some((why, there_are)) => Err(Fault::new(Exit::Usage, what, why).hint(there_are)),
+            Some((why, there_are)) => {
+                let hint = first_row::doubt("", keys).or_else(|| conversions(columns, keys));
+                Err(Fault::new(Exit::Usage, what, why).hint(hint.unwrap_or(there_are)))
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::RequestArgs;
 use crate::exit::Exit;
-use crate::fault::Fault;
+use crate::fault::{Fault, of_file};
 use crate::run::handler::header;
 use windrow_core::business::request::RequestSpec;
 use windrow_core::template::Secrets;
@@ -70,7 +70,7 @@ pub(crate) fn headers(texts: &[String], secrets: &mut Secrets) -> Result<BTreeMa
 }
 
 /// Whether a header of this name carries what nobody else should see.
-fn is_secret(name: &str) -> bool {
+pub(crate) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET_HEADERS.contains(&name.as_str()) || SECRET_PARTS.iter().any(|part| name.contains(part))
 }
@@ -153,12 +153,11 @@ fn file(path: &Path, flag: &str, bytes_max: usize) -> Result<String, Fault> {
         let what = format!("{} can't be used for {flag}", path.display());
         Fault::new(Exit::Rejected, what, because)
     };
-    let opened = File::open(path).map_err(|error| {
-        refuse(error.to_string()).meant(crate::run::items::source::beside(path).as_deref())
-    })?;
+    let opened = File::open(path)
+        .map_err(|error| refuse(of_file(&error)).meant(crate::run::items::source::beside(path).as_deref()))?;
     let mut bytes = Vec::new();
     let read = opened.take(bytes_max as u64 + 1).read_to_end(&mut bytes);
-    read.map_err(|error| refuse(error.to_string()))?;
+    read.map_err(|error| refuse(of_file(&error)))?;
     if bytes.len() > bytes_max {
         return Err(refuse(format!("it is larger than {bytes_max} bytes")));
     }

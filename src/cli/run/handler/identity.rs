@@ -1,0 +1,59 @@
+//! Whether a command has the handler that its job was begun with. A job is known by its items; who fixes a handler goes on
+//! with another one, and is told so.
+
+use xxhash_rust::xxh3::Xxh3Default;
+
+use crate::args::RunArgs;
+use windrow_engine::ports::tasks::store::TaskView;
+
+/// The label of a job that keeps what it was begun with.
+pub(in crate::run) const HANDLER: &str = "handler";
+
+/// The flag that names the handler, and a hash of what it is: `--url 9a0364b9e99bb480`.
+pub(in crate::run) fn of(args: &RunArgs) -> String {
+    let mut hash = Xxh3Default::new();
+    let mut add = |text: &[u8]| {
+        hash.update(&text.len().to_le_bytes());
+        hash.update(text);
+    };
+    let request = &args.request;
+    let named = [
+        ("--url", &args.url),
+        ("--request", &request.request),
+        ("--each", &args.each.each),
+    ];
+    let flag = named.iter().find(|(_, text)| text.is_some());
+    let texts = named.iter().filter_map(|(_, text)| text.as_ref());
+    let body = request.json.iter().chain(&request.form);
+    texts.chain(body).for_each(|text| add(text.as_bytes()));
+    for word in &args.worker {
+        add(word.as_encoded_bytes());
+    }
+    format!("{} {:016x}", flag.map_or("--", |(flag, _)| flag), hash.digest())
+}
+
+/// What is said of a job that goes on with another handler.
+pub(in crate::run) fn note(task: &TaskView, args: &RunArgs) -> Option<String> {
+    let before = before(task, args)?;
+    let id = task.id;
+    Some(format!(
+        "{id} was begun with another handler ({before}); what is left goes to this one"
+    ))
+}
+
+/// Where a job that has ended had another handler: an insertion that says so.
+pub(in crate::run) fn aside(task: &TaskView, args: &RunArgs) -> String {
+    before(task, args).map_or_else(String::new, |before| {
+        format!(", with another handler than this command's ({before})")
+    })
+}
+
+/// How the job's first handler was named, where this command has another; none of jobs that didn't keep it.
+fn before<'a>(task: &'a TaskView, args: &RunArgs) -> Option<&'a str> {
+    let kept = task.labels.get(HANDLER)?;
+    let named = kept.split(' ').next().unwrap_or_default();
+    (*kept != of(args)).then_some(match named {
+        "--" => "a command after --",
+        flag => flag,
+    })
+}

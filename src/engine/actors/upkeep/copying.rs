@@ -1,0 +1,123 @@
+//! Makes one copy under a claim that is kept meanwhile; looks whether copies are still there.
+
+use std::time::Duration;
+
+use crate::actors::runtime::context::NodeContext;
+use crate::actors::upkeep::sink_follower::SinkParts;
+use crate::ports::datasets::sink::{Copied, SINK_LEASE, SinkEnd, SinkError, SinkJob};
+use crate::ports::handling::meters::CopyFate;
+use windrow_core::items::retry::doubled;
+
+/// The wait before another try, doubled with each one up to the longest.
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// Copies of one question to the store.
+const CHECKED_AT_ONCE: u32 = 100;
+
+/// Makes a copy, or takes one away, and notes what became of it.
+pub(crate) async fn copy(node: &NodeContext, parts: &SinkParts, job: SinkJob) {
+    let outcome = tokio::select! {
+        outcome = parts.copier.follow(&job) => outcome,
+        () = keep(parts, &job) => Err(SinkError::Fenced),
+    };
+    // Without effect where another node has the claim by now.
+    let end = outcome.unwrap_or_else(|error| SinkEnd::Failed {
+        text: error.to_string(),
+        again: doubled(RETRY, job.attempts),
+    });
+    match parts.store.end_sink(&job, &end).await {
+        Ok(true) => tell(node, &job, &end),
+        Ok(false) => tracing::debug!(dataset = job.name, epoch = job.epoch, "another node copies it"),
+        Err(error) => {
+            tracing::warn!(dataset = job.name, %error, "what became of a copy was not noted; it is looked at again")
+        }
+    }
+}
+
+/// Keeps the claim; ends when it is no longer this node's.
+async fn keep(parts: &SinkParts, job: &SinkJob) {
+    loop {
+        tokio::time::sleep(SINK_LEASE / 3).await;
+        match parts.store.keep_sink(job).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            // Whoever takes it meanwhile has a newer claim, which is the only one that counts then.
+            Err(error) => tracing::debug!(%error, "a claim on a copy was not kept"),
+        }
+    }
+}
+
+/// Tells people; of several failures in a row the first one.
+fn tell(node: &NodeContext, job: &SinkJob, end: &SinkEnd) {
+    let (dataset, attempts) = (job.name.as_str(), job.attempts);
+    match end {
+        SinkEnd::Copied {
+            publication,
+            generation,
+        } => {
+            node.meters.copied(CopyFate::Copied);
+            tracing::info!(dataset, publication, %generation, attempts, "dataset copied to its sink");
+        }
+        SinkEnd::Removed => {
+            node.meters.copied(CopyFate::Removed);
+            tracing::info!(dataset, "dataset taken away from its sink");
+        }
+        SinkEnd::Failed { text, again } => {
+            node.meters.copied(CopyFate::Failed);
+            let wait_s = again.as_secs();
+            if attempts == 0 {
+                tracing::warn!(
+                    dataset,
+                    error = text,
+                    wait_s,
+                    "dataset not copied to its sink; trying again"
+                );
+            } else {
+                tracing::debug!(
+                    dataset,
+                    error = text,
+                    attempts,
+                    wait_s,
+                    "dataset not copied to its sink"
+                );
+            }
+        }
+    }
+}
+
+/// Looks whether all copies that were made are still there: what holds them may have lost its data.
+pub(crate) async fn check(node: &NodeContext, parts: &SinkParts) {
+    let mut after = None;
+    loop {
+        let copied = match parts.store.sinks_copied(after, CHECKED_AT_ONCE).await {
+            Ok(copied) => copied,
+            Err(error) => return tracing::debug!(%error, "copies not looked at"),
+        };
+        for one in &copied {
+            match parts.copier.is_there(one).await {
+                Ok(true) => {}
+                Ok(false) => lose(node, parts, one).await,
+                // Whether it can be reached is told where copies are made.
+                Err(error) => return tracing::debug!(%error, "copies not looked at"),
+            }
+        }
+        match copied.last() {
+            Some(last) if copied.len() as u32 == CHECKED_AT_ONCE => after = Some(last.dataset),
+            _ => return,
+        }
+    }
+}
+
+async fn lose(node: &NodeContext, parts: &SinkParts, lost: &Copied) {
+    match parts.store.lose_sink(lost).await {
+        Ok(()) => {
+            node.meters.copied(CopyFate::Lost);
+            let publication = lost.publication;
+            tracing::warn!(
+                dataset = lost.name,
+                publication,
+                "a copy is gone from its sink; it is made again"
+            );
+        }
+        Err(error) => tracing::debug!(dataset = lost.name, %error, "a lost copy was not noted"),
+    }
+}

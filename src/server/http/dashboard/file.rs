@@ -1,0 +1,225 @@
+//! One file of the dashboard, as it is sent: what a browser is told of it, packed or not, or not at all where the browser has
+//! it.
+
+use std::io::{self, Write};
+
+use axum::body::Body;
+use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sha2::{Digest, Sha256};
+
+use crate::http::guard::headers::text;
+
+/// What a page of the dashboard may do: load what this node has, and talk to this node.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+                      base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+/// Of a hash, in tags and addresses. Unit: bytes.
+const SHOWN: usize = 8;
+
+/// How long a browser keeps an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// For good: another content has another address.
+    ForGood,
+    /// It asks each time whether there is another content.
+    AskAgain,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct File {
+    kind: &'static str,
+    hash: String,
+    plain: Bytes,
+    /// With gzip, where that is shorter.
+    packed: Option<Bytes>,
+}
+
+impl File {
+    /// A file that is sent as it is.
+    pub(super) fn plain(name: &str, bytes: Bytes) -> File {
+        File {
+            kind: kind_of(name),
+            hash: hash(&bytes),
+            plain: bytes,
+            packed: None,
+        }
+    }
+
+    /// A file that is sent packed to whoever takes that.
+    pub(super) fn packed(name: &str, bytes: Bytes) -> File {
+        let packed = packed(&bytes).ok().filter(|packed| packed.len() < bytes.len());
+        File {
+            packed: packed.map(Bytes::from),
+            ..File::plain(name, bytes)
+        }
+    }
+
+    /// The first part of its content's SHA-256, hexadecimal.
+    pub(super) fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// The answer to a GET or HEAD.
+    pub(super) fn answer(&self, method: &Method, asked: &HeaderMap, keep: Keep) -> Response {
+        let packed = self.packed.as_ref().filter(|_| takes_gzip(asked));
+        // Each of the two forms has a tag of its own (RFC 9110, §8.8.3.3).
+        let tag = match packed {
+            Some(_) => format!("\"{}-gz\"", self.hash),
+            None => format!("\"{}\"", self.hash),
+        };
+        let is_known = has(asked, &tag);
+        let body = packed.unwrap_or(&self.plain).clone();
+        let mut response = Response::new(Body::empty());
+        let headers = response.headers_mut();
+        self.tell(headers, keep);
+        headers.extend(value(&tag).map(|tag| (header::ETAG, tag)));
+        if is_known {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            return response;
+        }
+        if packed.is_some() {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        if *method != Method::HEAD {
+            *response.body_mut() = Body::from(body);
+        }
+        response
+    }
+
+    /// What is said of it, whatever is sent.
+    fn tell(&self, headers: &mut HeaderMap, keep: Keep) {
+        let keep = match keep {
+            Keep::ForGood => "public, max-age=31536000, immutable",
+            Keep::AskAgain => "no-cache",
+        };
+        let said: [(HeaderName, &'static str); 6] = [
+            (header::CONTENT_TYPE, self.kind),
+            (header::CACHE_CONTROL, keep),
+            (header::VARY, "accept-encoding"),
+            (header::CONTENT_SECURITY_POLICY, POLICY),
+            (
+                HeaderName::from_static("cross-origin-opener-policy"),
+                "same-origin",
+            ),
+            (
+                HeaderName::from_static("cross-origin-resource-policy"),
+                "same-origin",
+            ),
+        ];
+        headers.extend(said.map(|(name, text)| (name, HeaderValue::from_static(text))));
+    }
+}
+
+fn value(text: &str) -> Option<HeaderValue> {
+    HeaderValue::from_str(text).ok()
+}
+
+/// What a browser takes a file for. Nothing is guessed from its content: `nosniff` forbids it to do so.
+fn kind_of(name: &str) -> &'static str {
+    match name.rsplit_once('.').map_or("", |(_, kind)| kind) {
+        "html" => "text/html; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "json" => "application/json",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "ico" => "image/vnd.microsoft.icon",
+        "woff2" => "font/woff2",
+        "txt" => "text/plain; charset=utf-8",
+        "md" => "text/markdown; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}
+
+/// The first part of the SHA-256 of a content, hexadecimal.
+pub(super) fn hash(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest[..SHOWN].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+    packer.write_all(bytes)?;
+    packer.finish()
+}
+
+/// Whether the client takes gzip: it names it, and not as what it doesn't want.
+fn takes_gzip(asked: &HeaderMap) -> bool {
+    let codings = text(asked, header::ACCEPT_ENCODING).split(',');
+    let mut codings = codings.map(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let weight = weight.trim().trim_start_matches("q=");
+        (name.trim(), weight.parse().unwrap_or(1.0_f32) > 0.0)
+    });
+    codings.any(|(name, is_wanted)| name.eq_ignore_ascii_case("gzip") && is_wanted)
+}
+
+/// Whether the client has the content of this tag.
+fn has(asked: &HeaderMap, tag: &str) -> bool {
+    let mut known = text(asked, header::IF_NONE_MATCH).split(',').map(str::trim);
+    known.any(|known| known == "*" || known.trim_start_matches("W/") == tag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(headers: &[(HeaderName, &str)]) -> HeaderMap {
+        let each = headers.iter();
+        each.map(|(name, text)| (name.clone(), text.parse().expect("a value")))
+            .collect()
+    }
+
+    fn answer(file: &File, method: Method, headers: &[(HeaderName, &str)]) -> Response {
+        file.answer(&method, &asked(headers), Keep::AskAgain)
+    }
+
+    #[test]
+    fn a_file_is_packed_for_who_takes_it_under_a_tag_of_its_own() {
+        let file = File::packed("x.css", Bytes::from("a { } ".repeat(100)));
+        let plain = answer(&file, Method::GET, &[]);
+        assert_eq!(plain.headers()[header::CONTENT_LENGTH], "600");
+        assert!(!plain.headers().contains_key(header::CONTENT_ENCODING));
+        let packed = answer(&file, Method::GET, &[(header::ACCEPT_ENCODING, "br, GZIP;q=0.5")]);
+        assert_eq!(packed.headers()[header::CONTENT_ENCODING], "gzip");
+        assert_ne!(plain.headers()[header::ETAG], packed.headers()[header::ETAG]);
+        for unwanted in ["gzip;q=0", "identity", "xgzip"] {
+            let plain = answer(&file, Method::GET, &[(header::ACCEPT_ENCODING, unwanted)]);
+            assert!(
+                !plain.headers().contains_key(header::CONTENT_ENCODING),
+                "{unwanted}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_browser_has_is_not_sent_again() {
+        let file = File::plain("x.js", Bytes::from_static(b"1"));
+        let tag = answer(&file, Method::GET, &[]).headers()[header::ETAG].clone();
+        let tag = tag.to_str().expect("text").to_owned();
+        for known in [tag.clone(), format!("\"other\", W/{tag}"), "*".to_owned()] {
+            let again = answer(&file, Method::GET, &[(header::IF_NONE_MATCH, &known)]);
+            assert_eq!(again.status(), StatusCode::NOT_MODIFIED, "{known}");
+            assert!(again.headers().contains_key(header::CONTENT_SECURITY_POLICY));
+        }
+        let other = answer(&file, Method::GET, &[(header::IF_NONE_MATCH, "\"other\"")]);
+        assert_eq!(other.status(), StatusCode::OK);
+    }
+
+    #[tokio::test]
+    async fn a_head_says_the_length_and_sends_nothing() {
+        let file = File::plain("x.js", Bytes::from_static(b"12345"));
+        let response = answer(&file, Method::HEAD, &[]);
+        assert_eq!(response.headers()[header::CONTENT_LENGTH], "5");
+        let body = axum::body::to_bytes(response.into_body(), 100)
+            .await
+            .expect("read");
+        assert!(body.is_empty());
+    }
+}

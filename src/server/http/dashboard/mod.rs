@@ -1,0 +1,158 @@
+//! The dashboard: files for a browser, which asks the API for all that it shows. Nothing here knows a task.
+//!
+//! `/` and every other address that no route has, if a browser wants to show it, is the same page: what it shows is in the
+//! address. Paths of the API are never taken for such: a program that mistypes one is told so.
+
+mod file;
+mod pages;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, header};
+use axum::response::{IntoResponse, Response};
+
+pub use self::pages::Pages;
+use crate::http::App;
+use crate::http::answer::html;
+use crate::http::guard::headers::text;
+use crate::http::problem;
+
+/// Below it are the files.
+const FILES: &str = "/ui/";
+/// The first parts of paths that are no page.
+const NO_PAGES: [&str; 12] = [
+    "actors",
+    "docs",
+    "favicon.ico",
+    "healthz",
+    "internal",
+    "metrics",
+    "openapi.json",
+    "problems",
+    "readyz",
+    "ui",
+    "v1",
+    "version",
+];
+
+/// Where to begin
+///
+/// The dashboard, for people who type the node's address into a browser.
+#[utoipa::path(
+    get, path = "/", operation_id = "front", tag = "node", security(()),
+    responses((status = 200, description = "A page", body = String, content_type = "text/html"))
+)]
+pub(crate) async fn front(State(app): State<App>, method: Method, headers: HeaderMap) -> Response {
+    let page = is_on(&app)
+        .then(|| app.front.pages.index(&method, &headers))
+        .flatten();
+    page.unwrap_or_else(|| html::page("a node", FRONT))
+}
+
+/// What is answered by paths that no route has.
+pub(super) async fn other(State(app): State<App>, request: Request) -> Response {
+    let page = is_on(&app).then(|| page(&app.front.pages, &request)).flatten();
+    match page {
+        Some(page) => page,
+        None => problem::no_such_route(request).await.into_response(),
+    }
+}
+
+fn is_on(app: &App) -> bool {
+    app.service.config().dashboard.enabled
+}
+
+/// The file, or the page, that a path stands for; none for one that is neither.
+fn page(pages: &Pages, request: &Request) -> Option<Response> {
+    let (method, path, headers) = (request.method(), request.uri().path(), request.headers());
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return None;
+    }
+    if let Some(name) = path.strip_prefix(FILES) {
+        return pages.file(name, method, headers);
+    }
+    let is_shown = is_page(path) && text(headers, header::ACCEPT).contains("text/html");
+    is_shown.then(|| pages.index(method, headers)).flatten()
+}
+
+/// Whether a path could be a page of the dashboard; which there are is for the dashboard to know.
+pub(super) fn is_page(path: &str) -> bool {
+    let first = path.split(['/', '?']).nth(1);
+    first.is_some_and(|first| !NO_PAGES.contains(&first))
+}
+
+/// What there is without a dashboard.
+const FRONT: &str = r#"<h1>A node of Windrow</h1>
+<p>It drives the items of tasks through the handlers of businesses.</p>
+<ul>
+<li><a href="/docs">The API</a>, with how to get a token and the first calls; as a document: <a href="/openapi.json">/openapi.json</a></li>
+<li><a href="/problems">Problems</a>: what each error means and what to try</li>
+<li><a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a>, <a href="/version">/version</a>; <code>/metrics</code> and
+<code>/actors</code> from this machine or with a token</li>
+</ul>
+<p>On the command line: <code>windrow ctx add here --server URL --token-file FILE</code>, then <code>windrow task</code>.</p>
+"#;
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    fn answered(method: &str, path: &str, accept: &str) -> Option<String> {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::ACCEPT, accept);
+        let request = request.body(Body::empty()).expect("a request");
+        let response = page(&Pages::default(), &request)?;
+        let kind = response.headers()[header::CONTENT_TYPE].to_str().expect("text");
+        Some(kind.split(';').next().unwrap_or_default().to_owned())
+    }
+
+    #[test]
+    fn what_a_browser_shows_is_the_page_and_what_a_program_asks_for_is_not() {
+        let browser = "text/html,application/xhtml+xml,*/*;q=0.8";
+        for path in [
+            "/tasks/t1",
+            "/tasks?status=running",
+            "/nodes/n1",
+            "/v1x",
+            "/docsx",
+        ] {
+            assert_eq!(
+                answered("GET", path, browser).as_deref(),
+                Some("text/html"),
+                "{path}"
+            );
+            assert_eq!(answered("GET", path, "application/json"), None, "{path}");
+            assert_eq!(answered("POST", path, browser), None, "{path}");
+        }
+        for path in [
+            "/v1",
+            "/v1/nothing",
+            "/docs/x",
+            "/problems/x/y",
+            "/internal/v1",
+            "/metrics/",
+            "/ui",
+            "/ui/x.js",
+        ] {
+            assert_eq!(answered("GET", path, browser), None, "{path}");
+        }
+        for (path, kind) in [
+            ("/ui/app/main.js", "text/javascript"),
+            ("/ui/app.css", "text/css"),
+        ] {
+            assert_eq!(answered("HEAD", path, "*/*").as_deref(), Some(kind), "{path}");
+        }
+    }
+
+    #[test]
+    fn every_path_of_the_api_is_told_from_pages() {
+        let (_, document) = crate::http::routes().split_for_parts();
+        for path in document.paths.paths.keys().filter(|path| *path != "/") {
+            let first = path.split('/').nth(1).unwrap_or_default();
+            assert!(NO_PAGES.contains(&first), "{path}");
+        }
+    }
+}

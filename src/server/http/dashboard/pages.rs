@@ -1,0 +1,330 @@
+//! The files of the dashboard: those that the program carries, or those of a folder, for who works on them.
+//!
+//! What the program carries is given to browsers under addresses that name its version, `/ui/v-5f3a…/app/main.js`: they keep
+//! it for good, and what imports a file beside it has the file of the same version. A folder is read anew at each request.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::LazyLock;
+
+use axum::http::{HeaderMap, Method};
+use axum::response::Response;
+use bytes::Bytes;
+
+use super::file::{File, Keep, hash};
+
+/// The page from which all begins.
+const INDEX: &str = "index.html";
+/// In front of the version, in an address.
+const VERSION: &str = "v-";
+/// What the build found in `ui/`.
+static CARRIED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
+/// The same, ready to be sent: packed once, when a browser first asks.
+static READY: LazyLock<Ready> = LazyLock::new(|| Ready::of(CARRIED));
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub struct Pages {
+    /// Instead of what the program carries.
+    folder: Option<PathBuf>,
+}
+
+impl Pages {
+    /// Those of a folder.
+    ///
+    /// # Errors
+    /// When there is no such folder, or no `index.html` in it.
+    pub fn of_folder(folder: &Path) -> io::Result<Pages> {
+        let folder = folder.canonicalize()?;
+        read(&folder, INDEX)?;
+        Ok(Pages { folder: Some(folder) })
+    }
+
+    /// The page from which all begins.
+    pub(super) fn index(&self, method: &Method, asked: &HeaderMap) -> Option<Response> {
+        self.file(INDEX, method, asked)
+    }
+
+    /// A file by what follows `/ui/` in its address; none where there is none.
+    pub(super) fn file(&self, name: &str, method: &Method, asked: &HeaderMap) -> Option<Response> {
+        let (version, name) = split(name);
+        let Some(folder) = &self.folder else {
+            return READY.answer(version, name, method, asked);
+        };
+        match read(folder, name) {
+            Ok(bytes) => Some(File::plain(name, bytes.into()).answer(method, asked, Keep::AskAgain)),
+            Err(error) => {
+                tracing::debug!(name, %error, "no file of the dashboard's folder");
+                None
+            }
+        }
+    }
+}
+
+/// What an address names: the version, if it names one, and the file.
+fn split(name: &str) -> (Option<&str>, &str) {
+    let parts = name.strip_prefix(VERSION).and_then(|rest| rest.split_once('/'));
+    parts.map_or((None, name), |(version, name)| (Some(version), name))
+}
+
+/// A file that lies in the folder, also if it is reached by links.
+fn read(folder: &Path, name: &str) -> io::Result<Vec<u8>> {
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    if !Path::new(name).components().all(is_plain) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let path = folder.join(name).canonicalize()?;
+    match path.starts_with(folder) && path.is_file() {
+        true => std::fs::read(path),
+        false => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
+/// What the program carries.
+#[derive(Debug)]
+struct Ready {
+    /// In the order of their names.
+    files: Vec<(&'static str, File)>,
+    version: String,
+}
+
+impl Ready {
+    fn of(carried: &'static [(&'static str, &'static [u8])]) -> Ready {
+        let file = |(name, bytes): &(&'static str, &'static [u8])| {
+            (*name, File::packed(name, Bytes::from_static(bytes)))
+        };
+        let mut files: Vec<(&'static str, File)> = carried.iter().map(file).collect();
+        let all: String = files
+            .iter()
+            .map(|(name, file)| format!("{name} {}\n", file.hash()))
+            .collect();
+        let version = hash(all.as_bytes());
+        for (name, file) in &mut files {
+            let carried = carried
+                .iter()
+                .find(|(carried, _)| carried == name && *carried == INDEX);
+            if let Some((_, index)) = carried {
+                *file = File::packed(INDEX, versioned(index, &version).into());
+            }
+        }
+        Ready { files, version }
+    }
+
+    fn answer(
+        &self,
+        version: Option<&str>,
+        name: &str,
+        method: &Method,
+        asked: &HeaderMap,
+    ) -> Option<Response> {
+        let at = self.files.binary_search_by_key(&name, |(name, _)| name).ok()?;
+        // Of another version (nodes of a cluster are upgraded one by one) there is what this node has, for now.
+        let keep = match version {
+            Some(version) if version == self.version => Keep::ForGood,
+            _ => Keep::AskAgain,
+        };
+        Some(self.files[at].1.answer(method, asked, keep))
+    }
+}
+
+/// The page with addresses of this version.
+fn versioned(index: &[u8], version: &str) -> Vec<u8> {
+    String::from_utf8_lossy(index)
+        .replace("=\"/ui/", &format!("=\"/ui/{VERSION}{version}/"))
+        .into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use axum::http::{HeaderValue, header};
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+
+    /// What a browser fetches before it shows the first page, packed. Unit: bytes.
+    const FIRST_PACKED_MAX: usize = 100 << 10;
+    /// All that it may ever fetch, in both languages. Unit: bytes.
+    const ALL_PACKED_MAX: usize = 175 << 10;
+    /// The first page is that of `/`.
+    const FIRST: [&str; 2] = ["app/main.js", "app/pages/overview.js"];
+
+    fn text(name: &str) -> Option<&'static str> {
+        let found = CARRIED.iter().find(|(carried, _)| *carried == name);
+        found.and_then(|(_, bytes)| std::str::from_utf8(bytes).ok())
+    }
+
+    async fn body(response: Response) -> String {
+        let bytes = axum::body::to_bytes(response.into_body(), 1 << 20)
+            .await
+            .expect("read");
+        String::from_utf8(bytes.to_vec()).expect("text")
+    }
+
+    #[test]
+    fn the_dashboard_is_small() {
+        let mut sizes = BTreeMap::new();
+        let mut takes_gzip = HeaderMap::new();
+        takes_gzip.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        for (name, file) in READY.files.iter().filter(|(name, _)| !name.ends_with(".md")) {
+            let answer = file.answer(&Method::GET, &takes_gzip, Keep::AskAgain);
+            let length = answer.headers()[header::CONTENT_LENGTH].to_str().expect("text");
+            sizes.insert(*name, length.parse::<usize>().expect("a number"));
+        }
+        let all: usize = sizes.values().sum();
+        let first = imported(&FIRST).chain(sizes.keys().copied().filter(|name| name.ends_with(".css")));
+        let first: usize = first.map(|name| sizes[name]).sum();
+        assert!(
+            first > FIRST_PACKED_MAX / 2 && first <= FIRST_PACKED_MAX && all <= ALL_PACKED_MAX,
+            "{first} bytes of {FIRST_PACKED_MAX}, {all} of {ALL_PACKED_MAX}: {sizes:#?}"
+        );
+    }
+
+    /// These files, and those that they import, and so on. What is fetched only when it is shown is named by `import(…)`.
+    fn imported(of: &[&'static str]) -> impl Iterator<Item = &'static str> {
+        let (mut found, mut left) = (BTreeSet::new(), of.to_vec());
+        while let Some(name) = left.pop() {
+            if !found.insert(name) {
+                continue;
+            }
+            let file = text(name).expect("a file that is named is carried");
+            let named = file.lines().filter(|line| line.starts_with("import "));
+            let paths = named.filter_map(|line| line.split('\'').nth(1));
+            left.extend(paths.map(|path| carried(&joined(name, path))));
+        }
+        found.into_iter()
+    }
+
+    fn carried(name: &str) -> &'static str {
+        let found = CARRIED.iter().find(|(carried, _)| *carried == name);
+        found
+            .unwrap_or_else(|| panic!("{name} is imported and not there"))
+            .0
+    }
+
+    /// What a path means beside a file.
+    fn joined(beside: &str, path: &str) -> String {
+        let mut parts: Vec<&str> = beside.split('/').collect();
+        parts.pop();
+        for part in path.split('/') {
+            match part {
+                "." => {}
+                ".." => drop(parts.pop()),
+                part => parts.push(part),
+            }
+        }
+        parts.join("/")
+    }
+
+    #[tokio::test]
+    async fn what_the_page_names_is_there_and_kept_for_good() {
+        let none = HeaderMap::new();
+        let index = body(Pages::default().index(&Method::GET, &none).expect("there")).await;
+        let named: Vec<&str> = index
+            .split("=\"/ui/")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
+        assert!(named.len() >= 2, "{index}");
+        for name in named {
+            let file = Pages::default().file(name, &Method::GET, &none);
+            let file = file.unwrap_or_else(|| panic!("no file {name}"));
+            let kept = file.headers()[header::CACHE_CONTROL].to_str().expect("text");
+            assert!(kept.contains("immutable"), "{name}: {kept}");
+            let (_, plain) = split(name);
+            for asked in [plain.to_owned(), format!("v-0123/{plain}")] {
+                let file = Pages::default().file(&asked, &Method::GET, &none).expect("there");
+                assert_eq!(file.headers()[header::CACHE_CONTROL], "no-cache", "{asked}");
+            }
+        }
+        assert!(Pages::default().file("nothing.js", &Method::GET, &none).is_none());
+    }
+
+    /// By a path from the root the same module would be there twice: with a version and without.
+    #[test]
+    fn modules_import_each_other_by_relative_paths() {
+        for (name, bytes) in CARRIED.iter().filter(|(name, _)| name.ends_with(".js")) {
+            let text = String::from_utf8_lossy(bytes);
+            for start in [
+                "from '/",
+                "from \"/",
+                "import('/",
+                "import(\"/",
+                "import '/",
+                "import \"/",
+            ] {
+                assert!(!text.contains(start), "{name} has {start}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_others_wrote_is_what_the_list_says() {
+        let vendored = CARRIED
+            .iter()
+            .filter(|(name, _)| name.starts_with("vendor/") && !name.ends_with(".md"));
+        let list = text("vendor/VENDOR.md").unwrap_or_default();
+        for (name, bytes) in vendored {
+            let file = name.trim_start_matches("vendor/");
+            let rows: Vec<Vec<&str>> = list
+                .lines()
+                .map(|line| {
+                    line.split('|')
+                        .map(|cell| cell.trim().trim_matches('`'))
+                        .collect()
+                })
+                .collect();
+            let row = rows
+                .iter()
+                .find(|row| row.get(1).is_some_and(|cell| *cell == file || cell == name));
+            let row = row.unwrap_or_else(|| panic!("vendor/VENDOR.md has no row of {file}"));
+            let cells = &row[1..row.len() - 1];
+            assert!(
+                cells.len() >= 4 && cells.iter().all(|cell| !cell.is_empty()),
+                "{row:?}"
+            );
+            let sum: String = Sha256::digest(bytes)
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
+            assert_eq!(
+                cells.last().copied(),
+                Some(&*sum),
+                "the content of {file} is another"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_folder_is_read_at_each_request_and_nothing_outside_of_it() {
+        let place = tempfile::tempdir().expect("a directory");
+        let folder = place.path().join("ui");
+        std::fs::create_dir_all(folder.join("app")).expect("made");
+        assert!(Pages::of_folder(&folder).is_err(), "without a page");
+        let none = HeaderMap::new();
+        std::fs::write(folder.join(INDEX), "<a href=\"/ui/app/x.js\">").expect("written");
+        std::fs::write(folder.join("app/x.js"), "1").expect("written");
+        std::fs::write(place.path().join("secret.js"), "secret").expect("written");
+        std::os::unix::fs::symlink(place.path().join("secret.js"), folder.join("out.js")).expect("linked");
+        std::os::unix::fs::symlink(folder.join("app/x.js"), folder.join("in.js")).expect("linked");
+        let pages = Pages::of_folder(&folder).expect("it has a page");
+        let get = |name: &str| pages.file(name, &Method::GET, &none);
+        let index = body(pages.index(&Method::GET, &none).expect("there")).await;
+        assert_eq!(index, "<a href=\"/ui/app/x.js\">", "as it is written");
+        assert_eq!(body(get("app/x.js").expect("there")).await, "1");
+        std::fs::write(folder.join("app/x.js"), "2").expect("written");
+        assert_eq!(body(get("in.js").expect("there")).await, "2");
+        for outside in [
+            "out.js",
+            "../secret.js",
+            "app/../../secret.js",
+            "/etc/passwd",
+            "app",
+            "",
+            "./app/x.js",
+        ] {
+            assert!(get(outside).is_none(), "{outside}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! `/v1/session`: a browser's own sign-in, begun with a token and ended. The cookie can't be read by pages, isn't sent along
+//! with what pages of others ask for, and writes nothing for them ([`visitor`](crate::http::guard::visitor)).
+
+use std::net::SocketAddr;
+
+use axum::Extension;
+use axum::extract::{ConnectInfo, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::http::App;
+use crate::http::guard::Body;
+use crate::http::guard::headers::text;
+use crate::http::problem::{HttpResult, RequestId};
+
+/// The cookie's name.
+pub(in crate::http) const COOKIE: &str = "windrow_session";
+
+/// What a browser signs in with.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SignInBody {
+    /// A token of any role.
+    #[schema(min_length = 1, max_length = 100)]
+    token: String,
+}
+
+/// Sign a browser in
+///
+/// The answer sets a cookie that stands for the token, until it is ended, the token is revoked or has expired, or
+/// `auth.session_life` is over. Writes with the cookie are taken from the node's own pages only.
+#[utoipa::path(
+    post, path = "/v1/session", operation_id = "sign_in", tag = "access", security(()), request_body = SignInBody,
+    responses(
+        (status = 204, description = "Signed in", headers(("set-cookie" = String, description = "`windrow_session`, for browsers only"))),
+        (status = 401, description = "unauthenticated"), (status = 403, description = "foreign-host, foreign-page"),
+        (status = 503, description = "store-unavailable, draining"),
+    )
+)]
+pub(crate) async fn sign_in(
+    State(app): State<App>,
+    peer: Option<Extension<ConnectInfo<SocketAddr>>>,
+    id: Option<Extension<RequestId>>,
+    headers: HeaderMap,
+    Body(body): Body<SignInBody>,
+) -> HttpResult {
+    let address = peer.map(|Extension(ConnectInfo(peer))| peer.ip().to_canonical().to_string());
+    let made = app
+        .service
+        .access
+        .sign_in(&body.token, address, number(id))
+        .await?;
+    let life = made
+        .view
+        .expires_at
+        .0
+        .saturating_sub(made.view.created_at.0)
+        .max(0)
+        / 1000;
+    Ok(with_cookie(&app, &headers, &made.cookie, life))
+}
+
+/// Sign this browser out
+///
+/// Its session is ended, if it has one, and its cookie is taken away.
+#[utoipa::path(
+    delete, path = "/v1/session", operation_id = "sign_out", tag = "access", security(()),
+    responses(
+        (status = 204, description = "Signed out"), (status = 403, description = "foreign-host, foreign-page"),
+        (status = 503, description = "store-unavailable, draining"),
+    )
+)]
+pub(crate) async fn sign_out(
+    State(app): State<App>,
+    id: Option<Extension<RequestId>>,
+    headers: HeaderMap,
+) -> HttpResult {
+    if let Some(cookie) = cookie(&headers) {
+        app.service.access.sign_out(cookie, number(id)).await?;
+    }
+    Ok(with_cookie(&app, &headers, "", 0))
+}
+
+fn number(id: Option<Extension<RequestId>>) -> String {
+    id.map(|Extension(id)| id.0).unwrap_or_default()
+}
+
+/// The answer that gives a browser its cookie for so many seconds.
+fn with_cookie(app: &App, asked: &HeaderMap, value: &str, seconds: i64) -> Response {
+    let is_tls = app.service.config().http.tls_cert_file.is_some()
+        // A proxy in front may speak TLS for the node; the browser says by which scheme it asks.
+        || text(asked, header::ORIGIN).starts_with("https://");
+    let secure = if is_tls { "; Secure" } else { "" };
+    let cookie = format!("{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let cookie = HeaderValue::try_from(cookie).ok();
+    let headers = response.headers_mut();
+    headers.extend(cookie.map(|cookie| (header::SET_COOKIE, cookie)));
+    response
+}
+
+/// What the browser's cookie holds; none where there is none, or more than one (whom to believe?).
+pub(in crate::http) fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let all = headers.get_all(header::COOKIE).iter();
+    let all = all
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|text| text.split(';'));
+    let mut own = all.filter_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='));
+    let value = own.next().filter(|value| !value.is_empty());
+    value.filter(|_| own.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_cookie_of_the_name_is_read() {
+        let read = |texts: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for text in texts {
+                headers.append(header::COOKIE, HeaderValue::from_static(text));
+            }
+            cookie(&headers).map(str::to_owned)
+        };
+        assert_eq!(
+            read(&["a=b; windrow_session=wss_x; c=d"]).as_deref(),
+            Some("wss_x")
+        );
+        assert_eq!(read(&["a=b", "windrow_session=wss_x"]).as_deref(), Some("wss_x"));
+        for none in [
+            &[][..],
+            &["windrow_session="],
+            &["xwindrow_session=wss_x"],
+            &["windrow_sessions=wss_x"],
+            &["windrow_session=wss_x; windrow_session=wss_y"],
+        ] {
+            assert_eq!(read(none), None, "{none:?}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `/v1/sessions`: which browsers are signed in. For administrators only.
+
+use axum::extract::{Path, State};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::App;
+use crate::http::answer::page::{Page, PageQuery, Paging};
+use crate::http::answer::time::rfc3339;
+use crate::http::guard::{Call, DryRunQuery, Params, ReasonQuery};
+use crate::http::problem::HttpResult;
+use crate::service::ServiceError;
+use windrow_engine::ports::access::sign_in_store::SignInView;
+
+/// A browser that is signed in.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SessionJson {
+    /// Its number.
+    id: i64,
+    /// The number of the token that it stands for.
+    token: i64,
+    /// Who holds that.
+    name: String,
+    /// What it allows.
+    role: &'static str,
+    /// The address from which the browser signed in.
+    address: Option<String>,
+    /// When it signed in.
+    #[schema(format = DateTime)]
+    created_at: String,
+    /// Not believed from then on.
+    #[schema(format = DateTime)]
+    expires_at: String,
+}
+
+impl From<SignInView> for SessionJson {
+    fn from(view: SignInView) -> SessionJson {
+        SessionJson {
+            id: view.id,
+            token: view.token.id,
+            role: view.token.role.as_str(),
+            name: view.token.name,
+            address: view.address,
+            created_at: rfc3339(view.created_at),
+            expires_at: rfc3339(view.expires_at),
+        }
+    }
+}
+
+/// List the browsers that are signed in, in the order in which they did.
+#[utoipa::path(
+    get, path = "/v1/sessions", operation_id = "list_sessions", tag = "access", params(PageQuery),
+    security(("bearer" = ["admin"])), responses((status = 200, body = Page<SessionJson>))
+)]
+pub(crate) async fn list(State(app): State<App>, paging: Paging<i64>) -> HttpResult {
+    let access = &app.service.access;
+    let found = access.sign_ins.sign_ins(paging.after, paging.to_read()).await?;
+    let Page {
+        mut items,
+        next_cursor,
+    } = paging.page(found, |one| one.id);
+    // What is over has a row until its token is next signed in with.
+    items.retain(|one| one.is_live(app.service.now()));
+    Ok(paging.answer(Page { items, next_cursor }.map(SessionJson::from)))
+}
+
+/// Sign a browser out, at once.
+#[utoipa::path(
+    delete, path = "/v1/sessions/{id}", operation_id = "end_session", tag = "access",
+    params(("id" = i64, Path, description = "Its number", minimum = 1), ReasonQuery, DryRunQuery),
+    security(("bearer" = ["admin"])), responses((status = 204, description = "Its cookie is not believed any more"))
+)]
+pub(crate) async fn end(
+    call: Call,
+    Path(id): Path<String>,
+    Params(query): Params<ReasonQuery>,
+) -> HttpResult {
+    let number = id.parse::<i64>().ok().filter(|number| *number > 0);
+    let fault = || ServiceError::invalid("id", format!("{id:?} is not the number of a session"));
+    let number = number.ok_or_else(fault)?;
+    let write = call.write(query.reason);
+    call.service.access.end_sign_in(number, &write).await?;
+    Ok(call.deleted()?)
+}

@@ -1,0 +1,87 @@
+//! Fires that people order for times that are over.
+
+use super::Schedules;
+use crate::service::{FieldFault, ServiceError};
+use windrow_core::ids::{ScheduleId, WallMs};
+use windrow_engine::ports::schedules::store::{BACKFILL_MAX, Backfill, Fire, FireOutcome, Schedule};
+use windrow_engine::ports::tasks::store::Write;
+
+/// Fires that made a task among which is looked for one that published.
+const PAST_LOOKS: u32 = 100;
+
+impl Schedules {
+    /// Orders the fires that the schedule names from one time to before another, both over; says which.
+    ///
+    /// # Errors
+    /// `Unprocessable` where that is none or too many, `Conflict` where more would wait than may, `NotFound`.
+    pub async fn backfill(
+        &self,
+        id: ScheduleId,
+        (from, to): (WallMs, Option<WallMs>),
+        publishes: bool,
+        write: &Write,
+    ) -> Result<Vec<Fire>, ServiceError> {
+        let schedule = self.get(id).await?;
+        let now = self.store.database_time().await?;
+        let to = to.unwrap_or(now);
+        if to > now {
+            let text = format!("{} is not over: those fires come by themselves", to.to_rfc3339());
+            return Err(ServiceError::unprocessable("/to", text));
+        }
+        let first = schedule.spec.next_after(WallMs(from.0.saturating_sub(1)));
+        let times = std::iter::successors(first, |last| schedule.spec.next_after(*last));
+        let times: Vec<WallMs> = times
+            .take_while(|time| *time < to)
+            .take(BACKFILL_MAX + 1)
+            .collect();
+        if times.is_empty() {
+            return Err(ServiceError::unprocessable(
+                "/from",
+                "the schedule names no time from then to `to`",
+            ));
+        }
+        if times.len() > BACKFILL_MAX {
+            let text = format!("the schedule names more than {BACKFILL_MAX} times from then to `to`");
+            let last = times.last().map(|last| last.to_rfc3339()).unwrap_or_default();
+            let fault = FieldFault::new("/to", text).advise(format!("in parts, the first of them to {last}"));
+            return Err(fault.into());
+        }
+        if publishes {
+            self.refuse_past(&schedule, &times).await?;
+        }
+        let times = &times;
+        let wanted = Backfill { times, publishes };
+        let ordered = self.store.backfill(id, wanted, write).await?;
+        if !write.dry_run {
+            self.node.supervisor.wake_schedules();
+            tracing::info!(schedule = %id, fires = ordered.len(), by = write.actor.name, "fires ordered");
+        }
+        Ok(ordered)
+    }
+
+    /// Refuses to publish where nothing would be: the past would become current.
+    async fn refuse_past(&self, schedule: &Schedule, times: &[WallMs]) -> Result<(), ServiceError> {
+        let template: serde_json::Value = serde_json::from_str(&schedule.template).unwrap_or_default();
+        if !template["publish"].is_string() {
+            return Err(ServiceError::unprocessable(
+                "/publish",
+                "the tasks of this schedule publish nothing",
+            ));
+        }
+        let made = self
+            .store
+            .fires(schedule.id, Some(FireOutcome::Made), None, PAST_LOOKS);
+        let newest = made.await?.into_iter().find(|fire| fire.publishes);
+        match newest.filter(|newest| times.last().is_some_and(|last| *last < newest.time)) {
+            Some(newest) => Err(ServiceError::conflict(
+                format!(
+                    "the fire of {}, which is later than all of these, has made its task: what they publish would be older \
+                     than what readers have",
+                    newest.time.to_rfc3339()
+                ),
+                "leave `publish` out; their tasks keep their results",
+            )),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Sign-ins of browsers: hashes, never cookies. A sign-in that was ended has no row.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use async_trait::async_trait;
+use sea_orm::ActiveValue::{NotSet, Set};
+use sea_orm::sea_query::ExprTrait as _;
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use subtle::ConstantTimeEq;
+
+use crate::sql::business::tokens;
+use crate::sql::entity::sign_in;
+use crate::sql::entity::sign_in::Column as C;
+use crate::sql::task::record::{self, Change};
+use crate::sql::{Store, error, keep, settled};
+use windrow_core::ids::WallMs;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::sign_in_store::{NewSignIn, SIGN_INS_MAX, SignInStore, SignInView};
+use windrow_engine::ports::access::token_store::TokenView;
+use windrow_engine::ports::tasks::store::Write;
+
+#[async_trait]
+impl SignInStore for Store {
+    async fn add_sign_in(
+        &self,
+        token: &TokenView,
+        new: &NewSignIn,
+        write: &Write,
+        now: WallMs,
+    ) -> Result<SignInView, StoreError> {
+        settled(|| add(self, token, new, write, now)).await
+    }
+
+    async fn sign_in(&self, hash: &str) -> Result<Option<SignInView>, StoreError> {
+        // The index compared as databases do; this comparison takes a time that tells nothing.
+        let is_same = |row: &sign_in::Model| bool::from(row.cookie_hash.as_bytes().ct_eq(hash.as_bytes()));
+        let found = sign_in::Entity::find().filter(C::CookieHash.eq(hash));
+        let found = found.one(&self.readers).await.map_err(error)?;
+        view(&self.readers, found.filter(is_same)).await
+    }
+
+    async fn sign_in_of_row(&self, id: i64) -> Result<Option<SignInView>, StoreError> {
+        let found = sign_in::Entity::find_by_id(id).one(&self.readers).await;
+        view(&self.readers, found.map_err(error)?).await
+    }
+
+    async fn sign_ins(&self, after: Option<i64>, limit: u32) -> Result<Vec<SignInView>, StoreError> {
+        let found = sign_in::Entity::find()
+            .filter(C::Id.gt(after.unwrap_or_default()))
+            .order_by_asc(C::Id)
+            .limit(u64::from(limit));
+        let rows = found.all(&self.readers).await.map_err(error)?;
+        views(&self.readers, rows).await
+    }
+
+    async fn end_sign_in(&self, ended: &SignInView, write: &Write, now: WallMs) -> Result<(), StoreError> {
+        let transaction = self.write().await?;
+        let gone = sign_in::Entity::delete_by_id(ended.id).exec(&transaction).await;
+        if gone.map_err(error)?.rows_affected == 0 {
+            return Ok(());
+        }
+        let change = Change {
+            before: Some(shown(ended)),
+            ..change("session.end")
+        };
+        record::audit(&transaction, &write.actor, change, now).await?;
+        keep(transaction, write).await
+    }
+}
+
+async fn add(
+    store: &Store,
+    token: &TokenView,
+    new: &NewSignIn,
+    write: &Write,
+    now: WallMs,
+) -> Result<SignInView, StoreError> {
+    let transaction = store.write().await?;
+    make_room(&transaction, token.id, now).await?;
+    let row = sign_in::ActiveModel {
+        id: NotSet,
+        cookie_hash: Set(new.hash.clone()),
+        token_id: Set(token.id),
+        address: Set(new.address.clone()),
+        created_at: Set(now.0),
+        expires_at: Set(new.expires_at.0),
+    };
+    let inserted = sign_in::Entity::insert(row).exec(&transaction).await;
+    let made = SignInView {
+        id: inserted.map_err(error)?.last_insert_id,
+        token: token.clone(),
+        address: new.address.clone(),
+        created_at: now,
+        expires_at: new.expires_at,
+    };
+    let change = Change {
+        after: Some(shown(&made)),
+        ..change("session.begin")
+    };
+    record::audit(&transaction, &write.actor, change, now).await?;
+    keep(transaction, write).await?;
+    Ok(made)
+}
+
+/// Forgets what is over of a token, and the oldest above what is kept.
+async fn make_room(db: &impl ConnectionTrait, token: i64, now: WallMs) -> Result<(), StoreError> {
+    let of_token = || sign_in::Entity::find().filter(C::TokenId.eq(token));
+    let newest_that_goes = of_token().order_by_desc(C::Id).offset(SIGN_INS_MAX - 1).limit(1);
+    let newest_that_goes = newest_that_goes.one(db).await.map_err(error)?;
+    let mut goes = C::ExpiresAt.lte(now.0);
+    if let Some(row) = newest_that_goes {
+        goes = goes.or(C::Id.lte(row.id));
+    }
+    let gone = sign_in::Entity::delete_many()
+        .filter(C::TokenId.eq(token))
+        .filter(goes)
+        .exec(db)
+        .await;
+    gone.map(drop).map_err(error)
+}
+
+async fn view(
+    db: &impl ConnectionTrait,
+    row: Option<sign_in::Model>,
+) -> Result<Option<SignInView>, StoreError> {
+    Ok(views(db, row.into_iter().collect()).await?.pop())
+}
+
+/// A sign-in whose token's row is gone stands for nothing, so it isn't there.
+async fn views(db: &impl ConnectionTrait, rows: Vec<sign_in::Model>) -> Result<Vec<SignInView>, StoreError> {
+    let ids: BTreeSet<i64> = rows.iter().map(|row| row.token_id).collect();
+    let tokens: BTreeMap<i64, TokenView> = tokens::of_rows(db, ids).await?;
+    let view = |row: sign_in::Model| {
+        Some(SignInView {
+            token: tokens.get(&row.token_id)?.clone(),
+            id: row.id,
+            address: row.address,
+            created_at: WallMs(row.created_at),
+            expires_at: WallMs(row.expires_at),
+        })
+    };
+    Ok(rows.into_iter().filter_map(view).collect())
+}
+
+fn change(action: &str) -> Change {
+    Change {
+        task: None,
+        business: None,
+        action: action.to_owned(),
+        before: None,
+        after: None,
+    }
+}
+
+/// A sign-in as the audit shows it.
+fn shown(sign_in: &SignInView) -> String {
+    serde_json::json!({
+        "id": sign_in.id, "token": sign_in.token.id, "name": sign_in.token.name, "address": sign_in.address,
+        "expires_at_ms": sign_in.expires_at.0,
+    })
+    .to_string()
+}

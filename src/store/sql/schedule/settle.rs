@@ -1,0 +1,77 @@
+//! A fire and the task that is made of it, in the transaction that makes it.
+
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use super::open::PENDING;
+use super::{rows, with};
+use crate::sql::entity::fire;
+use crate::sql::{Transaction, dialect, error};
+use windrow_core::ids::{TaskId, WallMs};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::schedules::store::{FireKind, FireOutcome};
+use windrow_engine::ports::tasks::store::{CreateError, FireKey};
+
+/// Locks a fire whose task is about to be made, and says what brought it about; another node may have made it, or the
+/// schedule may be gone.
+pub(crate) async fn refuse_settled(transaction: &Transaction, key: FireKey) -> Result<FireKind, CreateError> {
+    let found = fire::Entity::find_by_id((key.schedule.0, key.time.0))
+        .filter(fire::Column::Outcome.eq(PENDING))
+        .lock_exclusive()
+        .one(transaction)
+        .await
+        .map_err(error)?;
+    match found {
+        Some(row) => Ok(rows::kind(&row)?),
+        None => Err(CreateError::FireOver(key.schedule, key.time)),
+    }
+}
+
+/// The newest fire after this one that made a task which may publish.
+pub(crate) async fn later_made(
+    transaction: &Transaction,
+    key: FireKey,
+) -> Result<Option<WallMs>, StoreError> {
+    use fire::Column as C;
+    let may_publish = Condition::any()
+        .add(C::Publishes.eq(true))
+        .add(C::Kind.ne(FireKind::Backfilled.as_str()));
+    let found: Option<i64> = with(key.schedule, FireOutcome::Made)
+        .select_only()
+        .column(C::FireTime)
+        .filter(C::FireTime.gt(key.time.0))
+        .filter(may_publish)
+        .order_by_desc(C::FireTime)
+        .limit(1)
+        .into_tuple()
+        .one(transaction)
+        .await
+        .map_err(error)?;
+    Ok(found.map(WallMs))
+}
+
+/// Settles a fire with the task that was made in this transaction.
+pub(crate) async fn settle(
+    transaction: &Transaction,
+    (key, note): (FireKey, Option<String>),
+    made: TaskId,
+) -> Result<(), CreateError> {
+    use fire::Column as C;
+    let now = dialect::time(transaction).await?;
+    let settled = fire::Entity::update_many()
+        .col_expr(C::Outcome, Expr::value(FireOutcome::Made.as_str()))
+        .col_expr(C::TaskId, Expr::value(made.0))
+        .col_expr(C::SettledAt, Expr::value(now.0))
+        .col_expr(C::Note, Expr::value(note))
+        .filter(C::ScheduleId.eq(key.schedule.0))
+        .filter(C::FireTime.eq(key.time.0))
+        .filter(C::Outcome.eq(PENDING))
+        .exec(transaction)
+        .await
+        .map_err(error)?;
+    match settled.rows_affected {
+        1 => Ok(()),
+        // Another node made it, or the schedule is gone.
+        _ => Err(CreateError::FireOver(key.schedule, key.time)),
+    }
+}

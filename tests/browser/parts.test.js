@@ -1,0 +1,129 @@
+/** @file What needs no browser: the strip's arithmetic, sums, who needs attention, words, and what is vendored. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { test } from 'node:test';
+import { needy } from '../../ui/app/lib/attention.js';
+import { byDay } from '../../ui/app/lib/calendar.js';
+import * as strip from '../../ui/app/lib/strip.js';
+import words from '../../ui/app/words/zh-CN.js';
+import { ROOT } from './support.js';
+
+const UI = join(ROOT, 'ui');
+
+function files(folder) {
+  return readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name);
+    return statSync(path).isDirectory() ? files(path) : [path];
+  });
+}
+
+const sources = files(join(UI, 'app')).map((path) => [relative(UI, path), readFileSync(path, 'utf8')]);
+
+test('cells are read as the API writes them', () => {
+  assert.deepEqual([...strip.parse('F1S3P2K1R1A1')], [2, 0, 0, 0, 1, 1, 3, 4, 5]);
+  assert.deepEqual([...strip.parse('')], []);
+});
+
+test('the worst of several cells is shown', () => {
+  const { cells, size } = strip.merge(strip.parse('S9A1S9F1P20'), 4);
+  assert.equal(size, 10);
+  assert.deepEqual([...cells], [5, 2, 1, 1]);
+});
+
+test('merging loses no kind of trouble', () => {
+  let seed = 7;
+  const random = () => (seed = (seed * 1103515245 + 12345) % 2147483648) / 2147483648;
+  for (let round = 0; round < 200; round += 1) {
+    const cells = Uint8Array.from({ length: 1 + Math.floor(random() * 500) }, () => Math.floor(random() * 6));
+    const { cells: merged } = strip.merge(cells, 1 + Math.floor(random() * 60));
+    assert.equal(Math.max(...merged), Math.max(...cells));
+  }
+});
+
+test('cells are as large as all have room, and do not flicker', () => {
+  assert.equal(strip.layout(1000, 60, 500).pitch, 10);
+  assert.equal(strip.layout(1000, 60, 700).pitch, 8);
+  assert.equal(strip.layout(1000, 60, 590, 8).pitch, 8);
+  assert.equal(strip.layout(1000, 60, 290, 8).pitch, 10);
+  assert.equal(strip.layout(1000, 60, 1_000_000).pitch, 3);
+});
+
+test('what is shown of a window begins at low water and ends with free places', () => {
+  const found = strip.shown({ cells: 'R1S2F1P96', low_water: 40, high_water: 44, capacity: 100, items_per_cell: 1 }, 20);
+  assert.deepEqual([...found.cells.subarray(0, 5)], [4, 0, 0, 2, 1]);
+  assert.equal(found.cells.length, 20);
+  assert.deepEqual(found.counts, [2, 0, 1, 0, 1, 0]);
+});
+
+test('whoever asked for a stop needs no attention', () => {
+  const since = new Date(0).toISOString();
+  const task = (members) => ({ id: 't1', since, ...members });
+  const kinds = (members) => needy([task(members)], 60_000).map((one) => one.kind);
+  assert.deepEqual(kinds({ status: 'stopped', stop_reason: 'operator' }), []);
+  assert.deepEqual(kinds({ status: 'stopped', stop_reason: 'canary_done' }), ['canary']);
+  assert.deepEqual(kinds({ status: 'stopped', stop_reason: 'error_budget' }), ['stopped']);
+  assert.deepEqual(kinds({ status: 'queued' }), ['queued']);
+  assert.deepEqual(kinds({ status: 'queued', start_at: since }), []);
+  assert.deepEqual(kinds({ status: 'running' }), []);
+  assert.deepEqual(kinds({ status: 'running', handler_down: {} }), ['handler_down']);
+});
+
+test('fires stand on their days', () => {
+  const rows = byDay([{ at: 0 }, { at: 43_200_000 }, { at: 86_400_000 }, { at: -1 }], 0, 2);
+  assert.deepEqual(rows.map((row) => row.moments.map((moment) => moment.part)), [[0, 0.5], [0]]);
+});
+
+test('every text is there in Chinese, with the same places for values', () => {
+  const places = (text) => [...text.matchAll(/\{\w+\}/g)].map(String).sort().join();
+  const faults = sources.filter(([name]) => !name.includes('words')).flatMap(([name, text]) => [...text.matchAll(/\bt\('((?:[^'\\]|\\.)*)'/g)]
+    .map((found) => found[1])
+    .filter((key) => words[key] === undefined || places(words[key]) !== places(key))
+    .map((key) => `${name}: ${key}`));
+  assert.deepEqual(faults, []);
+});
+
+test('nothing is ever shown as HTML, and no token is kept', () => {
+  for (const [name, text] of sources) {
+    assert.doesNotMatch(text, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySet|\beval\(|new Function|srcdoc/, name);
+    if (name !== 'app/lib/kept.js') assert.doesNotMatch(text, /localStorage|sessionStorage|indexedDB|document\.cookie/, name);
+  }
+});
+
+test('files are short and say what they are', () => {
+  for (const [name, text] of sources) {
+    assert.ok(text.split('\n').length <= 400, name);
+    assert.match(text, /^\/\*\* @file /, name);
+  }
+});
+
+test('what is needed at first is fetched at once', () => {
+  const needed = new Set();
+  const follow = (path) => {
+    if (needed.has(path)) return;
+    needed.add(path);
+    for (const [, to] of readFileSync(path, 'utf8').matchAll(/^import .*?from '(\.[^']+)';/gm)) follow(join(path, '..', to));
+  };
+  follow(join(UI, 'app/main.js'));
+  needed.delete(join(UI, 'app/main.js'));
+  const index = readFileSync(join(UI, 'index.html'), 'utf8');
+  const preloaded = [...index.matchAll(/rel="modulepreload" href="\/ui\/([^"]+)"/g)].map((found) => join(UI, found[1]));
+  assert.deepEqual(preloaded.sort(), [...needed].sort());
+});
+
+test('no address of elsewhere stands in the pages', () => {
+  const own = [...sources, ...['index.html', 'app.css', 'parts.css', 'pages.css', 'theme.js'].map((name) => [name, readFileSync(join(UI, name), 'utf8')])];
+  for (const [name, text] of own) {
+    const found = [...text.matchAll(/https?:\/\/[\w.-]+/g)].map(String).filter((one) => !/127\.0\.0\.1|push\.internal|www\.w3\.org/.test(one));
+    assert.deepEqual(found, [], name);
+  }
+});
+
+test('what is vendored is what VENDOR.md says', () => {
+  const said = readFileSync(join(UI, 'vendor/VENDOR.md'), 'utf8');
+  for (const path of files(join(UI, 'vendor')).filter((one) => !one.endsWith('.md'))) {
+    const hash = createHash('sha256').update(readFileSync(path)).digest('hex');
+    assert.ok(said.includes(`\`${relative(join(UI, 'vendor'), path)}\``) && said.includes(hash), `${path} ${hash}`);
+  }
+});

@@ -1,0 +1,184 @@
+/** @file What can be done to a task: the request, the same as a command, the words, and the way back. Does nothing itself. */
+import { part } from './api.js';
+import { count } from './format.js';
+import { t } from './i18n.js';
+
+const taskPath = (task, verb) => `/v1/tasks/${part(task.id)}${verb ? `/${verb}` : ''}`;
+const called = (task) => (task.name ? `${task.id} ${task.business}/${task.name}` : `${task.id} ${task.business}`);
+const post = (task, verb) => ({ method: 'POST', path: taskPath(task, verb), cli: `windrow task ${verb} ${task.id}` });
+
+/** Lets a task begin, or go on. */
+export const start = (task) => ({
+  ...post(task, 'start'),
+  title: t('Start {task}?', { task: called(task) }),
+  text: task.stop_reason === 'canary_done' ? t('The canary is done. The rest of the items follow.') : undefined,
+  verb: task.status === 'stopped' ? t('Go on') : t('Start'),
+  done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
+  undo: stop,
+});
+
+/** Lets what is in flight end, then rests. */
+export const stop = (task) => ({
+  ...post(task, 'stop'),
+  title: t('Stop {task}?', { task: called(task) }),
+  text: t('No further item leaves. Calls in flight may end, progress is saved, and a start goes on from there.'),
+  verb: t('Stop'),
+  done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
+  undo: start,
+});
+
+/** Rests without waiting for calls in flight. */
+export const stopNow = (task) => ({
+  ...post(task, 'stop'),
+  cli: `windrow task stop ${task.id} --now`,
+  title: t('Stop {task} without waiting?', { task: called(task) }),
+  text: t('{n} calls in flight are cut off; those items may be handled a second time later.', { n: count(task.counts.in_flight) }),
+  verb: t('Stop now'),
+  isDanger: true,
+  body: () => ({ now: true }),
+  done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
+});
+
+/** Ends a task for good. */
+export const cancel = (task) => ({
+  ...post(task, 'cancel'),
+  title: t('Cancel {task} for good?', { task: called(task) }),
+  text: t('It can never be started again. {n} items stay undone.', { n: count(task.counts.pending + task.counts.parked) }),
+  verb: t('Cancel the task'),
+  isDanger: true,
+  typed: task.id,
+  done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
+});
+
+/** Ends a task with what was dispatched. */
+export const finish = (task) => ({
+  ...post(task, 'finish'),
+  title: t('Finish {task} early?', { task: called(task) }),
+  text: t('What was not dispatched yet is excluded; it counts as finished.'),
+  verb: t('Finish early'),
+  isDanger: true,
+  typed: task.id,
+  done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
+});
+
+/** Tries a recovering task at once. */
+export const recover = (task) => ({
+  ...post(task, 'recover'),
+  title: t('Try {task} now?', { task: called(task) }),
+  text: t('It is tried at once, without the wait that is left.'),
+  verb: t('Try now'),
+  done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
+});
+
+/** Says that no more items come. */
+export const seal = (task) => ({
+  ...post(task, 'seal'),
+  title: t('Seal {task}?', { task: called(task) }),
+  text: t('No further items can be appended; it finishes when those that it has are done.'),
+  verb: t('Seal'),
+  done: (now) => t('{id} is sealed', { id: now.id }),
+});
+
+/** Removes a task that has ended. */
+export const remove = (task) => ({
+  method: 'DELETE',
+  path: taskPath(task),
+  cli: `windrow task delete ${task.id}`,
+  title: t('Delete {task}?', { task: called(task) }),
+  text: t('With its failures, its log and its results. This cannot be undone.'),
+  verb: t('Delete'),
+  isDanger: true,
+  typed: task.id,
+  noReason: true,
+  isForStaff: true,
+  done: () => t('{id} is gone', { id: task.id }),
+  next: () => '/tasks',
+});
+
+/** Moves a running task to another node. */
+export const move = (task, nodes) => ({
+  ...post(task, 'move'),
+  title: t('Move {task}', { task: called(task) }),
+  text: t('Its run ends calmly here and goes on there.'),
+  verb: t('Move'),
+  isForStaff: true,
+  fields: [{ name: 'to', label: t('To the node'), value: nodes[0], options: nodes.map((node) => [node, node]) }],
+  body: (values) => ({ to: values.to }),
+  flags: (values) => `--to ${values.to}`,
+  done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
+});
+
+/** Makes a task like another one. */
+export const clone = (task) => ({
+  ...post(task, 'clone'),
+  title: t('Clone {task}', { task: called(task) }),
+  text: t('The same items and settings under a new number, with new item keys.'),
+  verb: t('Clone'),
+  fields: [
+    { name: 'name', label: t('Name (optional)'), value: '' },
+    { name: 'start', label: t('Start it at once'), type: 'checkbox', value: false },
+  ],
+  body: (values) => ({ ...(values.name ? { name: values.name } : {}), ...(values.start ? { start: true } : {}) }),
+  flags: (values) => [values.name && `--name ${values.name}`, values.start && '--start'].filter(Boolean).join(' '),
+  done: (now) => t('{id} was made', { id: now.id }),
+  next: (now) => `/tasks/${now.id}`,
+});
+
+const FLAGS = { timeout: 'call-timeout' };
+
+/** Changes settings of a task; what they were before is the way back. */
+export function change(task, members, words) {
+  const flags = Object.entries(members).map(([name, value]) => `--${(FLAGS[name] ?? name).replaceAll('_', '-')} ${value}`);
+  const before = Object.fromEntries(Object.keys(members).map((name) => [name, task[name]]));
+  return {
+    method: 'PATCH',
+    path: taskPath(task),
+    cli: `windrow task set ${task.id} ${flags.join(' ')}`,
+    title: words?.title ?? t('Change {task}?', { task: called(task) }),
+    text: words?.text ?? Object.entries(members).map(([name, value]) => `${name}: ${task[name] ?? '–'} → ${value}`).join(', '),
+    verb: words?.verb ?? t('Apply'),
+    body: () => members,
+    done: () => t('{id}: {changes}', { id: task.id, changes: Object.entries(members).map(([name, value]) => `${name} ${value}`).join(', ') }),
+    undo: words?.isUndo ? undefined : (now) => change(now, before, { isUndo: true }),
+  };
+}
+
+/** Does failures again, as a task of its own. */
+export function redrive(task, filter, number) {
+  const chosen = filter.codes ? `--code ${filter.codes.join(',')}` : filter.indexes ? `--indexes ${filter.indexes}` : '--all';
+  return {
+    ...post(task, 'redrives'),
+    cli: `windrow task redrive ${task.id} ${chosen}`,
+    title: t('Redrive {n} items of {id}', { n: count(number), id: task.id }),
+    text: t('A task of its own over these items. Handlers see the same indexes and, unless you say otherwise, the same item keys.'),
+    verb: t('Create and start'),
+    typed: filter.codes || filter.indexes ? undefined : task.id,
+    fields: [
+      { name: 'rate', label: t('Rate'), value: task.rate },
+      { name: 'canary', label: t('Canary: so many items, then it stops and asks'), value: '', hint: t('empty: all at once') },
+      { name: 'new_keys', label: t('New item keys: the business takes them for new items'), type: 'checkbox', value: false },
+    ],
+    body: (values) => ({
+      ...(filter.codes || filter.indexes ? { filter } : {}),
+      rate: values.rate,
+      start: true,
+      ...(values.canary ? { canary: { items: Number(values.canary), then: 'stop' } } : {}),
+      ...(values.new_keys ? { new_keys: true } : {}),
+    }),
+    flags: (values) => [`--rate ${values.rate} --start`, values.canary && `--canary ${values.canary}`, values.new_keys && '--new-keys'].filter(Boolean).join(' '),
+    done: (now) => t('{id} was made', { id: now.id }),
+    next: (now) => `/tasks/${now.id}`,
+  };
+}
+
+/** Gives up the items that wait with a code. */
+export const abandon = (task, code, number) => ({
+  ...post(task, 'abandon'),
+  cli: `windrow task abandon ${task.id} --code ${code}`,
+  title: t('Give up items of {id} that wait with {code}?', { id: task.id, code }),
+  text: number ? t('{n} items fail for good; a redrive can do them again.', { n: count(number) }) : t('They fail for good; a redrive can do them again.'),
+  verb: t('Give up'),
+  isDanger: true,
+  body: () => ({ code }),
+  done: () => t('{id}: {code} is given up', { id: task.id, code }),
+});

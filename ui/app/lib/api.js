@@ -1,0 +1,93 @@
+/** @file Calls of the public API. Everything that the dashboard knows or does comes through here or through live.js. */
+
+/** What went wrong with a call: the problem that the node described, or that there was no answer. */
+export class ApiError extends Error {
+  /** @param {{title: string, status: number, detail?: string, try?: string[], type?: string, request_id?: string, errors?: object[]}} problem */
+  constructor(problem) {
+    super(problem.detail ?? problem.title);
+    this.problem = problem;
+  }
+
+  get status() {
+    return this.problem.status;
+  }
+
+  /** The stable word for the kind of problem: `not-found`. */
+  get kind() {
+    return (this.problem.type ?? '').split('/').pop();
+  }
+}
+
+const NO_ANSWER = {
+  title: 'The node does not answer',
+  status: 0,
+  detail: 'Nothing came back. It may be restarting, or the network between here and there is cut.',
+  try: ['wait: this page asks again by itself', 'windrow node list --server <another node>'],
+};
+
+/** A number that no other request has. */
+export function uniqueKey() {
+  const random = crypto.getRandomValues(new Uint32Array(4));
+  return Array.from(random, (part) => part.toString(16).padStart(8, '0')).join('');
+}
+
+function headersOf(method, body, headers) {
+  const all = { accept: 'application/json', 'windrow-client': 'ui', ...headers };
+  if (method === 'POST') all['idempotency-key'] = uniqueKey();
+  if (body !== undefined && !(body instanceof Blob)) all['content-type'] = 'application/json';
+  return all;
+}
+
+async function problemOf(reply) {
+  const fallback = { title: `The node answered ${reply.status}`, status: reply.status };
+  try {
+    return { ...fallback, ...(await reply.json()) };
+  } catch {
+    return fallback;
+  }
+}
+
+/** Heard when a call was refused since nobody is logged in. */
+export const refused = new EventTarget();
+
+async function send(method, path, body, { headers = {}, signal } = {}) {
+  const sent = body === undefined || body instanceof Blob ? body : JSON.stringify(body);
+  try {
+    return await fetch(path, { method, body: sent, signal, headers: headersOf(method, body, headers), redirect: 'error' });
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw new ApiError(NO_ANSWER);
+  }
+}
+
+/**
+ * Calls the API.
+ * @param {'GET'|'POST'|'PATCH'|'DELETE'} method
+ * @param {string} path
+ * @param {object | Blob} [body]
+ * @param {{headers?: Record<string, string>, signal?: AbortSignal}} [options]
+ * @returns {Promise<any>} the answer's JSON; null where there is none
+ */
+export async function call(method, path, body, options) {
+  const reply = await send(method, path, body, options);
+  if (!reply.ok) {
+    const error = new ApiError(await problemOf(reply));
+    if (reply.status === 401 && !path.startsWith('/v1/session')) refused.dispatchEvent(new Event('refused'));
+    throw error;
+  }
+  const isJson = (reply.headers.get('content-type') ?? '').includes('json');
+  return reply.status === 204 || !isJson ? null : reply.json();
+}
+
+/** Reads what is at a path. */
+export const get = (path, options) => call('GET', path, undefined, options);
+
+/** A path with a query, without what is empty. */
+export function path(base, query = {}) {
+  const wanted = Object.entries(query).filter(([, value]) => value != null && value !== '');
+  const text = new URLSearchParams(wanted).toString();
+  return text ? `${base}?${text}` : base;
+}
+
+/** One part of a path, whatever it holds. */
+export const part = encodeURIComponent;

@@ -1,0 +1,111 @@
+/** @file A task that is being described: what the form holds, as the API's body, as a command, and as a sentence. Pure. */
+import { count, perSecond, span } from './format.js';
+import { t } from './i18n.js';
+
+/** An empty form. */
+export const BLANK = {
+  business: '', name: '', labels: '', kind: 'file', upload: null, total: '1000', url: '', format: 'ndjson',
+  rate: '50/s', concurrency: 'auto', window: 'auto', error_budget: '1%', max_attempts: '', backoff: '', timeout: '',
+  on_exhausted: 'abandon', results: 'off', canary: true, canaryItems: '10', params: '', shards: '', start_at: '', deadline: '',
+};
+
+const auto = (text) => (/^\d+$/.test(text) ? Number(text) : text);
+
+/** `a:b, c:d` as labels. */
+function labelsOf(text) {
+  const pairs = text.split(/[,\s]+/).filter(Boolean).map((one) => one.split(/[:=]/));
+  return Object.fromEntries(pairs.map(([name, ...rest]) => [name, rest.join(':')]));
+}
+
+function sourceOf(form) {
+  if (form.kind === 'file') return { type: 'file', upload: form.upload?.id ?? '' };
+  if (form.kind === 'url') return { type: 'url', url: form.url.trim(), format: form.format };
+  return { type: 'range', total: Number(form.total) };
+}
+
+/** Members that are sent only where something was typed. */
+function optional(form) {
+  const typed = { name: form.name.trim(), backoff: form.backoff.trim(), timeout: form.timeout.trim() };
+  const members = Object.fromEntries(Object.entries(typed).filter(([, value]) => value));
+  if (form.labels.trim()) members.labels = labelsOf(form.labels);
+  if (form.max_attempts) members.max_attempts = Number(form.max_attempts);
+  if (form.shards.trim()) members.shards = auto(form.shards.trim());
+  if (form.params.trim()) members.params = JSON.parse(form.params);
+  for (const name of ['start_at', 'deadline']) if (form[name]) members[name] = new Date(form[name]).toISOString();
+  return members;
+}
+
+/** Whether the form says what it must before the node can be asked. */
+export function isWhole(form) {
+  if (!form.business) return false;
+  if (form.kind === 'file') return form.upload != null;
+  return form.kind === 'url' ? form.url.trim() !== '' : form.kind === 'open' || Number(form.total) >= 0;
+}
+
+/** What is wrong with the parameters as JSON, if anything. */
+export function fault(form) {
+  try {
+    if (form.params.trim()) JSON.parse(form.params);
+    return null;
+  } catch (error) {
+    return error.message;
+  }
+}
+
+/** The body of `POST /v1/tasks`. */
+export function bodyOf(form, start) {
+  return {
+    business: form.business,
+    ...(form.kind === 'open' ? { open: true } : { source: sourceOf(form) }),
+    rate: form.rate.trim(),
+    concurrency: auto(form.concurrency.trim()),
+    window: auto(form.window.trim()),
+    error_budget: form.error_budget.trim(),
+    on_exhausted: form.on_exhausted,
+    results: form.results,
+    ...optional(form),
+    ...(form.canary && form.canaryItems ? { canary: { items: Number(form.canaryItems), then: 'stop' } } : {}),
+    ...(start ? { start: true } : {}),
+  };
+}
+
+const quoted = (text) => (/^[\w./:@%+,=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+
+function sourceFlags(form) {
+  if (form.kind === 'file') return `--${form.upload?.kind ?? 'csv'} ${quoted(form.upload?.name ?? 'items.csv')}`;
+  if (form.kind === 'url') return `--url ${quoted(form.url)} --format ${form.format}`;
+  return form.kind === 'open' ? '--open' : `--total ${form.total}`;
+}
+
+/** The same on the command line. */
+export function commandOf(form, start) {
+  const body = bodyOf(form, start);
+  const flags = ['name', 'rate', 'concurrency', 'window', 'error_budget', 'on_exhausted', 'results', 'max_attempts', 'backoff', 'shards', 'start_at', 'deadline']
+    .filter((name) => body[name] !== undefined && body[name] !== '')
+    .map((name) => `--${name.replaceAll('_', '-')} ${quoted(String(body[name]))}`);
+  const labels = Object.entries(body.labels ?? {}).map(([name, value]) => `--label ${quoted(`${name}=${value}`)}`);
+  return ['windrow task create', form.business || 'BUSINESS', sourceFlags(form), ...flags, ...labels,
+    body.timeout && `--call-timeout ${body.timeout}`, body.params !== undefined && `--params ${quoted(JSON.stringify(body.params))}`,
+    body.canary && `--canary ${body.canary.items}`, start && '--start'].filter(Boolean).join(' ');
+}
+
+/** How many items it will have; null where that isn't known yet. */
+export function items(form) {
+  if (form.kind === 'file') return form.upload?.rows ?? null;
+  return form.kind === 'range' ? Number(form.total) || 0 : null;
+}
+
+/** Sentences about what will happen. `nowMs` is when it would begin. */
+export function summary(form, nowMs) {
+  const number = items(form);
+  const rate = perSecond(form.rate);
+  const seconds = number != null && rate ? number / rate : null;
+  return {
+    what: number == null
+      ? t('pushes items to {business}', { business: form.business || '…' })
+      : t('pushes {n} items to {business}', { n: count(number), business: form.business || '…' }),
+    pace: rate == null ? t('as fast as the handler takes them') : t('at {rate}', { rate: form.rate }),
+    length: seconds == null ? null : t('about {span}', { span: span(seconds) }),
+    end: seconds == null ? null : nowMs + seconds * 1000,
+  };
+}

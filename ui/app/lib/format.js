@@ -1,0 +1,98 @@
+/** @file Numbers and times as people read them. Pure but for the language and the zone that were chosen. */
+import { language } from './i18n.js';
+import { zone } from './kept.js';
+
+const DASH = '–';
+
+/** A whole number with its thousands apart. */
+export function count(number) {
+  return number == null ? DASH : new Intl.NumberFormat(language.value).format(number);
+}
+
+/** A rate in items per second, without its unit: three digits that matter. */
+export function rate(perSecond) {
+  if (perSecond == null) return DASH;
+  const digits = perSecond >= 100 || perSecond === 0 ? 0 : perSecond >= 10 ? 1 : 2;
+  return new Intl.NumberFormat(language.value, { maximumFractionDigits: digits }).format(perSecond);
+}
+
+/** A part of a whole; 100 % only when nothing is left. */
+export function percent(part, whole) {
+  if (!whole) return DASH;
+  const tenths = part >= whole ? 1000 : Math.min(999, Math.floor((part / whole) * 1000));
+  return `${(tenths / 10).toFixed(tenths === 1000 ? 0 : 1)}%`;
+}
+
+/** A share between 0 and 1. */
+export function share(value) {
+  return value == null ? DASH : `${(value * 100).toFixed(value > 0 && value < 0.0995 ? 1 : 0)}%`;
+}
+
+const UNITS = [
+  [86400, 'd'],
+  [3600, 'h'],
+  [60, 'm'],
+  [1, 's'],
+];
+
+/** A length of time: `453 ms`, `1.9 s`, `21m 4s`, `3d 4h`. */
+export function span(seconds) {
+  if (seconds == null || !Number.isFinite(seconds)) return DASH;
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  const at = UNITS.findIndex(([size]) => seconds >= size);
+  const [size, unit] = UNITS[at];
+  const whole = Math.floor(seconds / size);
+  const next = UNITS[at + 1];
+  const rest = next ? Math.floor((seconds % size) / next[0]) : 0;
+  return rest ? `${whole}${unit} ${rest}${next[1]}` : `${whole}${unit}`;
+}
+
+/** How long ago something was, to the nearest unit that matters: `now`, `8s`, `3m`. */
+export function age(seconds) {
+  const at = Math.max(0, seconds);
+  const [size, unit] = UNITS.find(([unitSize]) => at >= unitSize) ?? [1, 's'];
+  return `${Math.floor(at / size)}${unit}`;
+}
+
+/** A size in bytes. */
+export function bytes(size) {
+  if (size == null) return DASH;
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const at = size < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(size) / 10));
+  return `${(size / 1024 ** at).toFixed(at && size / 1024 ** at < 10 ? 1 : 0)} ${units[at]}`;
+}
+
+function parts(time, options) {
+  const timeZone = zone.value === 'UTC' ? 'UTC' : undefined;
+  return new Intl.DateTimeFormat('sv-SE', { timeZone, ...options }).format(new Date(time));
+}
+
+/** The time of day: `17:02:11`. */
+export function clock(time) {
+  return parts(time, { timeStyle: 'medium' });
+}
+
+/** Hours and minutes. */
+export function minute(time) {
+  return parts(time, { hour: '2-digit', minute: '2-digit' });
+}
+
+/** Day and time, in the zone that was chosen. */
+export function stamp(time) {
+  const text = parts(time, { dateStyle: 'short', timeStyle: 'medium' });
+  return zone.value === 'UTC' ? `${text} UTC` : text;
+}
+
+/** The day: `2026-11-25`. */
+export function day(time) {
+  return parts(time, { dateStyle: 'short' });
+}
+
+/** A rate as people write it, in items per second; null where nothing limits it. */
+export function perSecond(written) {
+  const found = /^\s*([\d.]+)\s*\/\s*([\d.]*)\s*(ms|s|m|h|d)?\s*$/.exec(written ?? '');
+  if (!found) return null;
+  const unit = { ms: 0.001, s: 1, m: 60, h: 3600, d: 86400 }[found[3] ?? 's'];
+  return Number(found[1]) / ((found[2] ? Number(found[2]) : 1) * unit);
+}

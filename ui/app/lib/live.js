@@ -1,0 +1,129 @@
+/** @file The stream of what happens: one for the page, whatever its parts want to hear. Asks nothing else of the node. */
+import { signal } from '../../vendor/preact-htm.js';
+import { get } from './api.js';
+import { identify } from './session.js';
+
+const KINDS = ['snapshot', 'stats', 'status', 'handler', 'failure', 'log', 'audit', 'node', 'bye'];
+const AGAIN_MS = 2000;
+const QUIET_MS = 20_000;
+const TOPICS_MAX = 32;
+
+/**
+ * `idle` while nobody listens, `live`, `lost` while the node can't be heard, `paused` by a person or since the page is hidden.
+ * @type {import('@preact/signals').Signal<{state: 'idle'|'live'|'lost'|'paused'}>}
+ */
+export const stream = signal({ state: 'idle' });
+
+/** When the node was last heard, by the stream or by an answer. */
+export const heardAt = signal(Date.now());
+
+/** Whether a person asked for quiet. */
+export const paused = signal(false);
+
+/** Grows when everything that was read before may be old. */
+export const renewed = signal(0);
+
+/** @type {Map<string, Set<(kind: string, data: any) => void>>} */
+const listeners = new Map();
+let source = null;
+let connected = '';
+let timer = 0;
+
+function set(state) {
+  if (stream.value.state !== state) stream.value = { state };
+}
+
+/** The node was heard. */
+export function heard() {
+  heardAt.value = Date.now();
+}
+
+function deliver(kind, event) {
+  heard();
+  set('live');
+  if (kind === 'bye') return reconnect(AGAIN_MS);
+  const { topic, data } = JSON.parse(event.data);
+  for (const hear of listeners.get(topic) ?? []) hear(kind, data);
+}
+
+function close() {
+  source?.close();
+  source = null;
+  connected = '';
+}
+
+function lose() {
+  set('lost');
+  if (source?.readyState === EventSource.CLOSED) {
+    close();
+    reconnect(AGAIN_MS);
+    identify();
+  }
+}
+
+function wanted() {
+  return [...listeners.keys()].sort().slice(0, TOPICS_MAX).join(',');
+}
+
+function connect() {
+  const topics = wanted();
+  const isHeld = paused.value || document.hidden;
+  if (topics === connected && !isHeld) return;
+  close();
+  if (isHeld) return set('paused');
+  if (!topics) return set('idle');
+  connected = topics;
+  source = new EventSource(`/v1/events?topics=${encodeURIComponent(topics)}&hz=${topics.includes('task:') ? 4 : 1}`);
+  source.onopen = () => {
+    heard();
+    set('live');
+  };
+  source.onerror = lose;
+  for (const kind of KINDS) source.addEventListener(kind, (event) => deliver(kind, event));
+}
+
+function reconnect(afterMs = 30) {
+  clearTimeout(timer);
+  if (afterMs === AGAIN_MS) connected = '';
+  timer = setTimeout(connect, afterMs);
+}
+
+/**
+ * Hears what happens to a topic (`cluster`, `tasks`, `task:t42`, `node:n1`) until the answer is called.
+ * @param {string} topic
+ * @param {(kind: string, data: any) => void} hear
+ */
+export function listen(topic, hear) {
+  const all = listeners.get(topic) ?? new Set();
+  all.add(hear);
+  listeners.set(topic, all);
+  reconnect();
+  return () => {
+    all.delete(hear);
+    if (!all.size) listeners.delete(topic);
+    reconnect();
+  };
+}
+
+/** Stops hearing, or begins again with everything read anew. */
+export function pause(wish = !paused.value) {
+  paused.value = wish;
+  reconnect();
+  if (!wish) renewed.value += 1;
+}
+
+async function knock() {
+  if (document.hidden || paused.value || Date.now() - heardAt.value < QUIET_MS) return;
+  try {
+    await get('/healthz', { signal: AbortSignal.timeout(5000) });
+    heard();
+  } catch {
+    set('lost');
+  }
+}
+
+document.addEventListener('visibilitychange', () => {
+  reconnect();
+  if (!document.hidden) renewed.value += 1;
+});
+setInterval(knock, 5000);

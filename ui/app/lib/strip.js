@@ -1,0 +1,117 @@
+/** @file The window of a task as cells: read from the API's text, merged where there are too many, painted into pixels. Pure. */
+
+/** What a cell's items are doing, each worse than the one before; the API's letters. */
+export const LETTERS = 'SPFKRA';
+export const [SETTLED, FREE, FLYING, PARKED, RETRYING, ABANDONED] = [0, 1, 2, 3, 4, 5];
+
+/** Reads `F1S411P3`: one number a cell. */
+export function parse(text) {
+  const runs = [...text.matchAll(/([A-Z])(\d+)/g)].map(([, letter, size]) => [LETTERS.indexOf(letter), Number(size)]);
+  const cells = new Uint8Array(runs.reduce((sum, [, size]) => sum + size, 0));
+  let at = 0;
+  for (const [state, size] of runs) {
+    cells.fill(Math.max(0, state), at, at + size);
+    at += size;
+  }
+  return cells;
+}
+
+/** How many cells are in each state. */
+export function tally(cells) {
+  const counts = [0, 0, 0, 0, 0, 0];
+  for (const cell of cells) counts[cell] += 1;
+  return counts;
+}
+
+/** Puts neighbours together until there are no more than `most`; the worst of them is shown. */
+export function merge(cells, most) {
+  const size = Math.ceil(cells.length / most);
+  if (size <= 1) return { cells, size: 1 };
+  const merged = new Uint8Array(Math.ceil(cells.length / size));
+  cells.forEach((cell, at) => {
+    const to = Math.floor(at / size);
+    if (cell > merged[to]) merged[to] = cell;
+  });
+  return { cells: merged, size };
+}
+
+/** From one cell to the next, in CSS pixels; the largest is the most pleasant. */
+const PITCHES = [10, 8, 6, 5, 4, 3];
+
+const fits = (width, height, pitch) => Math.floor(width / pitch) * Math.floor(height / pitch);
+
+/**
+ * How cells are laid out.
+ * @param {number} width
+ * @param {number} height
+ * @param {number} number of cells that are in motion
+ * @param {number} [before] the pitch at present: kept until cells fit twice over, so that nothing flickers
+ */
+export function layout(width, height, number, before) {
+  const smallest = PITCHES.at(-1);
+  let pitch = PITCHES.find((one) => fits(width, height, one) >= number) ?? smallest;
+  if (before && pitch > before && fits(width, height, pitch) < number * 2) pitch = before;
+  return { pitch, columns: Math.floor(width / pitch), rows: Math.floor(height / pitch) };
+}
+
+/** Which colour a pixel of a cell has: 1 the state's own, 2 the background, 0 none. */
+function shade(state, x, y, size) {
+  const edge = Math.max(1, Math.round(size / 5));
+  const isMarked = size >= 5;
+  switch (state) {
+    case FREE: {
+      const dot = Math.max(1, Math.round(size / 4));
+      const from = Math.floor((size - dot) / 2);
+      return x >= from && x < from + dot && y >= from && y < from + dot ? 1 : 0;
+    }
+    case FLYING:
+      return isMarked && x >= edge && x < size - edge && y >= edge && y < size - edge ? 2 : 1;
+    case RETRYING:
+      return isMarked && Math.abs(x - (size - 1 - y)) < edge / 1.5 ? 2 : 1;
+    case ABANDONED:
+      return isMarked && (Math.abs(x - (size - 1 - y)) < edge / 1.5 || Math.abs(x - y) < edge / 1.5) ? 2 : 1;
+    case PARKED:
+      return isMarked && Math.abs(x - (size - 1) / 2) <= edge / 1.5 && Math.abs(y - (size - 1) / 2) <= edge / 1.5 ? 2 : 1;
+    default:
+      return 1;
+  }
+}
+
+/** The pixels of one cell of each state. */
+export function glyphs(size, colors, background) {
+  return colors.map((own, state) => {
+    const glyph = new Uint32Array(size * size);
+    for (let y = 0; y < size; y += 1) {
+      for (let x = 0; x < size; x += 1) glyph[y * size + x] = [background, own, background][shade(state, x, y, size)];
+    }
+    return glyph;
+  });
+}
+
+/**
+ * Paints cells.
+ * @param {Uint32Array} pixels of a picture that is `width` wide
+ * @param {{width: number, pitch: number, columns: number, size: number, cells: Uint8Array, glyphs: Uint32Array[]}} what in device pixels
+ */
+export function paint(pixels, { width, pitch, columns, size, cells, glyphs: shapes }) {
+  for (let at = 0; at < cells.length; at += 1) {
+    const left = (at % columns) * pitch;
+    const top = Math.floor(at / columns) * pitch;
+    const glyph = shapes[cells[at]];
+    let from = 0;
+    for (let row = top * width + left; from < glyph.length; row += width) {
+      for (let x = 0; x < size; x += 1, from += 1) pixels[row + x] = glyph[from];
+    }
+  }
+}
+
+/** What is shown of a shard: the cells that are in motion, then as many free ones as have room. */
+export function shown(shard, room) {
+  const all = parse(shard.cells);
+  const used = Math.min(all.length, Math.ceil((shard.high_water - shard.low_water) / shard.items_per_cell));
+  const { cells, size } = merge(all.subarray(0, used), room);
+  const window = Math.ceil((shard.capacity ?? all.length) / shard.items_per_cell / size);
+  const filled = new Uint8Array(Math.min(room, Math.max(cells.length, window))).fill(FREE);
+  filled.set(cells);
+  return { cells: filled, used: cells.length, perCell: shard.items_per_cell * size, counts: tally(all.subarray(0, used)) };
+}

@@ -1,0 +1,48 @@
+/** @file What can be said of a task from what the API says of it. Pure. */
+import { perSecond } from './format.js';
+
+/** Items that are done with, one way or another. */
+export const settled = (counts) => counts.succeeded + counts.skipped + counts.abandoned;
+
+/** Items that are still to be done. */
+export const left = (counts) => counts.pending + counts.parked + counts.in_flight;
+
+/** Whether a task has ended for good. */
+export const hasEnded = (task) => task.status === 'finished' || task.status === 'cancelled';
+
+/** What a task is called: its name, or its number where it has none. */
+export const title = (task) => task.name ?? task.id;
+
+/** What may be done to a task, by its status. The node decides; this is what is worth offering. */
+export function offers(task) {
+  const { status } = task;
+  const runs = ['queued', 'awaiting_business', 'running', 'recovering'].includes(status);
+  return {
+    start: status === 'created' || status === 'stopped',
+    stop: runs,
+    force: status === 'stopping',
+    recover: status === 'recovering',
+    cancel: !hasEnded(task),
+    finish: !hasEnded(task) && settled(task.counts) > 0,
+    move: status === 'running',
+    edit: !hasEnded(task),
+    seal: task.intake === 'open',
+    remove: hasEnded(task),
+  };
+}
+
+/** Seconds that are left at a rate, or null where that can't be said. */
+export function secondsLeft(task, actual) {
+  const todo = left(task.counts);
+  if (task.status !== 'running' || !todo || !actual) return null;
+  return todo / actual;
+}
+
+/** The rate that a task is to have, in items per second; null where nothing limits it. */
+export const target = (task) => perSecond(task.rate);
+
+/** Whether a task goes slower than it is to. */
+export function isSlow(task, actual) {
+  const wanted = target(task);
+  return task.status === 'running' && wanted != null && actual != null && actual < wanted * 0.97;
+}

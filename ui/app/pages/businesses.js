@@ -1,0 +1,46 @@
+/** @file The businesses: who handles items, and how they are called. */
+import { html } from '../../vendor/preact-htm.js';
+import { path } from '../lib/api.js';
+import { t } from '../lib/i18n.js';
+import { useResource } from '../lib/resource.js';
+import { route, withQuery } from '../lib/router.js';
+import { may } from '../lib/session.js';
+import { Ago, Empty, Segments, Whole } from '../parts/basic.js';
+import { Icon } from '../parts/icon.js';
+import { Page } from '../parts/shell.js';
+import { Pager, Table } from '../parts/table.js';
+
+/** How a business is called, in a few words. */
+export const handler = (one) => one.url ?? (one.command && `command ${one.command}`) ?? one.request?.call ?? '–';
+
+/** What all its tasks may have together. */
+export const limits = (one) => [one.limits.rate, one.limits.concurrency && `${one.limits.concurrency}×`, ...(one.limits.named ?? [])].filter(Boolean).join(', ') || null;
+
+function columns() {
+  return [
+    { head: t('Business'), class: 'nowrap', cell: (one) => html`<a class="strong" data-row href=${`/businesses/${one.name}`}>${one.name}</a> ${one.display_name && html`<span class="soft">${one.display_name}</span>`}` },
+    { head: t('Handler'), class: 'fill main-cell', cell: (one) => html`<code class="cut block" title=${handler(one)}>${handler(one)}</code>` },
+    { head: t('TLS'), cell: (one) => one.insecure_skip_verify && html`<span class="warn">${t('not verified')}</span>` },
+    { head: t('Pool'), cell: (one) => one.pool },
+    { head: t('Limits'), class: 'nowrap', cell: (one) => limits(one) ?? html`<span class="soft">–</span>` },
+    { head: t('Revision'), class: 'num', cell: (one) => one.revision },
+    { head: t('Changed'), class: 'num', cell: (one) => html`<${Ago} at=${one.updated_at} />` },
+  ];
+}
+
+/** All businesses. */
+export function Businesses() {
+  const { query } = route.value;
+  const archived = query.get('archived');
+  const read = useResource(path('/v1/businesses', { archived, limit: 100, cursor: query.get('cursor') }), { every: 10_000, keep: true });
+  const acts = html`<a class="button is-main" href="/businesses/new" aria-disabled=${!may('admin')} data-key="c"><${Icon} name="plus" />${t('Register')}</a>`;
+  return html`<${Page} title=${t('Businesses')} acts=${acts}>
+    <div class="filters"><${Segments} label=${t('Shown')} items=${[
+      { href: withQuery({ archived: null, cursor: null }), isCurrent: !archived, text: t('in use') },
+      { href: withQuery({ archived: 'true', cursor: null }), isCurrent: archived === 'true', text: t('archived') },
+    ]} /></div>
+    <${Whole} of=${read}>${(page) => (page.items.length
+      ? html`<${Table} columns=${columns()} rows=${page.items} id=${(one) => one.name} label=${t('Businesses')} /><${Pager} next=${page.next_cursor} />`
+      : html`<${Empty} say=${archived ? t('No business is archived.') : t('No business yet. A business is whoever handles items: an HTTP address, or a command.')}
+          commands=${archived ? [] : ['windrow init python', 'windrow biz register hello --url http://127.0.0.1:9000']} />`)}<//><//>`;
+}

@@ -1,0 +1,183 @@
+/** @file Is everything all right? What needs somebody, with what helps; what runs; how fast; where. */
+import { html, useEffect, useMemo, useState } from '../../vendor/preact-htm.js';
+import { get, path } from '../lib/api.js';
+import { start, recover } from '../lib/actions.js';
+import { needy } from '../lib/attention.js';
+import { now } from '../lib/clock.js';
+import { count, percent, rate, span } from '../lib/format.js';
+import { t } from '../lib/i18n.js';
+import { listen, paused } from '../lib/live.js';
+import { useResource } from '../lib/resource.js';
+import { inSeconds, withGaps } from '../lib/series.js';
+import { hasEnded, isSlow, left, secondsLeft, settled, target, title } from '../lib/task.js';
+import { historyOf, keepTasks, rateOf, tasks } from '../lib/tasks.js';
+import { ActButton } from '../parts/ask.js';
+import { Ago, Empty, Loading, Section } from '../parts/basic.js';
+import { Icon } from '../parts/icon.js';
+import { Plot, Spark } from '../parts/plot.js';
+import { Page } from '../parts/shell.js';
+import { NodeStatus, Progress, TaskStatus } from '../parts/status.js';
+import { Table, useCalm } from '../parts/table.js';
+
+const MINUTES = 15;
+const STEP = 5;
+/** A node that has just begun shows at least so much. Seconds. */
+const LEAST_S = 180;
+
+/** Hears of the cluster: tasks by status, nodes. */
+function useCluster() {
+  const [cluster, setCluster] = useState(null);
+  useEffect(() => listen('cluster', (_, data) => setCluster(data)), []);
+  return cluster;
+}
+
+const SAID = {
+  canary: (task) => t('canary done: {n} items went through', { n: count(settled(task.counts)) }),
+  stopped: (task) => task.status_text ?? t('stopped: {reason}', { reason: t(task.stop_reason ?? '') }),
+  recovering: (task) => task.status_text ?? t('it broke and is tried again'),
+  handler_down: (task) => t('the handler does not answer: {why}', { why: task.handler_down.example ?? task.handler_down.code ?? task.handler_down.class ?? '' }),
+  queued: (task) => task.status_text ?? t('no node has room for it'),
+  awaited: () => t('the business has not said that it is ready'),
+  failing: (task) => t('calls fail with {code}: {example}', { code: task.last_error.code, example: task.last_error.example }),
+};
+
+function Help({ one: { task, kind } }) {
+  if (kind === 'canary' || kind === 'stopped') return html`<${ActButton} action=${start(task)} class="is-small" />`;
+  if (kind === 'recovering') return html`<${ActButton} action=${recover(task)} class="is-small" />`;
+  return html`<a class="button is-small" href=${`/tasks/${task.id}#why`}>${t('Explain')}</a>`;
+}
+
+const LOOKS = { bad: ['warn', 'bad'], warn: ['warn', 'warn'], note: ['pause', 'run'] };
+
+function Attention({ needs, reasons }) {
+  if (!needs.length && !reasons.length) {
+    return html`<p class="all-well"><${Icon} name="check" class="ok" /> ${t('Everything goes by itself. Nothing waits for you.')}</p>`;
+  }
+  return html`<ul class="needs">
+    ${reasons.map((one) => html`<li key=${one.reason + one.text}><${Icon} name="warn" class="bad" />
+      <span class="grow">${one.text}</span><a class="button is-small" href="/nodes">${t('Nodes')}</a></li>`)}
+    ${needs.map((one) => html`<li key=${one.task.id}>
+      <${Icon} name=${LOOKS[one.level][0]} class=${LOOKS[one.level][1]} />
+      <a class="nowrap strong" href=${`/tasks/${one.task.id}`}>${one.task.id} ${one.task.name ?? one.task.business}</a>
+      <span class="grow said" title=${one.task.status_text}>${SAID[one.kind](one.task)}</span>
+      <span class="soft"><${Ago} at=${one.task.since} /></span><${Help} one=${one} /></li>`)}
+  </ul>`;
+}
+
+function Figure({ name, value, href, note }) {
+  return html`<a href=${href}><span class="name">${name}</span><span class="value">${value}</span>${note && html`<span class="note">${note}</span>`}</a>`;
+}
+
+function Figures({ cluster, list, today }) {
+  const of = (status) => cluster?.tasks[status] ?? 0;
+  const number = (value) => (value >= (cluster?.counted_up_to ?? Infinity) ? `≥ ${count(value)}` : count(value));
+  const actual = list.reduce((sum, task) => sum + (rateOf(task) ?? 0), 0);
+  const items = today?.items[0]?.items;
+  const ended = today?.items[0]?.tasks;
+  return html`<div class="figures">
+    <${Figure} name=${t('Running')} value=${number(of('running') + of('stopping') + of('finalizing'))} href="/tasks?status=running,stopping,finalizing" />
+    <${Figure} name=${t('Waiting')} value=${number(of('queued') + of('awaiting_business'))} href="/tasks?status=queued,awaiting_business" />
+    <${Figure} name=${t('Recovering')} value=${number(of('recovering'))} href="/tasks?status=recovering" />
+    <${Figure} name=${t('Stopped')} value=${number(of('stopped'))} href="/tasks?status=stopped" />
+    <${Figure} name=${t('Items per second')} value=${rate(actual)} href="/tasks?status=running" />
+    <${Figure} name=${t('Settled today')} value=${items ? count(items.succeeded + items.skipped + items.abandoned) : '–'} href="/statistics" note=${ended && t('{n} tasks finished', { n: count(ended.finished) })} />
+    <${Figure} name=${t('Given up today')} value=${items ? count(items.abandoned) : '–'} href="/statistics" note=${items && percent(items.abandoned, items.succeeded + items.skipped + items.abandoned)} />
+  </div>`;
+}
+
+/** What all tasks did in the last minutes, on all nodes. */
+function useThroughput() {
+  const [series, setSeries] = useState(null);
+  useEffect(() => {
+    let isOver = false;
+    const read = async () => {
+      if (document.hidden || paused.value) return;
+      const from = new Date(Date.now() - MINUTES * 60_000).toISOString();
+      const found = await get(path('/v1/cluster/stats', { from, step: `${STEP}s` })).catch(() => null);
+      if (!isOver && found) setSeries(found.series);
+    };
+    read();
+    const timer = setInterval(read, STEP * 1000);
+    return () => { isOver = true; clearInterval(timer); };
+  }, []);
+  return series;
+}
+
+function Throughput({ list }) {
+  const series = useThroughput();
+  const reserved = list.filter((task) => task.status === 'running').reduce((sum, task) => sum + (target(task) ?? 0), 0);
+  const data = useMemo(() => (series ? withGaps(inSeconds(series), ['rate', 'errors'], 3 * STEP) : [[], [], []]), [series]);
+  const each = (value) => (value == null ? '–' : `${rate(value)}/s`);
+  const lines = [
+    { name: t('settled'), color: 'run', fill: true, write: each },
+    { name: t('failed attempts'), color: 'bad', write: each },
+  ];
+  const range = () => {
+    const to = now.peek() / 1000;
+    return [Math.max(to - MINUTES * 60, Math.min(data[0][0] ?? 0, to - LEAST_S)), to];
+  };
+  return html`<${Section} title=${t('Throughput')} aside=${t('items per second, last {n} minutes', { n: MINUTES })}>
+    <${Plot} label=${t('Throughput')} lines=${lines} data=${data} span=${range} write=${rate} least=${Math.max(1, reserved)} /><//>`;
+}
+
+function taskColumns() {
+  return [
+    { head: t('Task'), class: 'main-cell fill', cell: (task) => html`<span class="row"><a data-row href=${`/tasks/${task.id}`} class="cut"><span class="soft">${task.id}</span> ${task.name ?? task.business}</a></span>` },
+    { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percent(settled(task.counts), task.total)}</span></span>` },
+    { head: t('Rate'), class: 'num', cell: (task) => html`<span class=${isSlow(task, rateOf(task)) ? 'warn' : ''}>${rate(rateOf(task))}</span><span class="soft"> / ${task.rate === 'unlimited' ? '∞' : rate(target(task))}</span>` },
+    { head: t('Trend'), class: 'hide-s', cell: (task) => html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
+    { head: t('Left'), class: 'num w5', cell: (task) => span(secondsLeft(task, rateOf(task))) },
+  ];
+}
+
+function Running({ list }) {
+  const running = list.filter((task) => task.status === 'running' || task.status === 'stopping').sort((a, b) => left(b.counts) - left(a.counts));
+  const calm = useCalm(running, (task) => task.id);
+  return html`<${Section} title=${t('Running')} aside=${count(running.length)} end=${html`<a class="link" href="/tasks?status=running">${t('all')}</a>`}>
+    ${running.length
+      ? html`<div ...${calm.over}><${Table} columns=${taskColumns()} rows=${calm.rows.slice(0, 12)} id=${(task) => task.id} label=${t('Running tasks')} /></div>`
+      : html`<${Empty} say=${t('Nothing runs.')} commands=${['windrow task create hello --total 1000 --rate 50/s --start']}><p><a href="/tasks/new">${t('New task')}</a></p><//>`}<//>`;
+}
+
+function Nodes({ nodes }) {
+  const columns = [
+    { head: t('Node'), class: 'main-cell fill', cell: (node) => html`<a class="cut" href=${`/nodes/${encodeURIComponent(node.id)}`}>${node.id}</a>` },
+    { head: t('State'), cell: (node) => html`<${NodeStatus} state=${node.state} />` },
+    { head: t('Taken'), class: 'num', cell: (node) => html`${node.reserved_rate ?? '–'} <span class="soft">/ ${node.capacity_rate === 'unlimited' ? '∞' : node.capacity_rate}</span>` },
+    { head: t('Runs'), class: 'num', cell: (node) => count(node.runs) },
+  ];
+  return html`<${Section} title=${t('Nodes')} aside=${count(nodes.length)}><${Table} columns=${columns} rows=${nodes} id=${(node) => node.id} label=${t('Nodes')} /><//>`;
+}
+
+function Lately({ list }) {
+  const ended = list.filter(hasEnded).sort((a, b) => (a.finished_at < b.finished_at ? 1 : -1)).slice(0, 8);
+  if (!ended.length) return null;
+  const columns = [
+    { head: t('Task'), class: 'main-cell fill', cell: (task) => html`<a class="cut" href=${`/tasks/${task.id}`}><span class="soft">${task.id}</span> ${title(task) === task.id ? task.business : task.name}</a>` },
+    { head: t('Status'), cell: (task) => html`<${TaskStatus} task=${task} />` },
+    { head: t('Given up'), class: 'num', cell: (task) => html`<span class=${task.counts.abandoned ? 'bad' : 'soft'}>${count(task.counts.abandoned)}</span>` },
+    { head: t('Ended'), class: 'num', cell: (task) => html`<${Ago} at=${task.finished_at} />` },
+  ];
+  return html`<${Section} title=${t('Ended lately')}><${Table} columns=${columns} rows=${ended} id=${(task) => task.id} label=${t('Ended lately')} /><//>`;
+}
+
+/** The first page. */
+export function Overview() {
+  useEffect(keepTasks, []);
+  const cluster = useCluster();
+  const today = useResource(`/v1/statistics?by=day&since=${new Date().toISOString().slice(0, 10)}T00:00:00Z`, { every: 10_000 });
+  const stopped = useResource('/v1/tasks?status=stopped,recovering,queued,awaiting_business&limit=50', { every: 10_000 });
+  const health = useResource('/v1/cluster', { every: 10_000 });
+  if (!tasks.value) return html`<${Page} title=${t('Overview')}><${Loading} /><//>`;
+  const list = [...tasks.value.values()];
+  const known = new Map([...(stopped.data?.items ?? []).map((task) => [task.id, task]), ...tasks.value]);
+  const reasons = (health.data?.reasons ?? []).filter((one) => one.reason !== 'none_takes_tasks' || list.length);
+  return html`<${Page} title=${t('Overview')} acts=${html`<a class="button is-main" href="/tasks/new" data-key="c"><${Icon} name="plus" />${t('New task')}</a>`}>
+    <${Attention} needs=${needy([...known.values()], now.value)} reasons=${reasons} />
+    <${Figures} cluster=${cluster} list=${list} today=${today.data} />
+    <${Throughput} list=${list} />
+    <div class="columns is-wide">
+      <div><${Running} list=${list} /></div>
+      <div><${Nodes} nodes=${cluster?.nodes ?? []} /><${Lately} list=${list} /></div>
+    </div><//>`;
+}

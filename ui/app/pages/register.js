@@ -1,0 +1,72 @@
+/** @file Registering a business: where it is called; the contract is checked by the node before it is saved. */
+import { html, useState } from '../../vendor/preact-htm.js';
+import { ApiError, call } from '../lib/api.js';
+import { t } from '../lib/i18n.js';
+import { go } from '../lib/router.js';
+import { may } from '../lib/session.js';
+import { word } from '../parts/ask.js';
+import { Command, Copy, Problem, Section } from '../parts/basic.js';
+import { Page } from '../parts/shell.js';
+import { Checks } from './business.js';
+
+const BLANK = { name: '', display_name: '', kind: 'url', url: 'http://', command: '', rate: '', timeout: '', limit: '', insecure: false, check: 'require' };
+
+function bodyOf(form) {
+  return {
+    name: form.name.trim(),
+    ...(form.display_name.trim() ? { display_name: form.display_name.trim() } : {}),
+    ...(form.kind === 'url' ? { url: form.url.trim() } : { command: form.command.trim() }),
+    ...(form.insecure ? { insecure_skip_verify: true } : {}),
+    defaults: { ...(form.rate ? { rate: form.rate } : {}), ...(form.timeout ? { timeout: form.timeout } : {}) },
+    limits: form.limit ? { rate: form.limit } : {},
+  };
+}
+
+function commandOf(form) {
+  return ['windrow biz register', word(form.name || 'NAME'), form.kind === 'url' ? `--url ${word(form.url)}` : `--command ${word(form.command)}`].join(' ');
+}
+
+/** The page. */
+export function Register() {
+  const [form, setForm] = useState(BLANK);
+  const [state, setState] = useState({ isPending: false, error: null, made: null });
+  const set = (name) => (event) => setForm((old) => ({ ...old, [name]: event.target.type === 'checkbox' ? event.target.checked : event.target.value }));
+  const isAllowed = may('admin');
+  const submit = async (event) => {
+    event.preventDefault();
+    if (!isAllowed) return;
+    setState({ isPending: true, error: null, made: null });
+    try {
+      const made = await call('POST', `/v1/businesses?check=${form.check}`, bodyOf(form));
+      setState({ isPending: false, error: null, made });
+      if (!made.secret) go(`/businesses/${made.name}`);
+    } catch (error) {
+      setState({ isPending: false, error: error instanceof ApiError ? error : new ApiError({ title: String(error), status: 0 }), made: null });
+    }
+  };
+  const field = (name, label, hint, more = {}) => html`<div class="field"><label><span>${label}</span><input type="text" value=${form[name]} onInput=${set(name)} autocomplete="off" spellcheck=${false} aria-describedby=${`${name}-hint`} ...${more} /></label>
+    <span class="hint" id=${`${name}-hint`}>${hint}</span></div>`;
+  const { made, error } = state;
+  if (made) {
+    return html`<${Page} title=${t('{name} is registered', { name: made.name })} up=${[['/businesses', t('Businesses')]]}>
+      <div class="stack"><p>${t('Its calls are signed with this secret. It is shown this once; the handler verifies with it.')}</p><${Command} text=${made.secret} />
+      <p><a href=${`/businesses/${made.name}`}>${t('Go on')}</a></p></div><//>`;
+  }
+  const report = error?.problem?.check_report ?? error?.problem?.checks;
+  return html`<${Page} title=${t('Register a business')} up=${[['/businesses', t('Businesses')]]}><form onSubmit=${submit}>
+    <${Section} title=${t('Who')}><div class="fields">${field('name', t('Name'), t('small letters, digits and -; never changes'), { required: true, pattern: '[a-z0-9\\-]{1,40}' })}
+      ${field('display_name', t('Name for people (optional)'))}</div><//>
+    <${Section} title=${t('How it is called')}>
+      <fieldset class="choice"><legend>${t('By')}</legend>
+        <label class="check"><input type="radio" name="kind" value="url" checked=${form.kind === 'url'} onChange=${set('kind')} />HTTP</label>
+        <label class="check"><input type="radio" name="kind" value="command" checked=${form.kind === 'command'} onChange=${set('kind')} />${t('a command of the node')}</label></fieldset>
+      <div class="fields">${form.kind === 'url' ? field('url', t('Address'), 'https://push.internal/windrow', { required: true }) : field('command', t('Command'), t('a name under [handler.command.commands]'), { required: true })}
+      ${field('rate', t('Rate of its tasks (optional)'), '500/s')}${field('timeout', t('Time for a call (optional)'), '10s')}${field('limit', t('All its tasks together (optional)'), '2000/s')}</div>
+      <label class="check"><input type="checkbox" checked=${form.insecure} onChange=${set('insecure')} />${t('trust any certificate (test systems only)')}</label><//>
+    <${Section} title=${t('Contract')}><label class="check"><input type="checkbox" checked=${form.check === 'require'} onChange=${(event) => setForm((old) => ({ ...old, check: event.target.checked ? 'require' : 'skip' }))} />${t('check it before it is saved')}</label>
+      ${error && html`<${Problem} error=${error} />`}${Array.isArray(report) && html`<${Checks} reply=${{ checks: report }} />`}
+      ${report?.checks && html`<${Checks} reply=${report} />`}<//>
+    <p class="row"><button type="submit" class="button is-main" disabled=${state.isPending} aria-disabled=${!isAllowed}>${state.isPending ? t('Checking…') : t('Register')}</button>
+      <${Copy} text=${commandOf(form)}>${t('Copy as command')}<//>${!isAllowed && html`<span class="soft">${t('needs the role {role}', { role: 'admin' })}</span>`}</p>
+  </form><//>`;
+}

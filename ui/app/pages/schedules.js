@@ -1,0 +1,43 @@
+/** @file What recurs: when each schedule fires next, and whether it does. */
+import { html } from '../../vendor/preact-htm.js';
+import { pauseSchedule, trigger } from '../lib/actions_more.js';
+import { path } from '../lib/api.js';
+import { t } from '../lib/i18n.js';
+import { useResource } from '../lib/resource.js';
+import { route } from '../lib/router.js';
+import { ActButton } from '../parts/ask.js';
+import { Ago, Empty, Whole } from '../parts/basic.js';
+import { Page } from '../parts/shell.js';
+import { Mark } from '../parts/status.js';
+import { Pager, Table } from '../parts/table.js';
+
+/** When a schedule fires, as it was written. */
+export const times = (one) => (one.cron ? `${one.cron} ${one.zone ?? 'UTC'}` : t('every {span}', { span: one.every }));
+
+/** Whether it fires by itself. */
+export function ScheduleState({ one }) {
+  if (one.paused) return html`<${Mark} icon="pause" tone="warn" text=${t('paused')} />`;
+  return one.next_fire ? html`<${Mark} icon="clock" tone="ok" text=${t('fires')} />` : html`<${Mark} icon="stop" tone="soft" text=${t('over')} />`;
+}
+
+function columns(reload) {
+  const then = (action) => ({ ...action, after: reload });
+  return [
+    { head: t('Schedule'), class: 'fill main-cell', cell: (one) => html`<a data-row class="cut" href=${`/schedules/${one.id}`}><span class="soft">${one.id}</span> ${one.name}</a>` },
+    { head: t('Business'), cell: (one) => html`<a class="soft" href=${`/businesses/${one.business}`}>${one.business}</a>` },
+    { head: t('State'), cell: (one) => html`<${ScheduleState} one=${one} />` },
+    { head: t('Times'), class: 'nowrap', cell: (one) => html`<code>${times(one)}</code>` },
+    { head: t('Next'), class: 'num', cell: (one) => html`<${Ago} at=${one.next_fire} />` },
+    { head: t('While one runs'), cell: (one) => t(one.overlap) },
+    { head: t('Missed fires'), cell: (one) => t(one.missed) },
+    { head: t('Actions'), bare: true, class: 'num nowrap', cell: (one) => html`<${ActButton} class="is-small" action=${then(trigger(one))} /> <${ActButton} class="is-small" action=${then(pauseSchedule(one))} />` },
+  ];
+}
+
+/** All schedules. */
+export function Schedules() {
+  const read = useResource(path('/v1/schedules', { limit: 100, cursor: route.value.query.get('cursor') }), { every: 5000, keep: true });
+  return html`<${Page} title=${t('Schedules')}><${Whole} of=${read}>${(page) => (page.items.length
+    ? html`<${Table} columns=${columns(read.reload)} rows=${page.items} id=${(one) => one.id} label=${t('Schedules')} /><${Pager} next=${page.next_cursor} />`
+    : html`<${Empty} say=${t('Nothing recurs yet. A schedule makes a task at each of its times.')} commands=${["windrow schedule create hello nightly --cron '0 3 * * *' --zone Europe/Berlin --total 1000 --rate 50/s"]} />`)}<//><//>`;
+}

@@ -1,0 +1,110 @@
+/** @file What failed for good: groups by code, the items of each, and doing them again. */
+import { html, useEffect, useState } from '../../../vendor/preact-htm.js';
+import { redrive } from '../../lib/actions.js';
+import { part, path } from '../../lib/api.js';
+import { count, percent, stamp } from '../../lib/format.js';
+import { t } from '../../lib/i18n.js';
+import { useResource } from '../../lib/resource.js';
+import { settled } from '../../lib/task.js';
+import { ActButton } from '../../parts/ask.js';
+import { Ago, Empty, Problem, Section, Whole } from '../../parts/basic.js';
+import { Icon } from '../../parts/icon.js';
+import { TaskStatus } from '../../parts/status.js';
+import { Table, usePick } from '../../parts/table.js';
+
+const PAGE = 50;
+
+/** What an item carries, in one line. */
+export function Carried({ value, missing }) {
+  if (missing) return html`<span class="soft">${missing}</span>`;
+  if (value == null) return html`<span class="soft">–</span>`;
+  return html`<code class="cut" title=${JSON.stringify(value)}>${JSON.stringify(value)}</code>`;
+}
+
+function itemColumns(task) {
+  return [
+    { head: t('Item'), class: 'num', cell: (one) => html`<a class="link" data-row href=${`/tasks/${task.id}/items/${one.index}?from=failures`}>#${count(one.index)}</a>` },
+    { head: t('Given up'), cell: (one) => html`<time datetime=${one.last_at} class="nowrap">${stamp(one.last_at)}</time>` },
+    { head: t('Attempts'), class: 'num', cell: (one) => count(one.attempts) },
+    { head: t('Message'), class: 'fill main-cell', cell: (one) => html`<span class="cut" title=${one.message}>${one.message}</span>` },
+    { head: t('Carries'), class: 'main-cell', cell: (one) => html`<${Carried} value=${one.data} missing=${one.data_missing} />` },
+  ];
+}
+
+/** The items of a group, a page at a time; the pages before are kept in sight of the Back button. */
+function Items({ task, code }) {
+  const [cursors, setCursors] = useState(['']);
+  const read = useResource(path(`/v1/tasks/${part(task.id)}/failures`, { code, data: '*', limit: PAGE, cursor: cursors.at(-1) }), { keep: true });
+  if (!read.data) return read.error ? html`<${Problem} error=${read.error} />` : html`<p class="loading">${t('Reading…')}</p>`;
+  const { items, next_cursor: next } = read.data;
+  return html`<div class="group-items"><${Table} columns=${itemColumns(task)} rows=${items} id=${(one) => String(one.index)} label=${t('Items that failed with {code}', { code })} isLoading=${read.isLoading} />
+    ${(next || cursors.length > 1) && html`<div class="pager">${t('page {n}', { n: cursors.length })}
+      <button type="button" class="button is-small" disabled=${cursors.length < 2} onClick=${() => setCursors(cursors.slice(0, -1))}>${t('‹ back')}</button>
+      <button type="button" class="button is-small" disabled=${!next} onClick=${() => setCursors([...cursors, next])}>${t('next ›')}</button></div>`}</div>`;
+}
+
+function groupColumns(task, open, toggle, total) {
+  return [
+    { head: t('Code'), class: 'nowrap', cell: (group) => html`<button type="button" class="tool" data-row aria-expanded=${open === group.code} onClick=${() => toggle(group.code)}>
+      <span aria-hidden="true">${open === group.code ? '▾' : '▸'}</span><code>${group.code}</code></button>` },
+    { head: t('Items'), class: 'num', cell: (group) => html`<b>${count(group.count)}</b>` },
+    { head: t('Share'), class: 'num', cell: (group) => percent(group.count, total) },
+    { head: t('First'), class: 'num', cell: (group) => html`<${Ago} at=${group.first_at} />` },
+    { head: t('Last'), class: 'num', cell: (group) => html`<${Ago} at=${group.last_at} />` },
+    { head: t('Example'), class: 'fill main-cell', cell: (group) => html`<span class="row"><a class="link nowrap" href=${`/tasks/${task.id}/items/${group.example_index}?from=failures`}>#${count(group.example_index)}</a>
+      <span class="cut" title=${group.example}>${group.example}</span></span>` },
+    { head: t('Carries'), class: 'main-cell', cell: (group) => html`<${Carried} value=${group.example_data} missing=${group.example_data_missing} />` },
+    { head: t('Redrive'), bare: true, class: 'num', cell: (group) => html`<${ActButton} class="is-small" action=${redrive(task, { codes: [group.code] }, group.count)}>${t('Redrive')}<//>` },
+  ];
+}
+
+function Redrive({ task, groups, pick }) {
+  const chosen = groups.filter((group) => pick.has(group.code));
+  const number = chosen.reduce((sum, group) => sum + group.count, 0);
+  const all = groups.reduce((sum, group) => sum + group.count, 0);
+  if (chosen.length) return html`<${ActButton} isMain=${true} action=${redrive(task, { codes: chosen.map((group) => group.code) }, number)}>${t('Redrive {n} selected', { n: count(number) })}<//>`;
+  return html`<${ActButton} action=${redrive(task, {}, all)}>${t('Redrive all {n}', { n: count(all) })}<//>`;
+}
+
+function Export({ task, what }) {
+  return html`<a class="button" download href=${`/v1/tasks/${task.id}/export/${what}?format=csv`}><${Icon} name="down" />CSV</a>`;
+}
+
+function Groups({ task, groups }) {
+  const [open, setOpen] = useState(groups.length === 1 ? groups[0].code : null);
+  const pick = usePick(groups.map((group) => group.code));
+  const toggle = (code) => setOpen(open === code ? null : code);
+  const total = groups.reduce((sum, group) => sum + group.count, 0);
+  return html`<${Section} title=${t('Groups by code')} aside=${t('{n} items, {share} of those that are settled', { n: count(total), share: percent(total, settled(task.counts)) })}
+      end=${html`<${Redrive} task=${task} groups=${groups} pick=${pick} /><${Export} task=${task} what="failures" />`}>
+    <${Table} columns=${groupColumns(task, open, toggle, total)} rows=${groups} id=${(group) => group.code} label=${t('Failures by code')} pick=${pick}
+      under=${(group) => group.code === open && html`<${Items} task=${task} code=${group.code} />`} /><//>
+    <${Family} task=${task} />`;
+}
+
+/** The tasks that did failures of this one again. */
+function Family({ task }) {
+  const read = useResource(`/v1/tasks?parent=${part(task.id)}&limit=50`, { every: 5000 });
+  const children = read.data?.items ?? [];
+  if (!children.length) return null;
+  const columns = [
+    { head: t('Task'), class: 'fill main-cell', cell: (one) => html`<a class="link" href=${`/tasks/${one.id}`}>${one.id}</a> ${one.name}` },
+    { head: t('Status'), cell: (one) => html`<${TaskStatus} task=${one} />` },
+    { head: t('Items'), class: 'num', cell: (one) => count(one.total) },
+    { head: t('Succeeded'), class: 'num', cell: (one) => count(one.counts.succeeded + one.counts.skipped) },
+    { head: t('Given up'), class: 'num', cell: (one) => count(one.counts.abandoned) },
+    { head: t('Made'), class: 'num', cell: (one) => html`<${Ago} at=${one.created_at} />` },
+  ];
+  return html`<${Section} title=${t('Redrives')}><${Table} columns=${columns} rows=${children} id=${(one) => one.id} label=${t('Redrives')} /><//>`;
+}
+
+/** The tab. */
+export function Failures({ task, watched }) {
+  const read = useResource(`/v1/tasks/${part(task.id)}/failures/groups?data=*`, { every: 15_000 });
+  useEffect(() => {
+    if (watched.failed) read.reload();
+  }, [watched.failed]);
+  return html`<${Whole} of=${read}>${({ items }) => (items.length
+    ? html`<${Groups} task=${task} groups=${items} />`
+    : html`<${Empty} say=${t('Nothing has failed for good.')}><p>${t('Items that are given up after their last attempt stand here, grouped by their code.')}</p><//>`)}<//>`;
+}

@@ -1,0 +1,82 @@
+/** @file The three plots of a task, with one pointer for all. */
+import { html, useMemo, useState } from '../../../vendor/preact-htm.js';
+import { count, perSecond, rate, share, span as length } from '../../lib/format.js';
+import { t } from '../../lib/i18n.js';
+import { useResource } from '../../lib/resource.js';
+import { withGaps } from '../../lib/series.js';
+import { target } from '../../lib/task.js';
+import { Plot } from '../../parts/plot.js';
+
+const each = (value) => (value == null ? '–' : `${rate(value)}/s`);
+const seconds = (value) => (value == null ? '–' : length(value));
+
+function useData(series, names) {
+  const step = series.time.length > 1 ? series.time.at(-1) - series.time.at(-2) : 1;
+  return useMemo(() => withGaps(series, names, Math.max(4, step * 3)), [series]);
+}
+
+function Figure({ title, children, end }) {
+  return html`<div><h3 class="row"><span class="grow">${title}</span>${end}</h3>${children}</div>`;
+}
+
+/** Items settled per second against the rate. */
+export function ThroughputPlot({ task, series, span, marks }) {
+  const data = useData(series, ['rate', 'target']);
+  const lines = [
+    { name: t('settled'), color: 'run', fill: true, write: each },
+    { name: t('target'), color: 'soft', dashed: true, write: (value) => (value == null ? t('no limit') : `${rate(value)}/s`) },
+  ];
+  return html`<${Figure} title=${t('Throughput against target')}>
+    <${Plot} label=${t('Throughput against target')} lines=${lines} data=${data} span=${span} marks=${marks} sync=${task.id} write=${rate} least=${target(task) ?? 1} /><//>`;
+}
+
+function Spread({ latency }) {
+  const buckets = latency?.buckets ?? [];
+  const most = Math.max(1, ...buckets.map((bucket) => bucket.count));
+  if (!buckets.length) return html`<p class="soft">${t('No call ended yet.')}</p>`;
+  return html`<div class="spread" role="img" aria-label=${t('Calls by how long they took')}>
+    ${buckets.map((bucket) => html`<div key=${bucket.from_seconds} title=${`${count(bucket.count)}: ${length(bucket.from_seconds)} – ${length(bucket.to_seconds)}`}>
+      <i style=${{ height: `${Math.max(1, (bucket.count / most) * 100)}%` }}></i><span>${length(bucket.to_seconds)}</span></div>`)}</div>
+    <p class="soft">${t('{n} calls', { n: count(latency.count) })}, p50 ${seconds(latency.p50)}, p95 ${seconds(latency.p95)}, p99 ${seconds(latency.p99)}</p>`;
+}
+
+/** How long calls take. */
+export function LatencyPlot({ task, series, span, marks, latency }) {
+  const [isSpread, setSpread] = useState(false);
+  const data = useData(series, ['p50', 'p95', 'p99']);
+  const lines = [
+    { name: 'p50', color: 'ok', write: seconds },
+    { name: 'p95', color: 'run', write: seconds },
+    { name: 'p99', color: 'warn', write: seconds },
+  ];
+  const end = html`<span class="segments"><button type="button" aria-pressed=${!isSpread} onClick=${() => setSpread(false)}>${t('lines')}</button>
+    <button type="button" aria-pressed=${isSpread} onClick=${() => setSpread(true)}>${t('spread')}</button></span>`;
+  return html`<${Figure} title=${t('Call times')} end=${end}>${isSpread
+    ? html`<${Spread} latency=${latency} />`
+    : html`<${Plot} label=${t('Call times')} lines=${lines} data=${data} span=${span} marks=${marks} sync=${task.id} write=${(value) => length(value)} least=${0.01} />`}<//>`;
+}
+
+/** What the error budget says, against what was used of it. */
+function Budget({ task }) {
+  const written = task.error_budget;
+  if (written === 'none') return html`<span class="soft">${t('no error budget')}</span>`;
+  if (/\//.test(written)) return html`<span class="soft">${t('budget {budget}', { budget: written })}</span>`;
+  const most = written.endsWith('%') ? (task.total * Number.parseFloat(written)) / 100 : Number.parseFloat(written);
+  return html`<span class="soft">${t('{n} given up, {share} of the budget of {budget}', { n: count(task.counts.abandoned), share: share(most ? task.counts.abandoned / most : 0), budget: written })}</span>`;
+}
+
+/** Failed attempts, and what they failed with. */
+export function ErrorsPlot({ task, series, span, marks, watched }) {
+  const data = useData(series, ['errors']);
+  const budget = /\//.test(task.error_budget) ? perSecond(task.error_budget) : null;
+  const withBudget = budget == null ? data : [...data, data[0].map(() => budget)];
+  const lines = [
+    { name: t('failed attempts'), color: 'bad', fill: true, write: each },
+    ...(budget == null ? [] : [{ name: t('budget'), color: 'soft', dashed: true, write: each }]),
+  ];
+  const groups = useResource(task.counts.abandoned ? `/v1/tasks/${task.id}/failures/groups` : null, { every: watched.failed ? 5000 : 15_000 });
+  const codes = groups.data?.items.slice(0, 3) ?? [];
+  return html`<${Figure} title=${t('Errors')} end=${html`<${Budget} task=${task} />`}>
+    <${Plot} label=${t('Errors')} lines=${lines} data=${withBudget} span=${span} marks=${marks} sync=${task.id} write=${rate} least=${budget ?? 1} />
+    <p class="legend">${codes.map((group) => html`<a key=${group.code} class="nowrap" href=${`/tasks/${task.id}/failures`}><code>${group.code}</code> ${count(group.count)}</a>`)}</p><//>`;
+}

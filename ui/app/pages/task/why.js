@@ -1,0 +1,56 @@
+/** @file Why a task isn't faster: where the missing rate went, and what would bring it back. */
+import { html } from '../../../vendor/preact-htm.js';
+import { change } from '../../lib/actions.js';
+import { part } from '../../lib/api.js';
+import { count, rate, share } from '../../lib/format.js';
+import { t } from '../../lib/i18n.js';
+import { useResource } from '../../lib/resource.js';
+import { ActButton } from '../../parts/ask.js';
+import { Section, Whole } from '../../parts/basic.js';
+import { Icon } from '../../parts/icon.js';
+
+/** Less than this is missing: it goes as fast as it is to. */
+const ENOUGH = 0.03;
+const CAUSES_MAX = 6;
+
+function Causes({ of }) {
+  return html`<div class="bars">${of.map((one) => html`
+    <span key=${one.slug} class="strong" title=${one.text}>${one.title}</span>
+    <span class="bar"><i class="of-retry" style=${{ width: `${Math.max(0, Math.min(1, one.share ?? 0)) * 100}%` }}></i></span>
+    <span class="value">${one.rate == null ? '' : html`${rate(one.rate)}/s `}<span class="soft">${share(one.share)}</span></span>
+    ${one.text && html`<span class="soft causes-text">${one.text}</span>`}`)}</div>`;
+}
+
+function Advice({ task, advice }) {
+  return html`<ul class="advice">${advice.map((one) => html`<li key=${one.text}>
+    <span class="grow">${one.text}${one.predicted_rate && html` <span class="soft">→ ≈ ${rate(one.predicted_rate)}/s</span>`}
+      ${one.hindrance && html`<span class="soft block">${one.hindrance}</span>`}</span>
+    ${one.change && html`<${ActButton} action=${change(task, one.change)} class="is-small" />`}</li>`)}</ul>`;
+}
+
+function isFast(found) {
+  return found.target_rate != null && (found.missing_rate ?? 0) <= found.target_rate * ENOUGH;
+}
+
+function Found({ task, found }) {
+  if (isFast(found)) {
+    return html`<p><${Icon} name="check" class="ok" /> ${t('It goes as fast as it is to: {actual} of {target} per second.', { actual: rate(found.actual_rate), target: rate(found.target_rate) })}</p>`;
+  }
+  const causes = found.causes.filter((one) => one.rate > 0).slice(0, CAUSES_MAX);
+  const waits = found.waits.map((one) => ({ ...one, text: '' }));
+  return html`<p>${found.why}</p>
+    <div class="columns">
+      <div>${causes.length > 0 ? html`<${Causes} of=${causes} />` : waits.length > 0 && html`<${Causes} of=${waits} />`}</div>
+      <${Advice} task=${task} advice=${found.advice} />
+    </div>`;
+}
+
+const missing = (found) => (found.missing_rate > 0 && !isFast(found) ? t('{n} of {target} per second are missing', { n: rate(found.missing_rate), target: rate(found.target_rate) }) : t('over the last {n} s', { n: count(Math.round(found.span_seconds)) }));
+
+/** The section. */
+export function Why({ task }) {
+  const read = useResource(`/v1/tasks/${part(task.id)}/explain`, { every: task.status === 'running' ? 3000 : 6000 });
+  return html`<div id="why" data-key="e" tabindex="-1" onClick=${(event) => { if (event.detail === 0) { event.currentTarget.scrollIntoView(); event.currentTarget.focus(); } }}>
+    <${Section} title=${t('Why not faster?')} aside=${read.data && task.status === 'running' && missing(read.data)}>
+    <${Whole} of=${read}>${(found) => html`<${Found} task=${task} found=${found} />`}<//><//></div>`;
+}

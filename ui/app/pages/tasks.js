@@ -1,0 +1,152 @@
+/** @file All tasks: by status, business, label and text; several at once. Fresh numbers over a list that keeps still. */
+import { html, useEffect, useRef } from '../../vendor/preact-htm.js';
+import { start, stop } from '../lib/actions.js';
+import { call, path } from '../lib/api.js';
+import { count, percent, rate, span } from '../lib/format.js';
+import { t } from '../lib/i18n.js';
+import { useResource } from '../lib/resource.js';
+import { route, withQuery } from '../lib/router.js';
+import { may, session } from '../lib/session.js';
+import { isSlow, offers, secondsLeft, settled, target } from '../lib/task.js';
+import { changes, historyOf, keepTasks, rateOf, tasks } from '../lib/tasks.js';
+import { ask } from '../parts/ask.js';
+import { Ago, Empty, Segments, Whole } from '../parts/basic.js';
+import { Icon } from '../parts/icon.js';
+import { Spark } from '../parts/plot.js';
+import { Page } from '../parts/shell.js';
+import { Progress, TaskStatus } from '../parts/status.js';
+import { Filter, Fresh, Pager, Table, useCalm, usePick } from '../parts/table.js';
+import { toast } from '../parts/toast.js';
+
+const TABS = [
+  ['', 'All'],
+  ['running,stopping,finalizing', 'Running'],
+  ['queued,awaiting_business', 'Waiting'],
+  ['recovering', 'Recovering'],
+  ['created', 'Created'],
+  ['stopped', 'Stopped'],
+  ['finished', 'Finished'],
+  ['cancelled', 'Cancelled'],
+];
+
+function tally(counts, words) {
+  if (!counts) return null;
+  const of = (word) => counts.counts[word] ?? 0;
+  const sum = words ? words.split(',').reduce((all, word) => all + of(word), 0) : Object.values(counts.counts).reduce((all, one) => all + one, 0);
+  return sum >= counts.counted_up_to ? `≥ ${count(counts.counted_up_to)}` : count(sum);
+}
+
+function Statuses({ counts }) {
+  const present = route.value.query.get('status') ?? '';
+  return html`<${Segments} label=${t('Status')} items=${TABS.map(([words, text]) => ({
+    href: withQuery({ status: words, cursor: null }),
+    isCurrent: words === present,
+    text: html`${t(text)} <span class="soft">${tally(counts, words)}</span>`,
+  }))} />`;
+}
+
+function Name({ task }) {
+  return html`<span class="row">
+    <a data-row href=${`/tasks/${task.id}`} class="cut"><span class="soft">${task.id}</span> ${task.name ?? html`<span class="soft">${t('no name')}</span>`}</a>
+    ${task.parent && html`<a class="soft nowrap" href=${`/tasks/${task.parent}`} title=${t('does failures of {id} again', { id: task.parent })}>↳ ${task.parent}</a>`}
+  </span>`;
+}
+
+function columns() {
+  return [
+    { head: t('Task'), class: 'fill main-cell', cell: (task) => html`<${Name} task=${task} />` },
+    { head: t('Business'), cell: (task) => html`<a class="soft" href=${withQuery({ business: task.business, cursor: null })}>${task.business}</a>` },
+    { head: t('Status'), cell: (task) => html`<${TaskStatus} task=${task} />` },
+    { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percent(settled(task.counts), task.total)}</span></span>` },
+    { head: t('Items'), class: 'num', cell: (task) => count(task.total) },
+    { head: t('Given up'), class: 'num', cell: (task) => (task.counts.abandoned ? html`<a class="bad" href=${`/tasks/${task.id}/failures`}>${count(task.counts.abandoned)}</a>` : html`<span class="soft">0</span>`) },
+    { head: t('Rate'), class: 'num', cell: (task) => html`<${Rate} task=${task} />` },
+    { head: t('Trend'), class: 'hide-s', cell: (task) => task.status === 'running' && html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
+    { head: t('Left'), class: 'num w5', cell: (task) => span(secondsLeft(task, rateOf(task))) },
+    { head: t('Since'), class: 'num', cell: (task) => html`<${Ago} at=${task.since} />` },
+  ];
+}
+
+function Rate({ task }) {
+  const actual = rateOf(task);
+  const wanted = task.rate === 'unlimited' ? '∞' : rate(target(task));
+  if (task.status !== 'running') return html`<span class="soft">${wanted}</span>`;
+  return html`<span class=${isSlow(task, actual) ? 'warn' : ''}>${rate(actual)}</span><span class="soft"> / ${wanted}</span>`;
+}
+
+/** Does one thing to several tasks, one after the other, and says how it went. */
+async function doToAll(ids, verb) {
+  const failed = [];
+  for (const id of ids) {
+    try {
+      await call('POST', `/v1/tasks/${id}/${verb}`, {});
+    } catch (error) {
+      failed.push(`${id}: ${error.message}`);
+    }
+  }
+  toast(failed.length ? t('{n} of {all} refused: {why}', { n: failed.length, all: ids.length, why: failed[0] }) : t('{n} tasks: {verb}', { n: ids.length, verb: t(verb) }));
+}
+
+function Bulk({ pick, rows }) {
+  const chosen = rows.filter((task) => pick.has(task.id));
+  const startable = chosen.filter((task) => offers(task).start);
+  const stoppable = chosen.filter((task) => offers(task).stop);
+  const isAllowed = may('operator');
+  const all = async (list, verb) => { await doToAll(list.map((task) => task.id), verb); pick.clear(); };
+  if (chosen.length === 1) {
+    const [task] = chosen;
+    return html`<div class="filters"><span>${t('{n} selected', { n: 1 })}</span>
+      <button class="button is-small" type="button" disabled=${!stoppable.length || !isAllowed} onClick=${() => ask(stop(task))}>${t('Stop')}</button>
+      <button class="button is-small" type="button" disabled=${!startable.length || !isAllowed} onClick=${() => ask(start(task))}>${t('Start')}</button></div>`;
+  }
+  return html`<div class="filters"><span>${t('{n} selected', { n: chosen.length })}</span>
+    <button class="button is-small" type="button" disabled=${!stoppable.length || !isAllowed} onClick=${() => all(stoppable, 'stop')}>${t('Stop')} ${stoppable.length || ''}</button>
+    <button class="button is-small" type="button" disabled=${!startable.length || !isAllowed} onClick=${() => all(startable, 'start')}>${t('Start')} ${startable.length || ''}</button>
+    <button class="button is-small is-quiet" type="button" onClick=${pick.clear}>${t('Clear')}</button></div>`;
+}
+
+function List({ page, read }) {
+  const fresh = page.items.map((task) => tasks.value?.get(task.id) ?? task);
+  const calm = useCalm(fresh, (task) => task.id);
+  const pick = usePick(calm.rows.map((task) => task.id));
+  if (!page.items.length) return html`<${Nothing} />`;
+  return html`${pick.ids.length > 0 && html`<${Bulk} pick=${pick} rows=${calm.rows} />`}
+    <div class="calm" ...${calm.over}><${Fresh} calm=${calm} /><${Table} columns=${columns()} rows=${calm.rows} id=${(task) => task.id} label=${t('Tasks')} pick=${pick} isLoading=${read.isLoading} /></div>
+    <${Pager} next=${page.next_cursor} />`;
+}
+
+function Nothing() {
+  const isFiltered = [...route.value.query.keys()].length > 0;
+  if (isFiltered) return html`<${Empty} say=${t('No task is like this.')}><p><a href="/tasks">${t('Show all tasks')}</a></p><//>`;
+  return html`<${Empty} say=${t('There are no tasks yet. A task is one pass over many items: rows of a file, or so many numbers.')}
+    commands=${['windrow task create hello --csv users.csv --rate 50/s --canary 10 --start']}><p><a href="/tasks/new">${t('New task')}</a></p><//>`;
+}
+
+/** Reads a list again a moment after something changed, not at each change. */
+function useReread(reload) {
+  const timer = useRef(0);
+  useEffect(() => {
+    clearTimeout(timer.current);
+    timer.current = setTimeout(reload, 600);
+    return () => clearTimeout(timer.current);
+  }, [changes.value]);
+}
+
+/** All tasks. */
+export function Tasks() {
+  const { query } = route.value;
+  const isBusiness = session.value.role === 'business';
+  useEffect(() => (isBusiness ? undefined : keepTasks()), []);
+  const filters = Object.fromEntries(['status', 'business', 'label', 'q', 'parent', 'cursor'].map((name) => [name, query.get(name)]));
+  const read = useResource(path('/v1/tasks', { ...filters, limit: 50 }), { every: isBusiness ? 3000 : 15_000, keep: true });
+  const counts = useResource(isBusiness ? null : '/v1/tasks/counts', { every: 5000 });
+  const businesses = useResource(isBusiness ? null : '/v1/businesses?limit=200');
+  useReread(read.reload);
+  const names = (businesses.data?.items ?? []).map((one) => [one.name, one.name]);
+  return html`<${Page} title=${t('Tasks')} acts=${html`<a class="button is-main" href="/tasks/new" data-key="c"><${Icon} name="plus" />${t('New task')}</a>`}>
+    <div class="filters"><${Statuses} counts=${counts.data} />
+      <span class="end"><${Filter} name="business" label=${t('any business')} options=${names} />
+        <${Filter} name="label" label=${t('label key:value')} width="9rem" />
+        <${Filter} name="q" label=${t('name or number')} width="10rem" /></span></div>
+    <${Whole} of=${read}>${(page) => html`<${List} page=${page} read=${read} />`}<//><//>`;
+}

@@ -1,0 +1,155 @@
+/** @file The one dialog for everything that changes something: what will happen, a reason, the same as a command. Nothing is assumed to have worked before the node says so. */
+import { html, signal, useEffect, useRef, useState } from '../../vendor/preact-htm.js';
+import { ApiError, call } from '../lib/api.js';
+import { t } from '../lib/i18n.js';
+import { renewed } from '../lib/live.js';
+import { go } from '../lib/router.js';
+import { may } from '../lib/session.js';
+import { Copy, Problem } from './basic.js';
+import { toast } from './toast.js';
+
+/**
+ * @typedef {object} Action
+ * @property {string} title what is asked
+ * @property {string} [text] what will happen
+ * @property {string} verb the word on the button
+ * @property {'GET'|'POST'|'PATCH'|'DELETE'} method
+ * @property {string} path
+ * @property {string} cli the same on the command line, without the reason
+ * @property {'viewer'|'operator'|'admin'} [role] who may; operators if it isn't said
+ * @property {boolean} [isForStaff] businesses may not, whatever role it needs
+ * @property {boolean} [isDanger]
+ * @property {string} [typed] what must be typed before it can be done
+ * @property {boolean} [noReason] it takes none
+ * @property {{name: string, label: string, value?: any, hint?: string, options?: [string, string][], type?: string, required?: boolean}[]} [fields]
+ * @property {(values: any) => object} [body] the members of the request's body
+ * @property {(values: any) => string} [flags] what the fields add to the command
+ * @property {(answer: any) => string} [done] what is said then
+ * @property {(answer: any) => Action} [undo] the way back
+ * @property {(answer: any) => string | void} [next] where one goes then
+ * @property {(answer: any) => void} [after]
+ */
+
+const asked = signal(/** @type {Action | null} */ (null));
+
+/** Asks a person whether something is to be done. @param {Action} action */
+export function ask(action) {
+  asked.value = action;
+}
+
+const quoted = (text) => `'${String(text).replaceAll("'", `'\\''`)}'`;
+
+/** A word for a shell, in quotes where it needs them. */
+export const word = (text) => (/^[\w./:@%+,=-]+$/.test(String(text)) ? String(text) : quoted(text));
+
+function requestOf(action, values, reason) {
+  const withReason = action.noReason || !reason ? {} : { reason };
+  const members = action.body?.(values) ?? {};
+  if (action.method === 'DELETE') {
+    const query = new URLSearchParams(withReason).toString();
+    return { path: query ? `${action.path}?${query}` : action.path, body: undefined };
+  }
+  return { path: action.path, body: { ...members, ...withReason } };
+}
+
+function commandOf(action, values, reason) {
+  const flags = action.flags?.(values) ?? '';
+  const said = reason && !action.noReason ? ` --reason ${word(reason)}` : '';
+  return `${action.cli}${flags ? ` ${flags}` : ''}${said}`;
+}
+
+function curlOf(action, { path, body }) {
+  const data = body === undefined ? '' : ` -H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}`;
+  return `curl -X ${action.method} -H "authorization: Bearer $WINDROW_TOKEN"${data} ${word(location.origin + path)}`;
+}
+
+/** Does what was asked, at once. @returns {Promise<any>} the node's answer */
+export async function perform(action, values = {}, reason = '') {
+  const { path, body } = requestOf(action, values, reason);
+  const answer = await call(action.method, path, body);
+  action.after?.(answer);
+  renewed.value += 1;
+  const undo = action.undo?.(answer);
+  const back = undo && (() => perform(undo).catch((error) => toast(error.message)));
+  if (action.done) toast(action.done(answer), back);
+  const next = action.next?.(answer);
+  if (next) go(next);
+  return answer;
+}
+
+function Field({ field, value, set }) {
+  const change = (event) => set(field.type === 'checkbox' ? event.target.checked : event.target.value);
+  if (field.type === 'checkbox') {
+    return html`<label class="check"><input type="checkbox" checked=${value} onChange=${change} /><span>${field.label}</span></label>`;
+  }
+  return html`<div class="field"><label><span>${field.label}</span>
+    ${field.options
+      ? html`<select value=${value} onChange=${change}>${field.options.map(([name, text]) => html`<option key=${name} value=${name} selected=${name === value}>${text}</option>`)}</select>`
+      : html`<input type=${field.type ?? 'text'} value=${value} required=${field.required} onInput=${change} autocomplete="off" spellcheck=${false} aria-describedby=${field.hint && `${field.name}-hint`} />`}</label>
+    ${field.hint && html`<span class="hint" id=${`${field.name}-hint`}>${field.hint}</span>`}
+  </div>`;
+}
+
+function useAnswers(action) {
+  const [values, setValues] = useState(() => Object.fromEntries((action.fields ?? []).map((field) => [field.name, field.value ?? ''])));
+  const [reason, setReason] = useState('');
+  const [typed, setTyped] = useState('');
+  const [state, setState] = useState({ isPending: false, error: null });
+  const submit = async (event) => {
+    event.preventDefault();
+    if (state.isPending) return;
+    setState({ isPending: true, error: null });
+    try {
+      await perform(action, values, reason.trim());
+      asked.value = null;
+    } catch (error) {
+      setState({ isPending: false, error: error instanceof ApiError ? error : new ApiError({ title: String(error), status: 0 }) });
+    }
+  };
+  const set = (name, value) => setValues((old) => ({ ...old, [name]: value }));
+  return { values, set, reason, setReason, typed, setTyped, submit, ...state };
+}
+
+function Question({ action }) {
+  const answers = useAnswers(action);
+  const { values, reason } = answers;
+  const isHeld = action.typed != null && answers.typed !== action.typed;
+  return html`<form onSubmit=${answers.submit}>
+    <h2>${action.title}</h2>
+    ${action.text && html`<p>${action.text}</p>`}
+    ${action.fields?.map((field) => html`<${Field} key=${field.name} field=${field} value=${values[field.name]} set=${(value) => answers.set(field.name, value)} />`)}
+    ${action.typed != null && html`<label class="field"><span>${t('Type {name} to go on', { name: action.typed })}</span>
+      <input type="text" value=${answers.typed} onInput=${(event) => answers.setTyped(event.target.value)} autocomplete="off" spellcheck=${false} /></label>`}
+    ${!action.noReason && html`<label class="field"><span>${t('Reason, for the audit (optional)')}</span>
+      <input type="text" maxlength="1000" value=${reason} onInput=${(event) => answers.setReason(event.target.value)} /></label>`}
+    ${answers.error && html`<${Problem} error=${answers.error} />`}
+    <div class="ends">
+      <span class="left"><${Copy} text=${commandOf(action, values, reason)}>${t('Copy as command')}<//>
+        <${Copy} text=${curlOf(action, requestOf(action, values, reason))}>curl<//></span>
+      <button type="button" class="button" onClick=${() => { asked.value = null; }}>${t('Cancel')}</button>
+      <button type="submit" class=${`button is-main ${action.isDanger ? 'is-danger-main' : ''}`} disabled=${isHeld || answers.isPending} autofocus=${!action.fields && action.typed == null}>
+        ${answers.isPending ? t('Waiting for the node…') : action.verb}</button>
+    </div>
+  </form>`;
+}
+
+/** Where questions are shown. */
+export function Asker() {
+  const place = useRef(null);
+  const action = asked.value;
+  useEffect(() => {
+    if (!action) return;
+    place.current.showModal();
+  }, [action]);
+  if (!action) return null;
+  return html`<dialog ref=${place} aria-label=${action.title} onClose=${() => { asked.value = null; }}>
+    <${Question} action=${action} key=${action} /></dialog>`;
+}
+
+/** A button that asks; in vain for those who may not, and it says so. */
+export function ActButton({ action, children, class: extra = '', isMain = false, hotkey }) {
+  const role = action.role ?? 'operator';
+  const isAllowed = may(role, action.isForStaff);
+  return html`<button type="button" data-key=${hotkey} class=${`button ${isMain ? 'is-main' : ''} ${extra}`} aria-disabled=${!isAllowed}
+    title=${isAllowed ? undefined : t('needs the role {role}', { role })} onClick=${() => isAllowed && ask(action)}>${children ?? action.verb}</button>`;
+}

@@ -1,0 +1,130 @@
+/** @file The smallest parts: sections, times, copying, empty places, problems. */
+import { html, useState } from '../../vendor/preact-htm.js';
+import { now } from '../lib/clock.js';
+import { age, span, stamp } from '../lib/format.js';
+import { t } from '../lib/i18n.js';
+import { Icon } from './icon.js';
+
+/** A part of a page under a hairline. */
+export function Section({ title, aside, end, children, class: extra = '', id }) {
+  return html`<section class=${`section ${extra}`} id=${id} aria-label=${title}>
+    ${(title || end) && html`<header>
+      ${title && html`<h2>${title}</h2>`}
+      ${aside && html`<span class="aside">${aside}</span>`}
+      ${end && html`<span class="end">${end}</span>`}
+    </header>`}
+    ${children}
+  </section>`;
+}
+
+/** A moment as its distance from now; the day and time on hover. In a sentence it says "ago". */
+export function Ago({ at, isSaid = false }) {
+  if (!at) return html`<span class="soft">–</span>`;
+  const seconds = (now.value - Date.parse(at)) / 1000;
+  const text = seconds < -1 ? t('in {span}', { span: age(-seconds) }) : seconds < 2 ? t('now') : isSaid ? t('{age} ago', { age: age(seconds) }) : age(seconds);
+  return html`<time datetime=${at} title=${stamp(at)} class="nowrap">${text}</time>`;
+}
+
+/** A moment with its day. */
+export function Stamp({ at }) {
+  return at ? html`<time datetime=${at} class="nowrap">${stamp(at)}</time>` : html`<span class="soft">–</span>`;
+}
+
+/** How long since a moment, counting on. */
+export function Since({ at }) {
+  return html`<time datetime=${at} title=${stamp(at)} class="nowrap">${span(Math.max(0, Math.floor((now.value - Date.parse(at)) / 1000)))}</time>`;
+}
+
+async function toClipboard(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const area = document.createElement('textarea');
+  area.value = text;
+  (document.querySelector('dialog[open]') ?? document.body).append(area);
+  area.select();
+  document.execCommand('copy');
+  area.remove();
+}
+
+function useCopy(text) {
+  const [isDone, setDone] = useState(false);
+  const copy = async () => {
+    await toClipboard(text);
+    setDone(true);
+    setTimeout(() => setDone(false), 1200);
+  };
+  return { isDone, copy };
+}
+
+/** Copies a text. With children a button with words, else one with a drawing. */
+export function Copy({ text, what, children }) {
+  const { isDone, copy } = useCopy(text);
+  if (!children) {
+    return html`<button type="button" class="copy" onClick=${copy} title=${what ?? t('Copy')} aria-label=${what ?? t('Copy')}>
+      <${Icon} name=${isDone ? 'check' : 'copy'} /></button>`;
+  }
+  return html`<button type="button" class="tool" onClick=${copy} title=${text}><${Icon} name=${isDone ? 'check' : 'copy'} />${children}</button>`;
+}
+
+/** A command to be typed elsewhere. */
+export function Command({ text }) {
+  return html`<div class="command"><code>${text}</code><${Copy} text=${text} what=${t('Copy the command')} /></div>`;
+}
+
+/** What stands where there is nothing: why, and what makes something. */
+export function Empty({ say, children, commands = [] }) {
+  return html`<div class="empty"><p class="say">${say}</p>${children}
+    ${commands.map((text) => html`<${Command} key=${text} text=${text} />`)}</div>`;
+}
+
+/** What is being read. */
+export const Loading = () => html`<p class="loading" role="status">${t('Reading…')}</p>`;
+
+/** What went wrong, why, and what to try. */
+export function Problem({ error, retry }) {
+  const { problem } = error;
+  if (!problem) return html`<div class="problem" role="alert"><p>${String(error.message ?? error)}</p></div>`;
+  return html`<div class="problem" role="alert">
+    <p><strong>${problem.title}</strong></p>
+    ${problem.detail && html`<p>${problem.detail}</p>`}
+    ${problem.errors?.map((one) => html`<p key=${one.pointer}><code>${one.pointer}</code> ${one.detail}${one.try && `: ${one.try}`}</p>`)}
+    ${problem.try?.length > 0 && html`<ul>${problem.try.map((text) => html`<li key=${text}>${text}</li>`)}</ul>`}
+    <p class="row wrap">
+      ${retry && html`<button type="button" class="button is-small" onClick=${retry}>${t('Try again')}</button>`}
+      ${problem.type?.startsWith('/problems/') && html`<a class="link" href=${problem.type} target="_blank" rel="noopener">${t('What this means')}</a>`}
+      ${problem.request_id && html`<span class="soft mono">${problem.request_id}</span>`}
+    </p>
+  </div>`;
+}
+
+/** What a resource is while it isn't there; else its content. Old content stays below a problem. */
+export function Whole({ of, children }) {
+  if (!of.data) return of.error ? html`<${Problem} error=${of.error} retry=${of.reload} />` : html`<${Loading} />`;
+  return html`${of.error && html`<div class="problem" role="status">
+    <p>${t('These numbers are {age} old: {why}', { age: age((now.value - of.at) / 1000), why: of.error.problem?.title ?? of.error.message })}</p></div>`}
+  ${children(of.data)}`;
+}
+
+/** Pairs of a name and a value. */
+export function Pairs({ of, isTight = false }) {
+  return html`<dl class=${`pairs ${isTight ? 'is-tight' : ''}`}>${of.filter(Boolean).map(([name, value]) => html`<dt key=${name}>${name}</dt><dd>${value ?? html`<span class="soft">–</span>`}</dd>`)}</dl>`;
+}
+
+/** Any JSON, as text. */
+export function Json({ value, label }) {
+  return html`<pre class="json" tabindex="0" role="region" aria-label=${label ?? 'JSON'}>${JSON.stringify(value, null, 2)}</pre>`;
+}
+
+/** Links from which one is chosen. */
+export function Tabs({ label, items }) {
+  return html`<nav class="tabs" aria-label=${label}>${items.filter(Boolean).map(
+    (item) => html`<a key=${item.href} href=${item.href} aria-current=${item.isCurrent ? 'page' : undefined}>${item.text}
+      ${item.tally != null && html` <span class="soft">${item.tally}</span>`}</a>`,
+  )}</nav>`;
+}
+
+/** A choice of few, as one control. */
+export function Segments({ label, items }) {
+  return html`<div class="segments" role="group" aria-label=${label}>${items.map(
+    (item) => html`<a key=${item.href} href=${item.href} aria-current=${item.isCurrent ? 'true' : undefined}>${item.text}</a>`,
+  )}</div>`;
+}

@@ -1,0 +1,34 @@
+/** @file Who changed what, and why: the audit's entries as people read them. */
+import { html } from '../../vendor/preact-htm.js';
+import { t } from '../lib/i18n.js';
+import { Ago } from './basic.js';
+import { Table } from './table.js';
+
+const brief = (value) => (value === undefined || value === null ? '–' : typeof value === 'object' ? JSON.stringify(value) : String(value));
+
+/** The members that differ, as `rate 100/s → 200/s`. */
+export function difference({ before, after }) {
+  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+  return names
+    .filter((name) => JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name]))
+    .map((name) => (before && name in before ? `${name}: ${brief(before[name])} → ${brief(after?.[name])}` : `${name}: ${brief(after?.[name])}`));
+}
+
+function Object_({ entry }) {
+  if (entry.task) return html`<a class="link" href=${`/tasks/${entry.task}/settings`}>${entry.task}</a>`;
+  if (entry.business) return html`<a class="link" href=${`/businesses/${encodeURIComponent(entry.business)}`}>${entry.business}</a>`;
+  return html`<span class="soft">–</span>`;
+}
+
+/** @param {{entries: any[], isGlobal?: boolean}} props */
+export function Changes({ entries, isGlobal = false }) {
+  const columns = [
+    { head: t('When'), class: 'nowrap', cell: (entry) => html`<${Ago} at=${entry.at} />` },
+    { head: t('Who'), class: 'nowrap', cell: (entry) => html`${entry.actor} <span class="soft">${entry.source}</span>` },
+    { head: t('What'), class: 'nowrap', cell: (entry) => html`<code>${entry.action}</code>` },
+    { head: t('Of'), hidden: !isGlobal, cell: (entry) => html`<${Object_} entry=${entry} />` },
+    { head: t('Change'), class: 'fill main-cell', cell: (entry) => { const text = difference(entry).join(', '); return html`<span class="cut block" title=${text}>${text}</span>`; } },
+    { head: t('Reason'), class: 'main-cell', cell: (entry) => html`<span class="soft">${entry.reason}</span>` },
+  ];
+  return html`<${Table} columns=${columns} rows=${entries} id=${(entry) => String(entry.id)} label=${t('Changes')} isDense=${true} />`;
+}

@@ -1,0 +1,119 @@
+/** @file The frame around every page: where one can go, how fresh things are, who is looking. */
+import { html, signal, useEffect } from '../../vendor/preact-htm.js';
+import { now } from '../lib/clock.js';
+import { age } from '../lib/format.js';
+import { language, t } from '../lib/i18n.js';
+import { theme, zone } from '../lib/kept.js';
+import { heardAt, pause, paused, stream } from '../lib/live.js';
+import { route } from '../lib/router.js';
+import { logOut, session } from '../lib/session.js';
+import { tasks } from '../lib/tasks.js';
+import { Icon } from './icon.js';
+import { help } from './keys.js';
+
+const isOpen = signal(false);
+
+const PLACES = [
+  [
+    ['/', 'home', 'Overview', ['viewer', 'operator', 'admin']],
+    ['/tasks', 'list', 'Tasks', ['viewer', 'operator', 'admin', 'business']],
+    ['/businesses', 'people', 'Businesses', ['viewer', 'operator', 'admin']],
+    ['/schedules', 'calendar', 'Schedules', ['viewer', 'operator', 'admin', 'business']],
+    ['/datasets', 'data', 'Datasets', ['viewer', 'operator', 'admin', 'business', 'reader']],
+  ],
+  [
+    ['/nodes', 'server', 'Nodes', ['viewer', 'operator', 'admin']],
+    ['/limits', 'gauge', 'Limits', ['viewer', 'operator', 'admin', 'business']],
+    ['/statistics', 'chart', 'Statistics', ['viewer', 'operator', 'admin', 'business']],
+  ],
+  [
+    ['/log', 'lines', 'Data log', ['viewer', 'operator', 'admin', 'business']],
+    ['/audit', 'seal', 'Audit', ['viewer', 'operator', 'admin']],
+    ['/settings', 'gear', 'Settings', ['viewer', 'operator', 'admin', 'business', 'reader']],
+  ],
+];
+
+function isHere(path) {
+  const at = route.value.path;
+  return path === '/' ? at === '/' : at === path || at.startsWith(`${path}/`);
+}
+
+function Place({ place: [path, icon, text] }) {
+  const running = path === '/tasks' && tasks.value ? [...tasks.value.values()].filter((task) => task.status === 'running').length : 0;
+  return html`<a href=${path} aria-current=${isHere(path) ? 'page' : undefined}><${Icon} name=${icon} />${t(text)}
+    ${running > 0 && html`<span class="tally" title=${t('running')}>${running}</span>`}</a>`;
+}
+
+function Foot() {
+  const { name, role, session: own } = session.value;
+  return html`<div class="foot">
+    <p class="who"><span class="cut" title=${name}>${name}</span> <span>${t(role ?? '')}</span></p>
+    <p class="tools">
+      <button type="button" class="tool" onClick=${() => theme.next()} title=${t('Theme')}><${Icon} name="theme" />${t(theme.value)}</button>
+      <button type="button" class="tool" onClick=${() => language.next()} title=${t('Language')} lang=${language.value === 'en' ? 'zh-CN' : 'en'}>${language.value === 'en' ? '中文' : 'English'}</button>
+      <button type="button" class="tool" onClick=${() => zone.next()} title=${t('Time zone')}>${zone.value === 'UTC' ? 'UTC' : t('local')}</button>
+      <button type="button" class="tool" onClick=${help} title=${t('Keyboard')}>?</button>
+      ${own && html`<button type="button" class="tool" onClick=${logOut}>${t('Log out')}</button>`}
+    </p>
+  </div>`;
+}
+
+function Side() {
+  const mine = (place) => place[3].includes(session.value.role);
+  return html`<div class=${`side ${isOpen.value ? 'is-open' : ''}`} id="side">
+    <a class="brand" href="/"><img class="mark" src="/ui/icon.svg" alt="" />Windrow</a>
+    <nav aria-label=${t('Pages')}>${PLACES.map((group, at) => {
+      const shown = group.filter(mine);
+      return shown.length > 0 && html`<div class="nav" key=${at}>${shown.map((place) => html`<${Place} key=${place[0]} place=${place} />`)}</div>`;
+    })}</nav>
+    <${Foot} />
+  </div>`;
+}
+
+/** The texts of the chip by the state of the stream. */
+function chipText(state) {
+  if (state === 'lost') return t('reconnecting, {age} old', { age: age((now.value - heardAt.value) / 1000) });
+  return { live: t('live'), paused: t('paused'), idle: t('live') }[state];
+}
+
+function Chip() {
+  const { state } = stream.value;
+  const shown = state === 'idle' ? 'live' : state;
+  return html`<button type="button" class="chip" data-state=${shown} onClick=${() => pause()} aria-pressed=${paused.value}
+    title=${paused.value ? t('Go on (r)') : t('Pause (r)')} aria-label=${paused.value ? t('paused: go on') : t('{state}: pause', { state: chipText(state) })}><span class="dot" aria-hidden="true"></span><span class="words">${chipText(state)}</span></button>`;
+}
+
+/**
+ * A page: its title, where it belongs, what can be done on it.
+ * @param {{title: string, up?: [string, string][], acts?: any, note?: any, children: any}} props
+ */
+export function Page({ title, up = [], acts, note, children }) {
+  useEffect(() => {
+    document.title = `${title} · Windrow`;
+  }, [title]);
+  return html`
+    <header class="top">
+      <button type="button" class="tool menu-button" aria-expanded=${isOpen.value} aria-controls="side" aria-label=${t('Menu')}
+        onClick=${() => { isOpen.value = !isOpen.value; }}><${Icon} name="menu" /></button>
+      <div class="crumbs">
+        ${up.map(([href, text]) => html`<a class="up" key=${href} href=${href}>${text}</a><span class="soft" aria-hidden="true">/</span>`)}
+        <h1 tabindex="-1" title=${title}>${title}</h1>${note}
+      </div>
+      <div class="acts">${acts}</div>
+      <${Chip} />
+    </header>
+    ${children}`;
+}
+
+/** The frame. */
+export function Shell({ children }) {
+  useEffect(() => {
+    isOpen.value = false;
+  }, [route.value.path]);
+  const isStale = stream.value.state === 'lost';
+  return html`<div class=${`frame ${isStale ? 'is-stale' : ''}`}>
+    <a class="skip" href="#main">${t('Skip to the content')}</a>
+    <${Side} />
+    <main class="main" id="main" onClick=${() => { isOpen.value = false; }}>${children}</main>
+  </div>`;
+}

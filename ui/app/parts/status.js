@@ -1,0 +1,85 @@
+/** @file Where things stand, as drawing, word and colour. */
+import { html } from '../../vendor/preact-htm.js';
+import { t } from '../lib/i18n.js';
+import { Icon } from './icon.js';
+
+const TASK = {
+  created: ['circle', 'soft', 'created'],
+  queued: ['clock', 'warn', 'queued'],
+  awaiting_business: ['clock', 'warn', 'awaiting business'],
+  running: ['play', 'run', 'running'],
+  recovering: ['again', 'warn', 'recovering'],
+  stopping: ['pause', 'warn', 'stopping'],
+  stopped: ['stop', 'soft', 'stopped'],
+  finalizing: ['dots', 'run', 'finalizing'],
+  finished: ['check', 'ok', 'finished'],
+  cancelled: ['cross', 'soft', 'cancelled'],
+};
+
+const RESULT = {
+  with_failures: ['warn', 'warn', 'finished with failures'],
+  early: ['check', 'soft', 'finished early'],
+};
+
+const NODE = {
+  serving: ['check', 'ok', 'serving'],
+  draining: ['pause', 'warn', 'draining'],
+  drained: ['stop', 'soft', 'drained'],
+  silent: ['warn', 'bad', 'silent'],
+  fenced: ['cross', 'bad', 'fenced'],
+};
+
+const ITEM = {
+  pending: ['circle', 'soft', 'pending'],
+  in_window: ['half', 'run', 'in the window'],
+  in_flight: ['half', 'run', 'in flight'],
+  parked: ['clock', 'warn', 'parked'],
+  excluded: ['cross', 'soft', 'excluded'],
+  succeeded: ['check', 'ok', 'succeeded'],
+  skipped: ['check', 'soft', 'skipped'],
+  abandoned: ['cross', 'bad', 'given up'],
+  retry: ['again', 'warn', 'would be tried again'],
+  failed: ['cross', 'bad', 'breaks the contract'],
+  not_called: ['circle', 'soft', 'not called'],
+};
+
+/** A word with its drawing. */
+export function Mark({ icon, tone, text, title }) {
+  return html`<span class="status" title=${title}><${Icon} name=${icon} class=${tone} /><span>${text}</span></span>`;
+}
+
+function shown(table, word) {
+  const [icon, tone, text] = table[word] ?? ['circle', 'soft', word];
+  return { icon, tone, text: t(text) };
+}
+
+/** Where a task stands; a handler that is down is said with it. */
+export function TaskStatus({ task }) {
+  const isDown = task.handler_down && task.status === 'running';
+  if (isDown) return html`<${Mark} icon="warn" tone="bad" text=${t('running, handler down')} title=${task.status_text} />`;
+  const look = task.status === 'finished' && RESULT[task.result] ? shown(RESULT, task.result) : shown(TASK, task.status);
+  return html`<${Mark} ...${look} title=${task.status_text} />`;
+}
+
+/** The drawing, tone and word of a task's status. */
+export const taskLook = (word) => shown(TASK, word);
+
+/** Where a node stands. */
+export const NodeStatus = ({ state }) => html`<${Mark} ...${shown(NODE, state)} />`;
+
+/** What became of an item. */
+export const ItemStatus = ({ state }) => html`<${Mark} ...${shown(ITEM, state)} />`;
+
+const TERMS = ['succeeded', 'skipped', 'abandoned', 'in_flight', 'parked'];
+
+/** How far a task is: every term of its sum, to scale. */
+export function Progress({ task, isBig = false }) {
+  const { counts, total } = task;
+  const done = counts.succeeded + counts.skipped + counts.abandoned;
+  const value = total ? Math.floor((done / total) * 1000) / 10 : 0;
+  const width = (term) => `${total ? (counts[term] / total) * 100 : 0}%`;
+  return html`<div class=${isBig ? 'bar is-big' : 'bar'} role="progressbar" aria-valuemin="0" aria-valuemax="100"
+    aria-valuenow=${value} aria-label=${t('{id}: items that are settled', { id: task.id })}>
+    ${TERMS.map((term) => html`<i key=${term} class=${`of-${term}`} style=${{ width: width(term) }}></i>`)}
+  </div>`;
+}
