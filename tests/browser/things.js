@@ -35,8 +35,8 @@ export async function furnish(node, url, token) {
   const down = await post('/v1/tasks', { business: 'gone', name: 'unreachable', start: true, rate: '50/s', source: range(1_000) });
   const created = await make({ name: 'created', source: { type: 'inline', items: [{ user: 'u_1' }, { user: 'u_2' }] }, start: false });
   const schedule = await post('/v1/schedules', { business: 'push', name: 'nightly', every: '20m', task: { source: range(50), rate: '50/s' } });
-  await until('the first task is finished', async () => (await node.call('GET', `/v1/tasks/${finished.id}`, undefined, token)).status === 'finished');
-  await until('the canary is done', async () => (await node.call('GET', `/v1/tasks/${canary.id}`, undefined, token)).status === 'stopped');
+  await until('the first task is finished', async () => (await node.call('GET', `/v1/tasks/${finished.id}`, undefined, token)).status === 'finished', 120_000);
+  await until('the canary is done', async () => (await node.call('GET', `/v1/tasks/${canary.id}`, undefined, token)).status === 'stopped', 120_000);
   const redrive = await post(`/v1/tasks/${finished.id}/redrives`, { filter: { codes: ['NO_USER'] }, rate: '100/s', start: true });
   return { finished: finished.id, running: running.id, canary: canary.id, down: down.id, created: created.id, schedule: schedule.id, redrive: redrive.id };
 }
