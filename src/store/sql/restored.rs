@@ -87,6 +87,7 @@ impl Store {
 
     /// Epochs, generations and publications are counted in the rows they belong to.
     async fn raise_within_rows(&self, now: WallMs) -> Result<(), StoreError> {
+        use dataset::Column as D;
         let transaction = self.write().await?;
         shard_head::Entity::update_many()
             .col_expr(
@@ -98,7 +99,6 @@ impl Store {
             .await
             .map_err(error)?;
         let mut datasets = dataset::Entity::update_many();
-        use dataset::Column as D;
         for column in [D::LastNo, D::PublicationNo, D::Version] {
             datasets = datasets.col_expr(column, Expr::col(column).add(STEP));
         }

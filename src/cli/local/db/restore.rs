@@ -13,8 +13,8 @@ use crate::output::table::human;
 use windrow_config::Config;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::clock::Clock as _;
+use windrow_node::database;
 use windrow_node::database::restore::{self, RestoreError};
-use windrow_node::database::{self};
 use windrow_node::{ServerKind, SystemClock};
 
 /// Puts a backup in the place of a node's database.
