@@ -52,6 +52,15 @@ fi
 # The unit file in deploy/ is checked with it.
 have systemd-analyze || install_package systemd
 
+# The dashboard's pages are tried in a real browser, driven from Node; the fonts are for what its pictures show.
+have node || install_package nodejs
+have npm || install_package npm
+have chromium || have google-chrome || install_package chromium
+if have fc-list; then
+    [ -n "$(fc-list ':lang=zh' file)" ] || install_package fonts-wqy-microhei
+fi
+[ -d tests/browser/node_modules/axe-core ] || npm ci --prefix tests/browser --no-audit --no-fund --silent
+
 for component in rustfmt clippy; do
     cargo "${component/rustfmt/fmt}" --version >/dev/null 2>&1 || rustup component add "$component"
 done

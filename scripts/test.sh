@@ -23,6 +23,7 @@ run dependencies bash scripts/deny.sh
 run lints cargo clippy --workspace --all-targets --locked -- -D warnings
 # Most tests wait for processes and servers: three for each core keep it busy. What fails once and then passes is told as flaky.
 run tests cargo nextest run --workspace --locked --no-fail-fast --retries 2 --test-threads "${TEST_THREADS:-$((3 * $(nproc)))}"
+run browser bash scripts/test-ui.sh
 run benches cargo test -p windrow --locked --benches
 run client bash scripts/check-api.sh
 # Other cases at each run, under a seed that is printed. A red one is played once more with the same seed: what is found again

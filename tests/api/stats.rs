@@ -190,3 +190,32 @@ async fn a_task_that_never_ran_has_no_points_and_senseless_times_are_refused() {
     let stranger = node.client("business", Some("other")).await;
     stranger.get(&path).await.problem(404, "not-found");
 }
+
+#[tokio::test]
+async fn what_all_tasks_did_is_the_sum_of_what_each_did() {
+    let business = Business::willing().await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let mut tasks = Vec::new();
+    for _ in 0..2 {
+        tasks.push(
+            node.task("push", 150, json!({"rate": "50/s", "start": true}))
+                .await,
+        );
+    }
+    for task in &tasks {
+        node.status(task, "finished").await;
+    }
+    let is_whole = |seen: &Value| seen["sums"]["succeeded"] == 300;
+    let seen = until(&node, "/v1/cluster/stats?step=1s", is_whole).await;
+    let series = &seen["series"];
+    let counted: f64 = numbers(&series["rate"])
+        .iter()
+        .zip(numbers(&series["seconds"]))
+        .map(|(rate, of)| rate * of)
+        .sum();
+    assert!((counted - 300.0).abs() < 3.0, "{seen:#}");
+    let together = numbers(&series["target"]).into_iter().fold(0.0, f64::max);
+    assert_eq!(together, 100.0, "both ran at once: {seen:#}");
+    assert_eq!(seen["unreachable"], json!([]));
+}

@@ -31,8 +31,14 @@ async function open(path) {
 const status = async (id) => (await node.call('GET', `/v1/tasks/${id}`)).status;
 
 /** Answers a window of our own instead of the node's. */
-async function withWindow(page, shard) {
-  await page.route('**/v1/tasks/*/window*', (route) => route.fulfill({ json: { shards: [{ shard: 0, node: 'dev', items_per_cell: 1, head: null, ...shard }], reason: null, unreachable: [] } }));
+async function withWindow(page, shard, move = 0) {
+  let moved = 0;
+  await page.route('**/v1/tasks/*/window*', (route) => {
+    moved += move;
+    const { low_water: low, high_water: high } = shard;
+    const now = { shard: 0, node: 'dev', items_per_cell: 1, head: null, ...shard, low_water: low + moved, high_water: high + moved };
+    return route.fulfill({ json: { shards: [now], reason: null, unreachable: [] } });
+  });
 }
 
 test('the strip paints each state in its colour', async () => {
@@ -65,15 +71,16 @@ test('the strip paints each state in its colour', async () => {
 
 test('a strip of 20,000 cells is painted within a frame', async () => {
   const page = await open('/settings');
-  await withWindow(page, { low_water: 0, high_water: 20_000, capacity: 20_000, cells: 'S1F1R1A1K1'.repeat(4_000) });
+  await withWindow(page, { low_water: 0, high_water: 20_000, capacity: 20_000, cells: 'S1F1R1A1K1'.repeat(4_000) }, 1);
   await page.goto(`${node.url}/tasks/${things.running}`);
   const canvas = page.locator('canvas.cells');
-  const times = new Set();
-  await until('it was painted', async () => {
-    times.add(Number(await canvas.evaluate((one) => { const took = one.dataset.drawMs; return took; })));
-    return times.size >= 1 && !times.has(NaN);
-  });
-  assert.ok(Math.min(...times) <= 8, `${[...times]} ms`);
+  await canvas.waitFor();
+  const times = await canvas.evaluate((one) => new Promise((done) => {
+    const seen = [];
+    new MutationObserver(() => seen.push(Number(one.dataset.drawMs)) >= 7 && done(seen)).observe(one, { attributeFilter: ['data-draw-ms'] });
+  }));
+  const median = times.sort((a, b) => a - b)[3];
+  assert.ok(median <= 8, `${times} ms`);
   await page.context().close();
 });
 
@@ -141,11 +148,13 @@ test('with the keyboard alone: make, watch, change, stop, redrive', async () => 
   await until('the canary is done', async () => (await status(id)) === 'stopped');
   await page.getByRole('button', { name: 'Go on' }).waitFor();
   await page.locator('body').press('s');
+  await page.locator('dialog').waitFor();
   await page.keyboard.press('Enter');
   await until('it runs', async () => (await status(id)) === 'running');
   await until('something failed', async () => (await node.call('GET', `/v1/tasks/${id}`)).counts.abandoned >= 3);
   await page.getByRole('button', { name: 'Stop', exact: true }).waitFor();
   await page.locator('body').press('s');
+  await page.locator('dialog').waitFor();
   await page.keyboard.press('Enter');
   await until('it rests', async () => (await status(id)) === 'stopped');
   await page.getByRole('link', { name: /^Failures/ }).focus();
@@ -156,6 +165,7 @@ test('with the keyboard alone: make, watch, change, stop, redrive', async () => 
   await type(id);
   await page.locator('dialog').getByRole('button', { name: 'Create and start' }).focus();
   await page.keyboard.press('Enter');
+  await shot(page, 'redrive-light');
   await until('one is at the redrive', () => new URL(page.url()).pathname !== `/tasks/${id}/failures`);
   assert.equal((await node.call('GET', `/v1${new URL(page.url()).pathname}`)).parent, id);
   assert.deepEqual(page.faults, []);

@@ -103,8 +103,8 @@ test('a page costs little at first', { skip: isFolder && 'the pages of a folder 
     let bytes = 0;
     const files = new Map();
     session.on('Network.responseReceived', ({ requestId, response }) => files.set(requestId, response.url));
-    session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
-      if (!/\/(v1|version|healthz)/.test(new URL(files.get(requestId) ?? node.url).pathname)) bytes += encodedDataLength;
+    session.on('Network.dataReceived', ({ requestId, encodedDataLength }) => {
+      if (!/^\/(v1|version|healthz)/.test(new URL(files.get(requestId) ?? node.url).pathname)) bytes += encodedDataLength;
     });
     await page.goto(node.url + path);
     await settle(page);

@@ -7,7 +7,6 @@ import { test } from 'node:test';
 import { needy } from '../../ui/app/lib/attention.js';
 import { byDay } from '../../ui/app/lib/calendar.js';
 import * as strip from '../../ui/app/lib/strip.js';
-import { addUp } from '../../ui/app/lib/sum.js';
 import words from '../../ui/app/words/zh-CN.js';
 import { ROOT } from './support.js';
 
@@ -58,16 +57,6 @@ test('what is shown of a window begins at low water and ends with free places', 
   assert.deepEqual(found.counts, [2, 0, 1, 0, 1, 0]);
 });
 
-test('rates of several tasks are added where they overlap', () => {
-  const at = (seconds) => new Date(seconds * 1000).toISOString();
-  const [times, rates] = addUp([
-    { time: [at(10), at(20)], rate: [5, 5], seconds: [10, 10] },
-    { time: [at(15)], rate: [2], seconds: [5] },
-  ], { from: 0, to: 19, step: 5 });
-  assert.deepEqual(times, [5, 10, 15, 20]);
-  assert.deepEqual(rates, [5, 5, 7, 5]);
-});
-
 test('whoever asked for a stop needs no attention', () => {
   const since = new Date(0).toISOString();
   const task = (members) => ({ id: 't1', since, ...members });
@@ -107,6 +96,20 @@ test('files are short and say what they are', () => {
     assert.ok(text.split('\n').length <= 400, name);
     assert.match(text, /^\/\*\* @file /, name);
   }
+});
+
+test('what is needed at first is fetched at once', () => {
+  const needed = new Set();
+  const follow = (path) => {
+    if (needed.has(path)) return;
+    needed.add(path);
+    for (const [, to] of readFileSync(path, 'utf8').matchAll(/^import .*?from '(\.[^']+)';/gm)) follow(join(path, '..', to));
+  };
+  follow(join(UI, 'app/main.js'));
+  needed.delete(join(UI, 'app/main.js'));
+  const index = readFileSync(join(UI, 'index.html'), 'utf8');
+  const preloaded = [...index.matchAll(/rel="modulepreload" href="\/ui\/([^"]+)"/g)].map((found) => join(UI, found[1]));
+  assert.deepEqual(preloaded.sort(), [...needed].sort());
 });
 
 test('no address of elsewhere stands in the pages', () => {

@@ -39,6 +39,7 @@ export class Node {
 
   /** Starts it and waits until it answers. */
   async start() {
+    assert.ok(existsSync(PROGRAM), `no program at ${PROGRAM}: build it, or say where it is with WINDROW`);
     this.said = '';
     const env = { ...process.env, WINDROW_NODE__ID: 'dev', ...this.environment };
     this.process = spawn(PROGRAM, this.args(this), { cwd: this.data, env, stdio: ['ignore', 'pipe', 'pipe'] });

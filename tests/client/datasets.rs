@@ -90,7 +90,7 @@ async fn a_dataset_is_published_read_pinned_rolled_back_and_deleted() {
     person
         .windrow("dataset set board --sink redis")
         .await
-        .refused(2, &["datasets.redis_url"]);
+        .refused(7, &["datasets.redis_url"]);
     person.windrow("dataset unpin board 1").await.expect(0);
     person
         .windrow("dataset rollback board 7 --yes")

@@ -736,7 +736,7 @@ pub async fn a_copy_that_fails_is_tried_again_and_one_that_is_lost_is_made_anew(
         name: BOARD.to_owned(),
         publication: 1,
     };
-    assert_eq!(copied, [expected.clone()]);
+    assert_eq!(copied, std::slice::from_ref(&expected));
     assert!(
         harness
             .store

@@ -570,7 +570,10 @@ fn decided(schedule: ScheduleId, time: WallMs, kind: FireKind, outcome: Outcome)
     let (outcome, text) = match outcome {
         Outcome::Make => (FireOutcome::Pending, None),
         Outcome::Queue | Outcome::Supersede => (FireOutcome::Queued, None),
-        Outcome::SkipOverlap => (FireOutcome::Skipped, Some("a task of the schedule had not ended")),
+        Outcome::SkipOverlap => (
+            FireOutcome::Skipped,
+            Some("a task of the schedule had not ended, or was still to be made"),
+        ),
         Outcome::SkipCrowded => (FireOutcome::Skipped, Some("too many tasks were about to be made")),
     };
     let is_open = matches!(outcome, FireOutcome::Pending | FireOutcome::Queued);

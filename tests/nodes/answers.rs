@@ -35,6 +35,11 @@ async fn every_read_is_the_same_whoever_is_asked() {
     let path = format!("/v1/tasks/{task}");
     let known = |view: &Value| view["actual_rate"].as_f64().is_some_and(|rate| rate > 20.0);
     until(&there, &path, "moving", known).await;
+    let counted = |seen: &Value| seen["sums"]["succeeded"].as_u64() > Some(20);
+    for node in nodes {
+        let seen = until(node, "/v1/cluster/stats", "counted everywhere", counted).await;
+        assert_eq!(seen["unreachable"], json!([]), "{seen:#}");
+    }
     let [mine, theirs] = both(&path, nodes).await;
     for view in [&mine, &theirs] {
         assert_eq!(
@@ -326,7 +331,8 @@ async fn what_happens_at_one_node_is_seen_at_the_other() {
 #[tokio::test]
 async fn who_signs_in_at_one_node_is_known_at_all_until_the_session_is_over() {
     let cluster = Cluster::new().await;
-    let (here, there) = tokio::join!(cluster.node("n1", ""), cluster.node("n2", ""));
+    let here = cluster.node("n1", "").await;
+    let there = cluster.node("n2", "").await;
     let body = json!({"token": here.admin.token});
     let signed_in = here.admin.post("/v1/session", body).await;
     assert_eq!(signed_in.status, 204, "{}", signed_in.text());

@@ -393,8 +393,8 @@ impl World {
         expect(runs == 0, format!("{runs} live runs"));
         expect(root.text == "0 runs, 0/s reserved", root.text.clone());
         expect(
-            tree.len() == 9,
-            format!("{} actors, not the supervisor and its eight", tree.len()),
+            tree.len() == 10,
+            format!("{} actors, not the supervisor and its nine", tree.len()),
         );
         expect(
             opened == closed,

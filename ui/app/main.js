@@ -1,12 +1,12 @@
 /** @file Begins the dashboard: which path is which page. A page's file is fetched when it is first shown. */
-import { html, render, useEffect, useErrorBoundary, useState } from '../vendor/preact-htm.js';
-import { ApiError } from './lib/api.js';
+import { html, render, useEffect, useErrorBoundary } from '../vendor/preact-htm.js';
 import { applyLanguage, fetchWords, language, t } from './lib/i18n.js';
 import { applyTheme, theme } from './lib/kept.js';
 import { followLinks, pattern, route } from './lib/router.js';
-import { identify, session } from './lib/session.js';
+import { home, identify, session } from './lib/session.js';
 import { Asker } from './parts/ask.js';
 import { Empty, Loading, Problem } from './parts/basic.js';
+import { Fetched } from './parts/fetched.js';
 import { Help, useKeys } from './parts/keys.js';
 import { Page, Shell } from './parts/shell.js';
 import { Toasts } from './parts/toast.js';
@@ -37,9 +37,6 @@ const PAGES = [
   ['/settings', 'settings', 'Settings'],
 ].map(([path, file, name]) => ({ match: pattern(path), file, name }));
 
-/** What was fetched. */
-const fetched = new Map();
-
 function Missing() {
   return html`<${Page} title=${t('Nothing is here')}><${Empty} say=${t('There is no page at this address.')}>
     <p><a href="/">${t('Overview')}</a></p><//><//>`;
@@ -50,28 +47,6 @@ function Broken({ error, again }) {
     <${Problem} error=${error} /><button type="button" class="button" onClick=${again}>${t('Try again')}</button><//>`;
 }
 
-/** A page's file, or why it isn't there. */
-function useFile(file) {
-  const [state, setState] = useState({ file: '', error: null, round: 0 });
-  useEffect(() => {
-    if (fetched.has(file)) return;
-    import(`./pages/${file}.js`).then(
-      (module) => { fetched.set(file, module); setState((old) => ({ ...old, file, error: null })); },
-      () => setState((old) => ({ ...old, file, error: new ApiError({ title: t('The page could not be fetched'), status: 0, try: [t('load it anew')] }) })),
-    );
-  }, [file, state.round]);
-  const again = () => setState((old) => ({ file: '', error: null, round: old.round + 1 }));
-  return { module: fetched.get(file), error: state.file === file ? state.error : null, again };
-}
-
-function Fetched({ page, parts }) {
-  const { module, error, again } = useFile(page.file);
-  if (error) return html`<${Broken} error=${error} again=${again} />`;
-  if (!module) return html`<${Loading} />`;
-  const Shown = module[page.name];
-  return html`<${Shown} ...${parts} key=${Shown.keepsState ? page.name : route.value.path} />`;
-}
-
 function Content() {
   const [error, again] = useErrorBoundary((fault) => console.error(fault));
   const { path } = route.value;
@@ -79,8 +54,9 @@ function Content() {
     if (error) again();
   }, [path]);
   if (error) return html`<${Broken} error=${error} again=${again} />`;
-  const page = PAGES.find(({ match }) => match(path));
-  return page ? html`<${Fetched} page=${page} parts=${page.match(path)} />` : html`<${Missing} />`;
+  const shown = path === '/' ? home() : path;
+  const page = PAGES.find(({ match }) => match(shown));
+  return page ? html`<${Fetched} file=${page.file} name=${page.name} props=${page.match(shown)} id=${path} />` : html`<${Missing} />`;
 }
 
 function App() {

@@ -81,7 +81,7 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
         ..Actor::windrow(None)
     }
     .writes();
-    let job = JobRun {
+    let mut job = JobRun {
         args,
         shell,
         prepared,
@@ -91,12 +91,25 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
         runtimes,
         write,
     };
-    let exit = Box::pin(job.work(&mut signals)).await;
+    let exit = match job.keep_settings().await {
+        Ok(()) => Box::pin(job.work(&mut signals)).await,
+        Err(fault) => Err(fault),
+    };
     job.close().await;
     exit
 }
 
 impl JobRun<'_> {
+    async fn keep_settings(&mut self) -> Result<(), Fault> {
+        let Some(name) = &self.args.resume else {
+            return Ok(());
+        };
+        match self.store.find(BUSINESS, name).await? {
+            Some(task) => self.prepared.resume(self.args, &task.tuning),
+            None => Ok(()),
+        }
+    }
+
     async fn work(&self, signals: &mut Signals) -> Result<Exit, Fault> {
         let spec = match (&self.prepared.spec, &self.args.resume) {
             (Some(spec), _) => self.listed(spec).await?.unwrap_or_else(|| spec.clone()),

@@ -56,10 +56,7 @@ pub(super) fn prepare(
         // A worker that doesn't get ready was never reached. Who knows of a slow one has set its own time.
         *startup = args.first_contact.max(STARTUP_MIN).min(*startup);
     }
-    let mut tuning = tuned(&args.tunes, &config.task_defaults.tuning)?;
-    if args.results.out.is_some() {
-        tuning.results = Results::Keep;
-    }
+    let tuning = keeping(args, tuned(&args.tunes, &config.task_defaults.tuning)?);
     let request = request::wanted(&args.request, &args.http)?;
     let spec = source::spec(
         &args.items,
@@ -90,7 +87,24 @@ pub(super) fn prepare(
     Ok(prepared)
 }
 
+/// The results are kept where they are to be written.
+fn keeping(args: &RunArgs, mut tuning: Tuning) -> Tuning {
+    if args.results.out.is_some() {
+        tuning.results = Results::Keep;
+    }
+    tuning
+}
+
 impl Prepared {
+    /// A job that is resumed by its name keeps the settings that it has, but for those that flags change.
+    ///
+    /// # Errors
+    /// `Usage` where they contradict one another.
+    pub(super) fn resume(&mut self, args: &RunArgs, job: &Tuning) -> Result<(), Fault> {
+        self.tuning = keeping(args, checked(args.tunes.0.apply(job))?);
+        Ok(())
+    }
+
     pub(super) fn wanted<'a>(&'a self, args: &'a RunArgs) -> Result<HandlerChoice<'a>, Fault> {
         if let Some(request) = &self.request {
             return request.choice(self.tuning.batch);
@@ -139,7 +153,10 @@ fn tuned(tunes: &Tunes, base: &Tuning) -> Result<Tuning, Fault> {
         rate: Some(RateLimit::Unlimited),
         ..TuningPatch::default()
     };
-    let tuning = unpaced.and(&tunes.0).apply(base);
+    checked(unpaced.and(&tunes.0).apply(base))
+}
+
+fn checked(tuning: Tuning) -> Result<Tuning, Fault> {
     let faults = check::faults(&tuning);
     if faults.is_empty() {
         return Ok(tuning);

@@ -125,6 +125,7 @@ fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(events::events),
         routes!(statistics::statistics),
         routes!(nodes::cluster::cluster),
+        routes!(tasks::view::stats::of_all),
         routes!(nodes::list),
         routes!(nodes::show, nodes::change),
         routes!(nodes::drain),

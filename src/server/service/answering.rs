@@ -23,10 +23,16 @@ impl Service {
                 let cells = NonZeroU32::new(*cells).unwrap_or(NonZeroU32::MIN);
                 PeerReply::Windows(self.node.supervisor.windows(*task, cells))
             }
-            Question::Past(task, from, to, step_ms) => {
+            Question::Past(task, from, to, step_ms) => PeerReply::Past(self.stats.past_here(
+                Some(*task),
+                *from,
+                *to,
+                Duration::from_millis(*step_ms),
+            )),
+            Question::PastOfAll(from, to, step_ms) => {
                 PeerReply::Past(
                     self.stats
-                        .past_here(*task, *from, *to, Duration::from_millis(*step_ms)),
+                        .past_here(None, *from, *to, Duration::from_millis(*step_ms)),
                 )
             }
             Question::Explain(task, seconds) => {

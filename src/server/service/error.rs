@@ -351,7 +351,7 @@ impl From<ScheduleError> for ServiceError {
             }
             ScheduleError::Busy(..) => ServiceError::conflict(
                 text,
-                "wait for the task to end, or cancel it; or `windrow schedule set NAME --overlap queue`",
+                "`windrow schedule fires NAME` shows what waits; wait for its end, or cancel it; or `windrow schedule set NAME --overlap queue`",
             ),
             ScheduleError::Crowded { .. } => {
                 ServiceError::conflict(text, "fewer at a time, or wait until those have gone")

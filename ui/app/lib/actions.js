@@ -90,6 +90,7 @@ export const remove = (task) => ({
   isDanger: true,
   typed: task.id,
   noReason: true,
+  isForStaff: true,
   done: () => t('{id} is gone', { id: task.id }),
   next: () => '/tasks',
 });
@@ -100,6 +101,7 @@ export const move = (task, nodes) => ({
   title: t('Move {task}', { task: called(task) }),
   text: t('Its run ends calmly here and goes on there.'),
   verb: t('Move'),
+  isForStaff: true,
   fields: [{ name: 'to', label: t('To the node'), value: nodes[0], options: nodes.map((node) => [node, node]) }],
   body: (values) => ({ to: values.to }),
   flags: (values) => `--to ${values.to}`,

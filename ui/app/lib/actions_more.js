@@ -89,6 +89,12 @@ export const newToken = (show) => ({
   flags: (values) => [`--role ${values.role}`, `--name ${values.name}`, values.business && `--business ${values.business}`].filter(Boolean).join(' '), after: show,
 });
 
+/** Signs a browser out. */
+export const endSession = (one) => ({
+  method: 'DELETE', path: `/v1/sessions/${one.id}`, cli: `windrow api DELETE /v1/sessions/${one.id}`, role: 'admin', title: t('Sign the browser of {name} out?', { name: one.name }),
+  text: t('It has to give a token again.'), verb: t('Sign out'), done: () => t('the browser of {name} is signed out', { name: one.name }),
+});
+
 /** Takes a token's validity away. */
 export const revoke = (token) => ({
   method: 'DELETE', path: `/v1/tokens/${token.id}`, cli: `windrow token revoke ${token.id}`, role: 'admin', title: t('Revoke the token of {name}?', { name: token.name }),

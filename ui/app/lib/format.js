@@ -9,15 +9,6 @@ export function count(number) {
   return number == null ? DASH : new Intl.NumberFormat(language.value).format(number);
 }
 
-/** A number in few characters: 1.2M. */
-export function short(number) {
-  if (number == null) return DASH;
-  return new Intl.NumberFormat('en', {
-    notation: 'compact',
-    maximumFractionDigits: 1,
-  }).format(number);
-}
-
 /** A rate in items per second, without its unit: three digits that matter. */
 export function rate(perSecond) {
   if (perSecond == null) return DASH;

@@ -73,7 +73,7 @@ function connect() {
   if (isHeld) return set('paused');
   if (!topics) return set('idle');
   connected = topics;
-  source = new EventSource(`/v1/events?topics=${encodeURIComponent(topics)}&hz=${topics.includes('task:') ? 4 : 2}`);
+  source = new EventSource(`/v1/events?topics=${encodeURIComponent(topics)}&hz=${topics.includes('task:') ? 4 : 1}`);
   source.onopen = () => {
     heard();
     set('live');

@@ -46,6 +46,24 @@ export function thinned(series, points) {
   return thin;
 }
 
+/** A series of the API with its times in seconds. */
+export const inSeconds = (series) => ({ ...series, time: series.time.map((text) => Date.parse(text) / 1000) });
+
+/** Lists for a plot: times, then the named ones. Where nothing ran for a while, lines end instead of leaping over it. */
+export function withGaps(series, names, gap) {
+  const times = [];
+  const lists = names.map(() => []);
+  series.time.forEach((time, at) => {
+    if (at && time - series.time[at - 1] > gap) {
+      times.push(series.time[at - 1] + 0.5);
+      lists.forEach((list) => list.push(null));
+    }
+    times.push(time);
+    names.forEach((name, index) => lists[index].push(series[name][at]));
+  });
+  return [times, ...lists];
+}
+
 async function read(id, old, [length, step], whole) {
   const from = Date.now() / 1000 - length;
   const last = whole ? from : Math.max(from, (old.time.at(-1) ?? from) - 2 * step);

@@ -15,7 +15,8 @@ export async function identify() {
   try {
     session.value = { state: 'in', ...(await get('/v1/whoami')) };
   } catch (error) {
-    session.value = error.status === 401 ? { state: 'out' } : { state: 'away', error };
+    if (error.status === 401) session.value = { state: 'out' };
+    else if (session.value.state !== 'in') session.value = { state: 'away', error };
   }
 }
 
@@ -31,11 +32,18 @@ export async function logOut() {
   session.value = { state: 'out' };
 }
 
-/** Whether the present role may do what needs a role; a business may do to its own tasks what operators may. */
-export function may(role) {
-  const mine = session.value.role;
-  if (mine === 'business') return role === 'operator' || role === 'viewer';
-  return ROLES.indexOf(mine) >= ROLES.indexOf(role);
+/** Whether this is somebody who runs the nodes, not a business or a reader. */
+export const isStaff = () => ROLES.includes(session.value.role);
+
+/** Whether the present role may do what needs a role; a business may do to its own tasks what operators may, but for what only staff may. */
+export function may(role, isForStaff = false) {
+  if (session.value.role === 'business') return role !== 'admin' && !isForStaff;
+  return isStaff() && ROLES.indexOf(session.value.role) >= ROLES.indexOf(role);
+}
+
+/** Where one begins: what the role has most to do with. */
+export function home() {
+  return { business: '/tasks', reader: '/datasets' }[session.value.role] ?? '/';
 }
 
 refused.addEventListener('refused', () => {

@@ -98,7 +98,10 @@ export function paint(pixels, { width, pitch, columns, size, cells, glyphs: shap
     const left = (at % columns) * pitch;
     const top = Math.floor(at / columns) * pitch;
     const glyph = shapes[cells[at]];
-    for (let y = 0; y < size; y += 1) pixels.set(glyph.subarray(y * size, (y + 1) * size), (top + y) * width + left);
+    let from = 0;
+    for (let row = top * width + left; from < glyph.length; row += width) {
+      for (let x = 0; x < size; x += 1, from += 1) pixels[row + x] = glyph[from];
+    }
   }
 }
 

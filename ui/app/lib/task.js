@@ -7,12 +7,6 @@ export const settled = (counts) => counts.succeeded + counts.skipped + counts.ab
 /** Items that are still to be done. */
 export const left = (counts) => counts.pending + counts.parked + counts.in_flight;
 
-/** Statuses in which a task uses, or wants, a node. */
-export const UNDER_WAY = ['queued', 'awaiting_business', 'running', 'recovering', 'stopping', 'finalizing'];
-
-/** Whether a task is under way. */
-export const isUnderWay = (task) => UNDER_WAY.includes(task.status);
-
 /** Whether a task has ended for good. */
 export const hasEnded = (task) => task.status === 'finished' || task.status === 'cancelled';
 

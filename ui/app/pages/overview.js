@@ -1,14 +1,14 @@
 /** @file Is everything all right? What needs somebody, with what helps; what runs; how fast; where. */
 import { html, useEffect, useMemo, useState } from '../../vendor/preact-htm.js';
-import { get } from '../lib/api.js';
+import { get, path } from '../lib/api.js';
 import { start, recover } from '../lib/actions.js';
 import { needy } from '../lib/attention.js';
 import { now } from '../lib/clock.js';
-import { count, percent, perSecond, rate, span } from '../lib/format.js';
+import { count, percent, rate, span } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
-import { listen } from '../lib/live.js';
+import { listen, paused } from '../lib/live.js';
 import { useResource } from '../lib/resource.js';
-import { addUp } from '../lib/sum.js';
+import { inSeconds, withGaps } from '../lib/series.js';
 import { hasEnded, isSlow, left, secondsLeft, settled, target, title } from '../lib/task.js';
 import { historyOf, keepTasks, rateOf, tasks } from '../lib/tasks.js';
 import { ActButton } from '../parts/ask.js';
@@ -21,8 +21,8 @@ import { Table, useCalm } from '../parts/table.js';
 
 const MINUTES = 15;
 const STEP = 5;
-/** So many tasks are added up. */
-const ADDED_MAX = 20;
+/** A node that has just begun shows at least so much. Seconds. */
+const LEAST_S = 180;
 
 /** Hears of the cluster: tasks by status, nodes. */
 function useCluster() {
@@ -85,43 +85,38 @@ function Figures({ cluster, list, today }) {
   </div>`;
 }
 
-/** The tasks whose rates are added up: those that ran within the time that is shown. */
-function addable(list) {
-  const since = Date.now() - MINUTES * 60_000;
-  return list.filter((task) => task.started_at && (!hasEnded(task) || Date.parse(task.finished_at ?? 0) > since)).filter((task) => task.status !== 'created');
-}
-
-function useThroughput(list) {
-  const ids = addable(list).map((task) => task.id);
-  const asked = ids.slice(0, ADDED_MAX).join(',');
-  const [series, setSeries] = useState([]);
+/** What all tasks did in the last minutes, on all nodes. */
+function useThroughput() {
+  const [series, setSeries] = useState(null);
   useEffect(() => {
     let isOver = false;
     const read = async () => {
-      if (document.hidden || !asked) return;
-      const from = encodeURIComponent(new Date(Date.now() - MINUTES * 60_000).toISOString());
-      const all = await Promise.all(asked.split(',').map((id) => get(`/v1/tasks/${id}/stats?step=${STEP}s&from=${from}`).catch(() => null)));
-      if (!isOver) setSeries(all.filter(Boolean).map((one) => one.series));
+      if (document.hidden || paused.value) return;
+      const from = new Date(Date.now() - MINUTES * 60_000).toISOString();
+      const found = await get(path('/v1/cluster/stats', { from, step: `${STEP}s` })).catch(() => null);
+      if (!isOver && found) setSeries(found.series);
     };
     read();
     const timer = setInterval(read, STEP * 1000);
     return () => { isOver = true; clearInterval(timer); };
-  }, [asked]);
-  return { series, left: Math.max(0, ids.length - ADDED_MAX) };
+  }, []);
+  return series;
 }
 
 function Throughput({ list }) {
-  const { series, left: unseen } = useThroughput(list);
+  const series = useThroughput();
   const reserved = list.filter((task) => task.status === 'running').reduce((sum, task) => sum + (target(task) ?? 0), 0);
-  const data = useMemo(() => {
-    const to = Date.now() / 1000 - 2 * STEP;
-    const [times, rates] = addUp(series, { from: to - MINUTES * 60, to, step: STEP });
-    return [times, rates];
-  }, [series]);
-  const lines = [{ name: t('settled per second'), color: 'run', fill: true, write: (value) => rate(value) }];
-  const range = () => [now.peek() / 1000 - MINUTES * 60, now.peek() / 1000];
-  return html`<${Section} title=${t('Throughput')} aside=${t('items per second, last {n} minutes', { n: MINUTES })}
-    end=${unseen > 0 && html`<span class="soft">${t('without {n} more tasks', { n: unseen })}</span>`}>
+  const data = useMemo(() => (series ? withGaps(inSeconds(series), ['rate', 'errors'], 3 * STEP) : [[], [], []]), [series]);
+  const each = (value) => (value == null ? '–' : `${rate(value)}/s`);
+  const lines = [
+    { name: t('settled'), color: 'run', fill: true, write: each },
+    { name: t('failed attempts'), color: 'bad', write: each },
+  ];
+  const range = () => {
+    const to = now.peek() / 1000;
+    return [Math.max(to - MINUTES * 60, Math.min(data[0][0] ?? 0, to - LEAST_S)), to];
+  };
+  return html`<${Section} title=${t('Throughput')} aside=${t('items per second, last {n} minutes', { n: MINUTES })}>
     <${Plot} label=${t('Throughput')} lines=${lines} data=${data} span=${range} write=${rate} least=${Math.max(1, reserved)} /><//>`;
 }
 
@@ -142,12 +137,6 @@ function Running({ list }) {
     ${running.length
       ? html`<div ...${calm.over}><${Table} columns=${taskColumns()} rows=${calm.rows.slice(0, 12)} id=${(task) => task.id} label=${t('Running tasks')} /></div>`
       : html`<${Empty} say=${t('Nothing runs.')} commands=${['windrow task create hello --total 1000 --rate 50/s --start']}><p><a href="/tasks/new">${t('New task')}</a></p><//>`}<//>`;
-}
-
-/** How much of a node is taken, in percent; null where nothing limits it. */
-export function taken(node) {
-  const capacity = perSecond(node.capacity_rate);
-  return capacity ? Math.min(100, ((perSecond(node.reserved_rate) ?? 0) / capacity) * 100) : null;
 }
 
 function Nodes({ nodes }) {

@@ -1,6 +1,6 @@
 /** @file One's own choices, tokens for people and programs, and what this node is. */
 import { html, useState } from '../../vendor/preact-htm.js';
-import { newToken, revoke } from '../lib/actions_more.js';
+import { endSession, newToken, revoke } from '../lib/actions_more.js';
 import { t, language } from '../lib/i18n.js';
 import { theme, zone } from '../lib/kept.js';
 import { useResource } from '../lib/resource.js';
@@ -42,6 +42,21 @@ function Tokens() {
     <${Whole} of=${read}>${(page) => html`<${Table} columns=${columns} rows=${page.items} id=${(token) => String(token.id)} label=${t('Tokens')} />`}<//><//>`;
 }
 
+function Sessions() {
+  const read = useResource('/v1/sessions?limit=200');
+  const own = session.value.session?.id;
+  const columns = [
+    { head: t('Who'), class: 'fill main-cell', cell: (one) => html`<b>${one.name}</b> ${one.id === own && html`<span class="soft">${t('this browser')}</span>`}` },
+    { head: t('Role'), cell: (one) => t(one.role) },
+    { head: t('From'), cell: (one) => one.address },
+    { head: t('Signed in'), class: 'num', cell: (one) => html`<${Ago} at=${one.created_at} />` },
+    { head: t('Expires'), class: 'num', cell: (one) => html`<${Ago} at=${one.expires_at} />` },
+    { head: t('Sign out'), bare: true, class: 'num', cell: (one) => html`<${ActButton} class="is-small" action=${{ ...endSession(one), after: read.reload }} />` },
+  ];
+  if (read.data && !read.data.items.length) return null;
+  return html`<${Section} title=${t('Browsers that are signed in')}><${Whole} of=${read}>${(page) => html`<${Table} columns=${columns} rows=${page.items} id=${(one) => String(one.id)} label=${t('Browsers that are signed in')} />`}<//><//>`;
+}
+
 /** The page. */
 export function Settings() {
   const version = useResource('/version');
@@ -50,7 +65,7 @@ export function Settings() {
     <${Section} title=${t('This browser')} aside=${t('kept here, not on the node')}><div class="stack">
       <${Choice} label=${t('Theme')} of=${theme} /><${Choice} label=${t('Language')} of=${language} /><${Choice} label=${t('Time zone')} of=${zone} /></div><//>
     <${Section} title=${t('Who you are')}><${Pairs} of=${[[t('Name'), name], [t('Role'), t(role)], business && [t('Business'), business]]} /><//>
-    ${may('admin') && html`<${Tokens} />`}
+    ${may('admin') && html`<${Tokens} /><${Sessions} />`}
     <${Section} title=${t('This node')}><${Whole} of=${version}>${(one) => html`<${Pairs} of=${[[t('Name'), one.node], [t('Version'), one.version], [t('API'), html`<a class="link" href="/docs">/docs</a>, <a class="link" href="/openapi.json">/openapi.json</a>`],
       [t('Numbers'), html`<a class="link" href="/metrics">/metrics</a>`], [t('Actors'), html`<a class="link" href="/actors">/actors</a>`], [t('Problems'), html`<a class="link" href="/problems">/problems</a>`],
       [t('Of others'), html`preact, @preact/signals, uPlot (MIT), htm (Apache-2.0)`]]} />`}<//><//><//>`;

@@ -2,6 +2,7 @@
 import { html, signal, useEffect, useRef, useState } from '../../vendor/preact-htm.js';
 import { ApiError, call } from '../lib/api.js';
 import { t } from '../lib/i18n.js';
+import { renewed } from '../lib/live.js';
 import { go } from '../lib/router.js';
 import { may } from '../lib/session.js';
 import { Copy, Problem } from './basic.js';
@@ -16,6 +17,7 @@ import { toast } from './toast.js';
  * @property {string} path
  * @property {string} cli the same on the command line, without the reason
  * @property {'viewer'|'operator'|'admin'} [role] who may; operators if it isn't said
+ * @property {boolean} [isForStaff] businesses may not, whatever role it needs
  * @property {boolean} [isDanger]
  * @property {string} [typed] what must be typed before it can be done
  * @property {boolean} [noReason] it takes none
@@ -66,6 +68,7 @@ export async function perform(action, values = {}, reason = '') {
   const { path, body } = requestOf(action, values, reason);
   const answer = await call(action.method, path, body);
   action.after?.(answer);
+  renewed.value += 1;
   const undo = action.undo?.(answer);
   const back = undo && (() => perform(undo).catch((error) => toast(error.message)));
   if (action.done) toast(action.done(answer), back);
@@ -135,7 +138,8 @@ export function Asker() {
   const place = useRef(null);
   const action = asked.value;
   useEffect(() => {
-    if (action) place.current?.showModal();
+    if (!action) return;
+    place.current.showModal();
   }, [action]);
   if (!action) return null;
   return html`<dialog ref=${place} aria-label=${action.title} onClose=${() => { asked.value = null; }}>
@@ -143,9 +147,9 @@ export function Asker() {
 }
 
 /** A button that asks; in vain for those who may not, and it says so. */
-export function ActButton({ action, children, class: extra = '', isMain = false }) {
+export function ActButton({ action, children, class: extra = '', isMain = false, hotkey }) {
   const role = action.role ?? 'operator';
-  const isAllowed = may(role);
-  return html`<button type="button" class=${`button ${isMain ? 'is-main' : ''} ${extra}`} aria-disabled=${!isAllowed}
+  const isAllowed = may(role, action.isForStaff);
+  return html`<button type="button" data-key=${hotkey} class=${`button ${isMain ? 'is-main' : ''} ${extra}`} aria-disabled=${!isAllowed}
     title=${isAllowed ? undefined : t('needs the role {role}', { role })} onClick=${() => isAllowed && ask(action)}>${children ?? action.verb}</button>`;
 }

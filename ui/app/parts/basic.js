@@ -1,7 +1,7 @@
 /** @file The smallest parts: sections, times, copying, empty places, problems. */
 import { html, useState } from '../../vendor/preact-htm.js';
 import { now } from '../lib/clock.js';
-import { age, clock, span, stamp } from '../lib/format.js';
+import { age, span, stamp } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { Icon } from './icon.js';
 
@@ -23,11 +23,6 @@ export function Ago({ at, isSaid = false }) {
   const seconds = (now.value - Date.parse(at)) / 1000;
   const text = seconds < -1 ? t('in {span}', { span: age(-seconds) }) : seconds < 2 ? t('now') : isSaid ? t('{age} ago', { age: age(seconds) }) : age(seconds);
   return html`<time datetime=${at} title=${stamp(at)} class="nowrap">${text}</time>`;
-}
-
-/** A moment as time of day; with the day on hover. */
-export function Clock({ at }) {
-  return at ? html`<time datetime=${at} title=${stamp(at)} class="nowrap">${clock(at)}</time>` : html`<span class="soft">–</span>`;
 }
 
 /** A moment with its day. */

@@ -7,6 +7,8 @@ import { color, look } from '../lib/palette.js';
 
 /** @typedef {{name: string, color: string, dashed?: boolean, fill?: boolean, write: (value: number | null) => string}} Line */
 
+/** So few points make no line: each is shown. */
+const FEW = 4;
 const FONT = '11px system-ui, "Noto Sans", sans-serif';
 
 function axis(extra) {
@@ -27,7 +29,7 @@ function seriesOf(line) {
     width: 1.5,
     dash: line.dashed ? [4, 4] : undefined,
     fill: line.fill ? () => color(line.color).replace('rgb', 'rgba').replace(')', ', .12)') : undefined,
-    points: { show: false },
+    points: { show: (plot) => plot.data[0].length < FEW, size: 5, fill: () => color(line.color) },
     spanGaps: false,
   };
 }
@@ -54,12 +56,12 @@ function drawMarks(marks) {
 function options({ lines, span, size, sync, marks, hover, write, least }) {
   return {
     ...size,
-    padding: [8, 4, 0, 0],
+    padding: [8, 14, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, sync: sync ? { key: sync } : undefined, drag: { x: false, y: false } },
     scales: { x: { time: true, range: () => span.current() }, y: { range: (_, __, most) => [0, Math.max(most ?? 0, least) * 1.08] } },
     axes: [
-      axis({ size: 22, space: 70, values: (_, all) => all.map((at) => minute(at * 1000)) }),
+      axis({ size: 22, space: 70, values: (_, all) => all.map((at) => (all[1] - all[0] < 60 ? clock : minute)(at * 1000)) }),
       axis({ size: 44, space: 32, values: (_, all) => all.map(write) }),
     ],
     series: [{}, ...lines.map(seriesOf)],

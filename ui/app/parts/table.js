@@ -1,5 +1,5 @@
 /** @file Lists. One way to write a table: columns that say how a row's cell looks. On narrow pages rows become blocks. */
-import { html, useRef, useState } from '../../vendor/preact-htm.js';
+import { html, useEffect, useRef, useState } from '../../vendor/preact-htm.js';
 import { count } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { filter, go, route, withQuery } from '../lib/router.js';
@@ -103,10 +103,13 @@ export function Pager({ next, shown }) {
 export function Filter({ name, label, options, type = 'search', width }) {
   const value = route.value.query.get(name) ?? '';
   const timer = useRef(0);
+  const [typed, setTyped] = useState(null);
+  useEffect(() => setTyped((old) => (old?.trim() === value ? old : null)), [value]);
   const later = (event) => {
-    const { value: typed } = event.target;
+    const { value: text } = event.target;
+    setTyped(text);
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => filter({ [name]: typed.trim() }), 250);
+    timer.current = setTimeout(() => filter({ [name]: text.trim() }), 250);
   };
   if (options) {
     return html`<select aria-label=${label} value=${value} onChange=${(event) => filter({ [name]: event.target.value })}>
@@ -114,6 +117,6 @@ export function Filter({ name, label, options, type = 'search', width }) {
       ${options.map(([word, text]) => html`<option key=${word} value=${word} selected=${word === value}>${text}</option>`)}
     </select>`;
   }
-  return html`<input type=${type} aria-label=${label} placeholder=${label} value=${value} onInput=${later}
+  return html`<input type=${type} aria-label=${label} placeholder=${label} value=${typed ?? value} onInput=${later}
     style=${width ? { width } : undefined} data-search=${name === 'q' ? '' : undefined} />`;
 }

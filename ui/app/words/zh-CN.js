@@ -47,8 +47,8 @@ export default {
   'stopped: {reason}': '已停止：{reason}', 'it broke and is tried again': '它中断了，正在重试', 'the handler does not answer: {why}': '处理器没有应答：{why}',
   'no node has room for it': '没有节点有余量', 'the business has not said that it is ready': '业务尚未表示就绪',
   'calls fail with {code}: {example}': '调用失败 {code}：{example}', Explain: '说明', 'Items per second': '条目/秒', 'Settled today': '今日了结',
-  'Given up today': '今日放弃', '{n} tasks finished': '{n} 个任务完成', 'settled per second': '每秒了结', Throughput: '吞吐',
-  'items per second, last {n} minutes': '条目/秒，最近 {n} 分钟', 'without {n} more tasks': '未含另外 {n} 个任务', 'Running tasks': '运行中的任务',
+  'Given up today': '今日放弃', '{n} tasks finished': '{n} 个任务完成', Throughput: '吞吐',
+  'items per second, last {n} minutes': '条目/秒，最近 {n} 分钟', 'Running tasks': '运行中的任务',
   'Nothing runs.': '没有任务在运行。', 'New task': '新建任务', 'Ended lately': '最近结束',
   // The list of tasks.
   'does failures of {id} again': '重做 {id} 的失败条目', 'any business': '任何业务', 'label key:value': '标签 键:值', 'name or number': '名称或编号',
@@ -74,10 +74,10 @@ export default {
   'Create and start': '创建并启动', 'Canary: so many items, then it stops and asks': '试跑：走这么多条目，然后停下询问', 'empty: all at once': '留空：全部一起',
   'New item keys: the business takes them for new items': '新的条目键：业务会把它们当作新条目', 'Give up items of {id} that wait with {code}?': '放弃 {id} 中因 {code} 等待的条目？',
   '{n} items fail for good; a redrive can do them again.': '{n} 个条目最终失败；重做可以再次处理它们。', 'They fail for good; a redrive can do them again.': '它们最终失败；重做可以再次处理。',
-  'Give up': '放弃', '{id}: {code} is given up': '{id}：已放弃 {code}', Report: '报告',
+  'Give up': '放弃', 'Give up {code}': '放弃 {code}', '{id}: {code} is given up': '{id}：已放弃 {code}', Report: '报告',
   // A task.
   Live: '实时', Failures: '失败', Results: '结果', 'Settings and history': '设置与历史', 'Of this task': '此任务', '{id}: items that are settled': '{id}：已了结的条目',
-  '{span} left, done about {time}': '还剩 {span}，约 {time} 完成', ended: '结束于', 'after {span}': '历时 {span}', since: '已有',
+  '{percent} percent, {rate} per second': '百分之 {percent}，每秒 {rate}', '{span} left, done about {time}': '还剩 {span}，约 {time} 完成', ended: '结束于', 'after {span}': '历时 {span}', for: '已',
   'The canary is done. Look at what it came to; the rest waits for you.': '试跑已完成。请看看结果；其余等你决定。', 'next try': '下次尝试', '{n} of {all} shards run': '{all} 个分片中 {n} 个在运行',
   'redrive of': '重做自', 'made by': '由其生成', publishes: '发布到', started: '启动于', 'not started yet': '尚未启动', '{done} of {total} items': '{total} 个条目中的 {done} 个',
   'half the rate': '速率减半', 'twice the rate': '速率加倍', 'now {n}': '当前 {n}', Concurrency: '并发', Window: '窗口', 'Error budget': '错误预算',

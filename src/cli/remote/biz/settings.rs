@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::request;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::run::handler::request::RequestArgs;
+use crate::run::handler::request::{RequestArgs, is_secret};
 use windrow_core::settings::text::{parse_span, span_text};
 use windrow_core::settings::{Auto, Rate, RateLimit};
 
@@ -29,7 +29,7 @@ pub struct Settings {
         help_heading = "Handler"
     )]
     pub command: Option<String>,
-    /// A header to send, as 'name: value'; may be repeated
+    /// A header to send, as 'name: value'; may be repeated; authorization, cookies, tokens and the like are kept sealed
     #[arg(long = "header", value_name = "HEADER", help_heading = "Handler")]
     pub headers: Vec<String>,
     /// A file with headers that are kept sealed, one 'name: value' a line
@@ -118,13 +118,16 @@ impl Settings {
             body.insert("ca_pem".to_owned(), json!(read(file)?));
         }
         let secret = self.secret_header_file.as_deref().map(secret_headers);
-        let secret = secret.transpose()?.unwrap_or_default();
+        let mut secret = secret.transpose()?.unwrap_or_default();
         let has_request = self.request.request.is_some() || self.request.said().is_some();
         let ((request, request_secrets), headers) = if has_request {
             (request::members(&self.request, &self.headers)?, Map::new())
         } else {
             let headers = headers(self.headers.iter().map(String::as_str))?;
-            (Default::default(), headers)
+            let (secrets, open): (Map<_, _>, Map<_, _>) =
+                headers.into_iter().partition(|(name, _)| is_secret(name));
+            secret.extend(secrets);
+            (Default::default(), open)
         };
         let tables = [
             ("request", request),
@@ -241,6 +244,15 @@ mod tests {
     fn body(flags: &[&str]) -> Result<Value, Fault> {
         let line = Line::try_parse_from([&["x"], flags].concat()).expect("flags");
         line.settings.body().map(Value::Object)
+    }
+
+    #[test]
+    fn headers_that_are_secrets_by_their_names_are_sent_as_such() {
+        let flags = ["--header", "Authorization: Bearer x", "--header", "x-team: a"];
+        assert_eq!(
+            body(&flags),
+            Ok(json!({"headers": {"x-team": "a"}, "secret_headers": {"Authorization": "Bearer x"}}))
+        );
     }
 
     #[test]

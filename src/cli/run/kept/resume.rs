@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::place;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::link::contexts::like;
 use windrow_core::settings::RateLimit;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::list::{TaskFilter, TaskList};
@@ -37,7 +38,7 @@ pub(in crate::run) fn place(
         let kept = place::readable_names(env);
         let names = match kept.as_slice() {
             [] => "the first line of a run names its job, `t1: 200 items (NAME)`".to_owned(),
-            names => format!("one that has run here: {}", names.join(", ")),
+            names => meant(name, names),
         };
         unknown(name, &format!("nothing is kept in {}", looked.join(" or ")))
             .hint(format!("{names}; --state DIR if it ran with one"))
@@ -61,16 +62,28 @@ pub(in crate::run) async fn find<S: TaskStore + TaskList>(
         .iter()
         .filter_map(|task| task.name.clone())
         .collect();
-    let fault = unknown(name, "no job of its state directory has this name");
-    let mut hint = match names.as_slice() {
-        [] => "no job waits there; begin one with --csv, --ndjson, --lines or --total".to_owned(),
-        names => format!("one that waits there: {}", names.join(", ")),
-    };
     let kept = place::readable_names(env);
-    if !kept.is_empty() {
-        hint += &format!("; one that has run here: {}", kept.join(", "));
+    if kept.iter().any(|kept| kept == name) {
+        let because = "it ended before all its items were read, so none was begun";
+        return Err(unknown(name, because).hint("begin it anew, with its source in place of --resume"));
     }
-    Err(fault.hint(hint))
+    let fault = unknown(name, "no job has this name");
+    let begun: Vec<String> = names.into_iter().chain(kept).collect();
+    Err(fault.hint(match begun.as_slice() {
+        [] => "begin one with --csv, --ndjson, --lines or --total".to_owned(),
+        begun => meant(name, begun),
+    }))
+}
+
+/// Jobs that have run here, the likely one first.
+fn meant(name: &str, begun: &[String]) -> String {
+    let names: Vec<&str> = begun.iter().map(String::as_str).collect();
+    let likely = like(name, &names).map(|like| format!("did you mean {like}? "));
+    format!(
+        "{}those that have run here: {}",
+        likely.unwrap_or_default(),
+        names.join(", ")
+    )
 }
 
 fn unknown(name: &str, because: &str) -> Fault {

@@ -230,12 +230,13 @@ fn standing(task: &Value, next: &str) -> String {
 pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut draft = Draft::default();
     draft.put_option("total", args.total)?;
-    let line = |task: &Value| match task["finish_at"].as_u64() {
+    let line = |task: &Value| match args.total.and_then(|_| task["finish_at"].as_u64()) {
         Some(cut) => standing(
             task,
             &format!("items from index {} on are left out", human::count(cut)),
         ),
-        None => standing(task, "what was not dispatched is left out"),
+        // Where that is is known once its runs have heard of it.
+        None => standing(task, "what has not left yet is left out"),
     };
     let action = ordinary("finish");
     steer((&args.which, &args.write), shell, action, draft, line).await

@@ -50,6 +50,8 @@ pub enum Question {
     Windows(TaskId, u32),
     /// What was counted of a task there between two times. Unit of the step: milliseconds.
     Past(TaskId, WallMs, WallMs, u64),
+    /// The same of all tasks together.
+    PastOfAll(WallMs, WallMs, u64),
     /// What explains the last so many seconds of a task there.
     Explain(TaskId, u32),
     /// How the node stands.
@@ -397,6 +399,9 @@ mod tests {
         };
         let text = serde_json::to_vec(&question).expect("written");
         assert_eq!(serde_json::from_slice::<Question>(&text).expect("read"), question);
+        let all = Question::PastOfAll(WallMs(5), WallMs(9), 1000);
+        let text = serde_json::to_vec(&all).expect("written");
+        assert_eq!(serde_json::from_slice::<Question>(&text).expect("read"), all);
         assert!(!question.only_reads() && Question::Node.only_reads());
     }
 }

@@ -252,7 +252,7 @@ pub enum ScheduleError {
     #[error("{0} has {PER_BUSINESS_MAX} schedules, as many as a business may")]
     Full(String),
     /// What runs, or waits, is in the way of a fire now.
-    #[error("a task of {0} has not ended, and the schedule says overlap = {1}")]
+    #[error("a task of {0} has not ended, or is still to be made, and the schedule says overlap = {1}")]
     Busy(ScheduleId, Overlap),
     /// More fires would wait than may.
     #[error("{waiting} fires of the schedule wait already, and at most {BACKFILL_MAX} may")]

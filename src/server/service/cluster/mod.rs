@@ -224,6 +224,35 @@ impl Cluster {
         (shards, peers, silent)
     }
 
+    /// The nodes besides this one that live, and those of them that can't be asked.
+    pub(super) async fn others(&self) -> (Vec<Peer>, Vec<Unreachable>) {
+        if !self.parts.is_shared {
+            return (Vec::new(), Vec::new());
+        }
+        let sessions = self.sessions().await.unwrap_or_default();
+        let mut living: BTreeMap<&str, &SessionView> = BTreeMap::new();
+        for one in sessions
+            .iter()
+            .filter(|one| !one.fenced && one.node != self.parts.node)
+        {
+            let newest = living.entry(&one.node).or_insert(one);
+            if one.started_at > newest.started_at {
+                *newest = one;
+            }
+        }
+        let (mut peers, mut silent) = (Vec::new(), Vec::new());
+        for one in living.into_values() {
+            match &one.face.address {
+                Some(address) => peers.push(peer(one, address)),
+                None => silent.push(Unreachable {
+                    node: one.node.clone(),
+                    why: "it has no address".to_owned(),
+                }),
+            }
+        }
+        (peers, silent)
+    }
+
     /// The nodes besides this one that may know the past of a task since a time: those that own a part of it, or ran it
     /// then.
     pub(super) async fn witnesses(&self, task: TaskId, since: WallMs) -> (Vec<Peer>, Vec<Unreachable>) {

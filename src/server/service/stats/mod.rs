@@ -61,13 +61,16 @@ impl Stats {
         Some(self.node.clock.now().since(changed_at))
     }
 
-    /// The points of a task between two times that were counted here, oldest first; see [`Series::slices`].
-    fn slices(&self, task: TaskId, from: WallMs, to: WallMs, step: Duration) -> Vec<Slice> {
+    /// The points of a task, or of all, between two times that were counted here, oldest first; see [`Series::slices`].
+    fn slices(&self, task: Option<TaskId>, from: WallMs, to: WallMs, step: Duration) -> Vec<Slice> {
         let (from, to) = (self.node.moment_of(from), self.node.moment_of(to));
         let board = lock(&self.board);
-        let track = board.tasks.get(&task);
-        track
-            .map(|track| track.series.slices(from, to, step))
+        let series = match task {
+            Some(task) => board.tasks.get(&task).map(|track| &track.series),
+            None => Some(&board.all),
+        };
+        series
+            .map(|series| series.slices(from, to, step))
             .unwrap_or_default()
     }
 
@@ -106,6 +109,8 @@ struct Board {
     /// As each live run was seen last.
     seen: BTreeMap<(ShardId, RunNo), RunSample>,
     tasks: BTreeMap<TaskId, Track>,
+    /// What all tasks did together.
+    all: Series,
 }
 
 #[derive(Default)]
@@ -125,6 +130,7 @@ impl Default for Board {
             bytes_max: BYTES_MAX,
             seen: BTreeMap::new(),
             tasks: BTreeMap::new(),
+            all: Series::default(),
         }
     }
 }
@@ -147,6 +153,11 @@ impl Board {
         }
         // The end of a run may have been among those that were not kept.
         self.seen.retain(|run, _| alive.contains(run));
+        let mut slices = fresh.values();
+        if let Some(mut all) = slices.next().cloned() {
+            slices.for_each(|slice| extend(&mut all, slice));
+            self.all.push(&all);
+        }
         for (task, slice) in fresh {
             let track = self.tasks.entry(task).or_default();
             track.last_at = slice.to;
@@ -215,10 +226,14 @@ fn slice(before: Option<&RunSample>, now: &RunSample) -> Slice {
 
 /// Takes a slice in with others of its task.
 fn join(fresh: &mut BTreeMap<TaskId, Slice>, task: TaskId, slice: Slice) {
-    let Some(known) = fresh.get_mut(&task) else {
-        fresh.insert(task, slice);
-        return;
-    };
+    match fresh.get_mut(&task) {
+        Some(known) => extend(known, &slice),
+        None => drop(fresh.insert(task, slice)),
+    }
+}
+
+/// Takes a slice of about the same time in.
+fn extend(known: &mut Slice, slice: &Slice) {
     known.from = known.from.min(slice.from);
     known.to = known.to.max(slice.to);
     known.point.add(&slice.point);

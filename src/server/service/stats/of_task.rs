@@ -1,4 +1,4 @@
-//! The recent past of a task as series: of as many points as were asked for, from as far back as it is kept.
+//! The recent past of a task, or of all together, as series: of as many points as were asked for, from as far back as it is kept.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub struct StatsRange {
     pub step: Option<Duration>,
 }
 
-/// Series of a task.
+/// Series of a task, or of all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskStats {
     /// Where they begin: later than asked for where less is kept, or known.
@@ -49,6 +49,19 @@ impl Stats {
     /// # Errors
     /// `Invalid` for a range that has no length, or more points than an answer has.
     pub async fn of_task(&self, task: TaskId, range: StatsRange) -> Result<TaskStats, ServiceError> {
+        self.past(Some(task), range).await
+    }
+
+    /// The same of all tasks together: no points where none ran.
+    ///
+    /// # Errors
+    /// As [`Stats::of_task`].
+    pub async fn of_all(&self, range: StatsRange) -> Result<TaskStats, ServiceError> {
+        self.past(None, range).await
+    }
+
+    /// Of a task, or of all.
+    async fn past(&self, task: Option<TaskId>, range: StatsRange) -> Result<TaskStats, ServiceError> {
         let now = self.node.now();
         let to = range.to.unwrap_or(now);
         let from = range.from.unwrap_or_else(|| to.minus(REACH_DEFAULT));
@@ -78,14 +91,22 @@ impl Stats {
     /// What other nodes counted, a list a node; none that counted nothing.
     async fn past_elsewhere(
         &self,
-        task: TaskId,
+        task: Option<TaskId>,
         from: WallMs,
         to: WallMs,
         step: Duration,
     ) -> (Vec<Vec<WallSlice>>, Vec<Unreachable>) {
-        let (peers, mut silent) = self.cluster.witnesses(task, from).await;
         let step_ms = u64::try_from(step.as_millis()).unwrap_or(u64::MAX);
-        let question = Question::Past(task, from, to, step_ms);
+        let ((peers, mut silent), question) = match task {
+            Some(task) => (
+                self.cluster.witnesses(task, from).await,
+                Question::Past(task, from, to, step_ms),
+            ),
+            None => (
+                self.cluster.others().await,
+                Question::PastOfAll(from, to, step_ms),
+            ),
+        };
         let read = |reply| match reply {
             PeerReply::Past(slices) => Some(slices.into_iter().map(wall_slice).collect()),
             _ => None,
@@ -96,10 +117,10 @@ impl Stats {
         (found, silent)
     }
 
-    /// What was counted of a task on this node.
+    /// What was counted of a task, or of all, on this node.
     pub(in crate::service) fn past_here(
         &self,
-        task: TaskId,
+        task: Option<TaskId>,
         from: WallMs,
         to: WallMs,
         step: Duration,
@@ -117,7 +138,7 @@ impl Stats {
     /// Lays what other nodes counted over what this one did.
     fn joined(
         &self,
-        task: TaskId,
+        task: Option<TaskId>,
         mut nodes: Vec<Vec<WallSlice>>,
         from: WallMs,
         to: WallMs,

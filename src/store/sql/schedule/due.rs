@@ -19,7 +19,7 @@ use windrow_engine::ports::access::actor::Actor;
 use windrow_engine::ports::schedules::store::{Agenda, CLOCK_SLACK, Due, FireKind, FireOutcome, Fired};
 
 /// Why a fire was skipped.
-pub(super) const OVERLAP: &str = "a task of the schedule had not ended";
+pub(super) const OVERLAP: &str = "a task of the schedule had not ended, or was still to be made";
 const CROWDED: &str = "too many tasks of the schedule were about to be made";
 pub(super) const SUPERSEDED: &str = "a newer fire took its place";
 

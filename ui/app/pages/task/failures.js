@@ -9,6 +9,7 @@ import { settled } from '../../lib/task.js';
 import { ActButton } from '../../parts/ask.js';
 import { Ago, Empty, Problem, Section, Whole } from '../../parts/basic.js';
 import { Icon } from '../../parts/icon.js';
+import { TaskStatus } from '../../parts/status.js';
 import { Table, usePick } from '../../parts/table.js';
 
 const PAGE = 50;
@@ -88,7 +89,7 @@ function Family({ task }) {
   if (!children.length) return null;
   const columns = [
     { head: t('Task'), class: 'fill main-cell', cell: (one) => html`<a class="link" href=${`/tasks/${one.id}`}>${one.id}</a> ${one.name}` },
-    { head: t('Status'), cell: (one) => t(one.status) },
+    { head: t('Status'), cell: (one) => html`<${TaskStatus} task=${one} />` },
     { head: t('Items'), class: 'num', cell: (one) => count(one.total) },
     { head: t('Succeeded'), class: 'num', cell: (one) => count(one.counts.succeeded + one.counts.skipped) },
     { head: t('Given up'), class: 'num', cell: (one) => count(one.counts.abandoned) },

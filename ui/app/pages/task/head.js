@@ -1,30 +1,34 @@
 /** @file The head of a task: its sum, how long it still takes, what is wrong, and what can be done. */
-import { html } from '../../../vendor/preact-htm.js';
+import { html, useEffect, useRef } from '../../../vendor/preact-htm.js';
 import * as actions from '../../lib/actions.js';
 import { count, minute, percent, rate, span } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { useResource } from '../../lib/resource.js';
+import { isStaff } from '../../lib/session.js';
 import { hasEnded, isSlow, offers, secondsLeft, settled, target } from '../../lib/task.js';
 import { ActButton } from '../../parts/ask.js';
 import { Ago, Since, Stamp } from '../../parts/basic.js';
 import { Icon } from '../../parts/icon.js';
-import { Progress } from '../../parts/status.js';
+import { Menu } from '../../parts/menu.js';
+import { Progress, taskLook } from '../../parts/status.js';
+import { announce } from '../../parts/toast.js';
 import { Knobs } from './knobs.js';
 
 function More({ task }) {
   const can = offers(task);
-  const nodes = useResource(can.move ? '/v1/nodes' : null);
+  const nodes = useResource(can.move && isStaff() ? '/v1/nodes' : null);
   const others = (nodes.data?.items ?? []).filter((node) => node.state === 'serving' && !task.live?.nodes.includes(node.id)).map((node) => node.id);
-  return html`<details class="menu"><summary class="button" aria-label=${t('More')}><${Icon} name="more" /></summary><div class="items">
+  return html`<${Menu}>
     ${can.force && html`<${ActButton} action=${actions.stopNow(task)} />`}
     ${can.seal && html`<${ActButton} action=${actions.seal(task)} />`}
     ${can.move && others.length > 0 && html`<${ActButton} action=${actions.move(task, others)} />`}
+    ${task.last_error && can.stop && html`<${ActButton} action=${actions.abandon(task, task.last_error.code)}>${t('Give up {code}', { code: task.last_error.code })}<//>`}
     <${ActButton} action=${actions.clone(task)} />
     ${can.finish && html`<${ActButton} action=${actions.finish(task)} />`}
     <a class="button" href=${`/v1/tasks/${task.id}/report?format=markdown`} target="_blank" rel="noopener">${t('Report')}</a>
     ${can.cancel && html`<${ActButton} action=${actions.cancel(task)} class="is-danger" />`}
     ${can.remove && html`<${ActButton} action=${actions.remove(task)} class="is-danger" />`}
-  </div></details>`;
+  <//>`;
 }
 
 /** What can be done to the task. */
@@ -32,8 +36,8 @@ export function Acts({ task }) {
   const can = offers(task);
   return html`
     ${can.recover && html`<${ActButton} action=${actions.recover(task)} />`}
-    ${can.start && html`<span data-key="s" onClick=${(event) => event.target === event.currentTarget && event.target.firstChild.click()}><${ActButton} action=${actions.start(task)} isMain=${true} /></span>`}
-    ${can.stop && html`<span data-key="s" onClick=${(event) => event.target === event.currentTarget && event.target.firstChild.click()}><${ActButton} action=${actions.stop(task)}><${Icon} name="stop" />${t('Stop')}<//></span>`}
+    ${can.start && html`<${ActButton} hotkey="s" action=${actions.start(task)} isMain=${true} />`}
+    ${can.stop && html`<${ActButton} hotkey="s" action=${actions.stop(task)}><${Icon} name="stop" />${t('Stop')}<//>`}
     <${More} task=${task} />`;
 }
 
@@ -56,7 +60,7 @@ function Ends({ task }) {
   const seconds = secondsLeft(task, task.actual_rate);
   if (seconds != null) return html`<span>${t('{span} left, done about {time}', { span: span(seconds), time: minute(Date.now() + seconds * 1000) })}</span>`;
   if (hasEnded(task)) return html`<span>${t('ended')} <${Ago} at=${task.finished_at} isSaid=${true} />${task.started_at && task.finished_at && html`, ${t('after {span}', { span: span((Date.parse(task.finished_at) - Date.parse(task.started_at)) / 1000) })}`}</span>`;
-  return html`<span>${t('since')} <${Since} at=${task.since} /></span>`;
+  return html`<span>${t('for')} <${Since} at=${task.since} /></span>`;
 }
 
 function Speed({ task }) {
@@ -73,7 +77,7 @@ function Note({ task }) {
   if (!text && !next) return null;
   return html`<p class="callout"><${Icon} name=${isBad ? 'warn' : 'clock'} class=${isBad ? 'bad' : 'warn'} /><span>${text}
     ${next && html` ${t(next.action)} <${Ago} at=${next.at} />${next.attempt && ` (${next.attempt} / ${next.of})`}`}
-    ${down?.next_probe && html` ${t('next try')} <${Ago} at=${down.next_probe} />`}</span></p>`;
+    ${down?.next_probe && !task.status_text && html` ${t('next try')} <${Ago} at=${down.next_probe} />`}</span></p>`;
 }
 
 function Where({ task }) {
@@ -81,7 +85,7 @@ function Where({ task }) {
   const running = task.shard_list.filter((shard) => shard.state === 'running').length;
   return html`<p class="soft where">
     ${nodes.length > 0 && html`<span>${t('on')} ${nodes.map((node) => html`<a key=${node} class="link" href=${`/nodes/${encodeURIComponent(node)}`}>${node}</a> `)}</span>`}
-    ${task.shard_list.length > 1 && html`<span>${t('{n} of {all} shards run', { n: running, all: task.shard_list.length })}</span>`}
+    ${task.shard_list.length > 1 && !hasEnded(task) && html`<span>${t('{n} of {all} shards run', { n: running, all: task.shard_list.length })}</span>`}
     ${task.parent && html`<span>${t('redrive of')} <a class="link" href=${`/tasks/${task.parent}`}>${task.parent}</a></span>`}
     ${task.schedule && html`<span>${t('made by')} <a class="link" href=${`/schedules/${task.schedule}`}>${task.schedule}</a></span>`}
     ${task.publish && html`<span>${t('publishes')} <a class="link" href=${`/datasets/${encodeURIComponent(task.publish.dataset)}`}>${task.publish.dataset}</a> ${task.publish.generation}</span>`}
@@ -90,9 +94,21 @@ function Where({ task }) {
     <span>${task.started_at ? html`${t('started')} <${Ago} at=${task.started_at} isSaid=${true} />` : t('not started yet')}</span></p>`;
 }
 
+/** Tells who listens how far it is, now and then; and at once where its status is another. */
+function useAnnouncements(task, done) {
+  const before = useRef(task.status);
+  const whole = Math.floor((done / Math.max(1, task.total)) * 100);
+  useEffect(() => {
+    if (before.current !== task.status) announce(`${task.id}: ${taskLook(task.status).text}`, true);
+    else if (task.status === 'running') announce(t('{percent} percent, {rate} per second', { percent: whole, rate: rate(task.actual_rate) }));
+    before.current = task.status;
+  }, [task.status, whole]);
+}
+
 /** Where the task stands. */
 export function Head({ task }) {
   const done = settled(task.counts);
+  useAnnouncements(task, done);
   return html`<section class="head" aria-label=${t('Progress')}>
     <${Where} task=${task} />
     <${Note} task=${task} />

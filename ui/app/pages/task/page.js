@@ -6,24 +6,19 @@ import { route } from '../../lib/router.js';
 import { title } from '../../lib/task.js';
 import { useTask } from '../../lib/watch.js';
 import { Copy, Loading, Problem, Tabs } from '../../parts/basic.js';
+import { Fetched } from '../../parts/fetched.js';
 import { Page } from '../../parts/shell.js';
 import { TaskStatus } from '../../parts/status.js';
 import { Acts, Head } from './head.js';
-import { Failures } from './failures.js';
-import { History } from './history.js';
-import { Item } from './item.js';
-import { Live } from './live.js';
-import { Log } from './log.js';
-import { Results } from './results.js';
-import { Runs } from './runs.js';
 
+/** The word in the address, the text, what its file exports, and what is counted beside it. */
 const TABS = [
-  ['', 'Live', Live],
-  ['failures', 'Failures', Failures, (task) => task.counts.abandoned],
-  ['results', 'Results', Results],
-  ['log', 'Data log', Log],
-  ['runs', 'Runs', Runs, (task) => Math.max(...task.shard_list.map((shard) => shard.run), 0)],
-  ['settings', 'Settings and history', History],
+  ['', 'Live', 'Live'],
+  ['failures', 'Failures', 'Failures', (task) => task.counts.abandoned],
+  ['results', 'Results', 'Results'],
+  ['log', 'Data log', 'Log'],
+  ['runs', 'Runs', 'Runs', (task) => Math.max(...task.shard_list.map((shard) => shard.run), 0)],
+  ['settings', 'Settings and history', 'History'],
 ];
 
 function TabLinks({ task, tab }) {
@@ -46,13 +41,13 @@ export function Task({ task: id, tab = '', index }) {
   const up = [['/tasks', t('Tasks')]];
   if (!task) return html`<${Page} title=${id} up=${up}>${error ? html`<${Problem} error=${error} retry=${watched.reload} />` : html`<${Loading} />`}<//>`;
   const shown = index == null ? tab : route.value.query.get('from') ?? '';
-  const Tab = (TABS.find(([name]) => name === shown) ?? TABS[0])[2];
+  const tabName = (TABS.find(([name]) => name === shown) ?? TABS[0])[2];
   const name = title(task) === task.id ? task.id : `${task.id} ${task.name}`;
   return html`<${Page} title=${name} up=${[...up, [`/businesses/${encodeURIComponent(task.business)}`, task.business]]}
       note=${html`<${Crumbs} task=${task} />`} acts=${html`<${Acts} task=${task} />`}>
     <${Head} task=${task} />
     <${TabLinks} task=${task} tab=${shown} />
-    <${Tab} task=${task} watched=${watched} key=${`${id} ${shown}`} />
-    ${index != null && html`<${Item} task=${task} index=${index} back=${`/tasks/${id}${shown ? `/${shown}` : ''}`} />`}<//>`;
+    <${Fetched} file=${`task/${tabName.toLowerCase()}`} name=${tabName} props=${{ task, watched }} id=${`${id} ${shown}`} />
+    ${index != null && html`<${Fetched} file="task/item" name="Item" props=${{ task, index, back: `/tasks/${id}${shown ? `/${shown}` : ''}` }} id=${id} />`}<//>`;
 }
 Task.keepsState = true;

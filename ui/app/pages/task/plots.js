@@ -3,26 +3,12 @@ import { html, useMemo, useState } from '../../../vendor/preact-htm.js';
 import { count, perSecond, rate, share, span as length } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { useResource } from '../../lib/resource.js';
+import { withGaps } from '../../lib/series.js';
 import { target } from '../../lib/task.js';
 import { Plot } from '../../parts/plot.js';
 
 const each = (value) => (value == null ? '–' : `${rate(value)}/s`);
 const seconds = (value) => (value == null ? '–' : length(value));
-
-/** Where nothing ran for a while, lines end instead of leaping over it. */
-function withGaps(series, names, gap) {
-  const times = [];
-  const lists = names.map(() => []);
-  series.time.forEach((time, at) => {
-    if (at && time - series.time[at - 1] > gap) {
-      times.push(series.time[at - 1] + 0.5);
-      lists.forEach((list) => list.push(null));
-    }
-    times.push(time);
-    names.forEach((name, index) => lists[index].push(series[name][at]));
-  });
-  return [times, ...lists];
-}
 
 function useData(series, names) {
   const step = series.time.length > 1 ? series.time.at(-1) - series.time.at(-2) : 1;

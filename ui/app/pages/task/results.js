@@ -43,7 +43,6 @@ function Rows({ task, rows }) {
   const shown = rows.slice(0, ROWS);
   const columns = [
     { head: t('Item'), class: 'num', cell: (row) => html`<a class="link" data-row href=${`/tasks/${task.id}/items/${row.index}?from=results`}>#${count(row.index)}</a>` },
-    { head: t('State'), cell: (row) => row.state ?? row.result ?? '' },
     { head: t('Output'), class: 'fill main-cell', cell: (row) => html`<code class="cut block" title=${JSON.stringify(row.output)}>${JSON.stringify(row.output)}</code>` },
   ];
   return html`<${Table} columns=${columns} rows=${shown} id=${(row) => String(row.index)} label=${t('Results')} />
@@ -70,7 +69,7 @@ export function Results({ task }) {
     filter({ after: at > 0 ? at - 1 : null });
   };
   return html`<${Section} title=${t('Results')} aside=${t('in index order')} end=${html`
-      <label class="row"><span class="soft">${t('from item')}</span><input type="number" min="0" value=${after ? Number(after) + 1 : 0} onChange=${go} /></label>
+      <label class="row"><span class="soft">${t('from item')}</span><input type="number" min="0" key=${after} defaultValue=${after ? Number(after) + 1 : 0} onChange=${go} /></label>
       <a class="button" download href=${`/v1/tasks/${task.id}/results?format=csv`}><${Icon} name="down" />CSV</a>
       <a class="button" download href=${`/v1/tasks/${task.id}/results?format=ndjson`}><${Icon} name="down" />NDJSON</a>`}>
     <${Shown} task=${task} after=${after} /><//>`;

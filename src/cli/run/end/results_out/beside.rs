@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::ResultsOut;
+use super::{ResultsOut, partial};
 use crate::fault::Fault;
 use crate::output::table::human::counted;
 use crate::run::JobRun;
@@ -55,7 +55,11 @@ impl JobRun<'_> {
         let Some(written) = written else { return };
         let place = self.args.results.out.as_deref().unwrap_or_else(|| Path::new("-"));
         let results = counted(written, "result");
-        self.say(&format!("{results} written to {}", place.display()));
+        let half = partial(place);
+        self.say(&match half.exists() {
+            true => format!("{results} written to {} so far, in index order", half.display()),
+            false => format!("{results} written to {}", place.display()),
+        });
     }
 
     /// Looks until there is something to say. Never ends; cancel safe.

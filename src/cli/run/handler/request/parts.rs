@@ -70,7 +70,7 @@ pub(crate) fn headers(texts: &[String], secrets: &mut Secrets) -> Result<BTreeMa
 }
 
 /// Whether a header of this name carries what nobody else should see.
-fn is_secret(name: &str) -> bool {
+pub(crate) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET_HEADERS.contains(&name.as_str()) || SECRET_PARTS.iter().any(|part| name.contains(part))
 }

@@ -47,7 +47,7 @@ impl StatsQuery {
     }
 }
 
-/// What a task did lately.
+/// What a task did lately, or all together.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskStats)]
 pub(crate) struct StatsJson {
@@ -165,6 +165,22 @@ pub(crate) async fn stats(
     Ok(Json(StatsJson::of(&stats)))
 }
 
+/// See what all tasks did lately.
+///
+/// The same as of a task, of all together and on all nodes: what is no sum (`low_water`, windows) is that of no task. Each node
+/// counts since it began; where nothing ran there is no point.
+#[utoipa::path(
+    get, path = "/v1/cluster/stats", tag = "node", operation_id = "cluster_stats", params(StatsQuery),
+    security(("bearer" = ["viewer"])), responses((status = 200, body = StatsJson))
+)]
+pub(crate) async fn of_all(
+    State(app): State<App>,
+    Params(query): Params<StatsQuery>,
+) -> HttpResult<Json<StatsJson>> {
+    let stats = app.service.stats.of_all(query.read()?).await?;
+    Ok(Json(StatsJson::of(&stats)))
+}
+
 impl StatsJson {
     fn of(stats: &TaskStats) -> StatsJson {
         let sum = &stats.sum;
@@ -266,7 +282,7 @@ fn percentile(calls: &Histogram, percent: u64) -> Option<f64> {
         .map(|took| took.as_micros() as f64 / 1e6)
 }
 
-/// To thousandths: what is finer is noise.
+/// To thousandths: what is finer is noise. The sum of nothing, -0, is 0.
 fn rounded(number: f64) -> f64 {
-    (number * 1000.0).round() / 1000.0
+    (number * 1000.0).round() / 1000.0 + 0.0
 }

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# The dashboard in a real browser: every page in every look, watching, steering, signing in. Screenshots go to target/ui.
+#
+# scripts/test-ui.sh                 the program of target/debug, built if it is not there, with the pages that it carries
+# scripts/test-ui.sh --pages         the pages as they are in ui/ now, without compiling
+# scripts/test-ui.sh parts.test.js   only some of the files in tests/browser
+# WINDROW=path                       another program; CHROMIUM=path another browser
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if [ "${1:-}" = --pages ]; then
+    shift
+    export WINDROW_UI_DIR="$PWD/ui"
+elif [ -z "${WINDROW:-}" ]; then
+    cargo build --locked --bin windrow
+fi
+export WINDROW="${WINDROW:-${CARGO_TARGET_DIR:-target}/debug/windrow}"
+case "$WINDROW" in /*) ;; *) WINDROW="$PWD/$WINDROW" ;; esac
+
+if ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'; then
+    printf 'the tests of the dashboard need Node 20.19 or later; this is %s\n' "$(node --version 2>&1)" >&2
+    exit 1
+fi
+
+[ -d tests/browser/node_modules/playwright-core ] || npm ci --prefix tests/browser --no-audit --no-fund --silent
+cd tests/browser
+if [ "$#" -eq 0 ]; then
+    set -- *.test.js
+fi
+# One file at a time: each has a node and a browser of its own.
+node --test --test-concurrency=1 --test-reporter=spec "$@"
