@@ -14,7 +14,7 @@ pub(crate) async fn highest(db: &impl ConnectionTrait, table: &str) -> Result<i6
              COALESCE((SELECT MAX(id) FROM {table}), 0)) AS n"
         ),
         DbBackend::MySql => format!(
-            "SELECT CAST(GREATEST(COALESCE((SELECT auto_increment - 1 FROM information_schema.tables \
+            "SELECT CAST(GREATEST(COALESCE((SELECT `auto_increment` - 1 FROM information_schema.tables \
              WHERE table_schema = DATABASE() AND table_name = '{table}'), 0), \
              COALESCE((SELECT MAX(id) FROM {table}), 0)) AS SIGNED) AS n"
         ),
