@@ -181,11 +181,11 @@ async fn what_is_not_kept_longer_is_archived_and_forgotten_by_itself() {
             .await
             .text()
     };
-    assert!(preview().await.contains("ann"), "{}", preview().await);
+    assert!(preview().await.contains("succeeded"), "{}", preview().await);
     let begun = Instant::now();
     loop {
         let is_gone = node.admin.get(&format!("/v1/tasks/{ended}")).await.status == 404;
-        if is_gone && !preview().await.contains("ann") {
+        if is_gone && !preview().await.contains("succeeded") {
             break;
         }
         assert!(begun.elapsed() < SWEPT_WITHIN, "{is_gone} {}", preview().await);

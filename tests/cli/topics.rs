@@ -142,8 +142,8 @@ fn a_check_finds_what_a_start_would_refuse_and_says_what_a_node_needs() {
         .windrow(&["config", "check", "config.toml"])
         .refused(78, &["log.filter"]);
     place.windrow(&["serve"]).refused(78, &["log.filter"]);
-    place.write("config.toml", "[dashboard]\nenabled = false\n");
-    let removed = ["dashboard.enabled", "nothing obeys it"];
+    place.write("config.toml", "[dashboard]\nlocale = \"en\"\n");
+    let removed = ["dashboard.locale", "nothing obeys it"];
     place.windrow(&["serve"]).refused(78, &removed);
     place.write("config.toml", "[store]\nurl = \"postgres://db/windrow\"\n");
     place

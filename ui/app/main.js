@@ -12,14 +12,14 @@ import { Page, Shell } from './parts/shell.js';
 import { Toasts } from './parts/toast.js';
 import { Login } from './pages/login.js';
 
-/** Path, file below pages/, what it exports. */
+/** Path, file below pages/, what it exports, and what it will fetch next. */
 const PAGES = [
   ['/', 'overview', 'Overview'],
   ['/tasks', 'tasks', 'Tasks'],
   ['/tasks/new', 'make/page', 'NewTask'],
   ['/tasks/:task/items/:index', 'task/page', 'Task'],
   ['/tasks/:task/:tab', 'task/page', 'Task'],
-  ['/tasks/:task', 'task/page', 'Task'],
+  ['/tasks/:task', 'task/page', 'Task', 'task/live'],
   ['/businesses', 'businesses', 'Businesses'],
   ['/businesses/new', 'register', 'Register'],
   ['/businesses/:business', 'business', 'Business'],
@@ -35,7 +35,7 @@ const PAGES = [
   ['/log', 'log', 'DataLog'],
   ['/audit', 'audit', 'Audit'],
   ['/settings', 'settings', 'Settings'],
-].map(([path, file, name]) => ({ match: pattern(path), file, name }));
+].map(([path, file, name, next]) => ({ match: pattern(path), file, name, next }));
 
 function Missing() {
   return html`<${Page} title=${t('Nothing is here')}><${Empty} say=${t('There is no page at this address.')}>
@@ -56,7 +56,7 @@ function Content() {
   if (error) return html`<${Broken} error=${error} again=${again} />`;
   const shown = path === '/' ? home() : path;
   const page = PAGES.find(({ match }) => match(shown));
-  return page ? html`<${Fetched} file=${page.file} name=${page.name} props=${page.match(shown)} id=${path} />` : html`<${Missing} />`;
+  return page ? html`<${Fetched} file=${page.file} name=${page.name} next=${page.next} props=${page.match(shown)} id=${path} />` : html`<${Missing} />`;
 }
 
 function App() {

@@ -19,8 +19,12 @@ export function useResource(path, { every = 0, keep = false } = {}) {
   useEffect(() => {
     if (path == null) return undefined;
     const abort = new AbortController();
+    let isBusy = false;
     const read = async () => {
+      if (isBusy) return;
+      isBusy = true;
       const next = await answer(path, abort.signal);
+      isBusy = false;
       if (abort.signal.aborted || present.current !== path || !next) return;
       setState((old) => (next.error && old.path === path ? { ...old, error: next.error } : { ...NOTHING, ...next, path }));
     };

@@ -84,14 +84,17 @@ export function useSeries(id, name, isLive) {
     let isOver = false;
     let kept = NONE;
     let round = 0;
+    let isBusy = false;
     const once = async () => {
-      if (document.hidden || paused.value) return;
+      if (isBusy || document.hidden || paused.value) return;
+      isBusy = true;
       try {
         const { series, stats } = await read(id, kept, SPANS[name], round % 15 === 0);
         kept = series;
         if (!isOver) setState((old) => ({ series, key, latency: round % 15 === 0 ? stats.latency : old.latency }));
         round += 1;
       } catch { /* The stream's chip says that the node is away; the next round asks again. */ }
+      isBusy = false;
     };
     once();
     const timer = isLive ? setInterval(once, SPANS[name][2]) : 0;

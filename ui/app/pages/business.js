@@ -81,7 +81,7 @@ function Revisions({ name }) {
     { head: t('When'), class: 'nowrap', cell: (one) => html`<${Ago} at=${one.at} />` },
     { head: t('Who'), class: 'nowrap', cell: (one) => html`${one.actor} <span class="soft">${one.source}</span>` },
     { head: t('What'), class: 'nowrap', cell: (one) => html`<code>${one.action}</code>` },
-    { head: t('Change'), class: 'fill main-cell', cell: (one) => { const text = one.diff.map((part_) => `${part_.pointer}: ${JSON.stringify(part_.from ?? null)} → ${JSON.stringify(part_.to ?? null)}`).join(', '); return html`<span class="cut block" title=${text}>${text}${one.secrets_changed ? ` ${t('a secret changed')}` : ''}</span>`; } },
+    { head: t('Change'), class: 'fill main-cell', cell: (one) => { const text = one.diff.map(({ pointer, from, to }) => `${pointer}: ${JSON.stringify(from ?? null)} → ${JSON.stringify(to ?? null)}`).join(', '); return html`<span class="cut block" title=${text}>${text}${one.secrets_changed ? ` ${t('a secret changed')}` : ''}</span>`; } },
     { head: t('Reason'), cell: (one) => html`<span class="soft">${one.reason}</span>` },
   ];
   return html`<${Section} title=${t('History')}><${Whole} of=${read}>${(page) => html`<${Table} columns=${columns} rows=${page.items} id=${(one) => one.at + one.action} label=${t('History')} />`}<//><//>`;

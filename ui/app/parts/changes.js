@@ -14,7 +14,7 @@ export function difference({ before, after }) {
     .map((name) => (before && name in before ? `${name}: ${brief(before[name])} → ${brief(after?.[name])}` : `${name}: ${brief(after?.[name])}`));
 }
 
-function Object_({ entry }) {
+function About({ entry }) {
   if (entry.task) return html`<a class="link" href=${`/tasks/${entry.task}/settings`}>${entry.task}</a>`;
   if (entry.business) return html`<a class="link" href=${`/businesses/${encodeURIComponent(entry.business)}`}>${entry.business}</a>`;
   return html`<span class="soft">–</span>`;
@@ -26,7 +26,7 @@ export function Changes({ entries, isGlobal = false }) {
     { head: t('When'), class: 'nowrap', cell: (entry) => html`<${Ago} at=${entry.at} />` },
     { head: t('Who'), class: 'nowrap', cell: (entry) => html`${entry.actor} <span class="soft">${entry.source}</span>` },
     { head: t('What'), class: 'nowrap', cell: (entry) => html`<code>${entry.action}</code>` },
-    { head: t('Of'), hidden: !isGlobal, cell: (entry) => html`<${Object_} entry=${entry} />` },
+    { head: t('Of'), hidden: !isGlobal, cell: (entry) => html`<${About} entry=${entry} />` },
     { head: t('Change'), class: 'fill main-cell', cell: (entry) => { const text = difference(entry).join(', '); return html`<span class="cut block" title=${text}>${text}</span>`; } },
     { head: t('Reason'), class: 'main-cell', cell: (entry) => html`<span class="soft">${entry.reason}</span>` },
   ];

@@ -23,9 +23,13 @@ function useFile(file) {
 
 /**
  * What a file exports, once it is there.
- * @param {{file: string, name: string, props: object, id: string}} props id: another one begins anew
+ * @param {{file: string, name: string, props: object, id: string, next?: string}} props
+ * id: another one begins anew; next: a file that it will want, fetched along with it
  */
-export function Fetched({ file, name, props, id }) {
+export function Fetched({ file, name, props, id, next }) {
+  useEffect(() => {
+    if (next) import(`../pages/${next}.js`).catch(() => { /* Whoever shows it asks again, and says what is wrong. */ });
+  }, [next]);
   const { module, error, again } = useFile(file);
   if (error) return html`<${Problem} error=${error} retry=${again} />`;
   if (!module) return html`<${Loading} />`;

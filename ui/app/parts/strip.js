@@ -110,9 +110,9 @@ export function Strip({ task, shard, label }) {
   };
   const words = picture ? WORDS.map((word, state) => (picture.counts[state] ? `${count(picture.counts[state])} ${t(word)}` : '')).filter(Boolean).join(', ') : '';
   return html`<div class="strip" ref=${place}>
+    <div class="strip-legend">${picture && html`<${StripLegend} counts=${picture.counts} />`}</div>
     <canvas ref=${canvas} class="cells" role="img" aria-label=${`${label}: ${words}`} onMouseMove=${(event) => setAt(cellAt(event))}
       onMouseLeave=${() => setAt(null)} onClick=${open}></canvas>
-    <div class="row wrap strip-says">${picture && html`<${Says} shard=${shard} picture=${picture} at=${at} task=${task} />`}
-      <span class="end">${picture && html`<${StripLegend} counts=${picture.counts} />`}</span></div>
+    <p class="strip-says">${picture && html`<${Says} shard=${shard} picture=${picture} at=${at} task=${task} />`}</p>
   </div>`;
 }

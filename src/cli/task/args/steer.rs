@@ -140,7 +140,7 @@ windrow task set [OPTIONS]
 pub(in crate::task) const SKIP_EXAMPLES: &str = "\
 Examples:
   windrow task skip t42 --indexes 5-9,12 --reason 'withdrawn by the customer'
-  windrow task skip push/black-friday --indexes 1000-1999 --reason test --dry-run
+  windrow task skip push/friday --indexes 1000-1999 --reason test --dry-run
 
 They are settled as skipped, and not called any more. A call that is out is awaited:
 where it succeeds the item has succeeded. What is settled stays as it is. It can't

@@ -230,7 +230,8 @@ fn standing(task: &Value, next: &str) -> String {
 pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut draft = Draft::default();
     draft.put_option("total", args.total)?;
-    let line = |task: &Value| match args.total.and_then(|_| task["finish_at"].as_u64()) {
+    let is_known = |task: &Value| args.total.is_some() || task["status"] == "finished";
+    let line = |task: &Value| match task["finish_at"].as_u64().filter(|_| is_known(task)) {
         Some(cut) => standing(
             task,
             &format!("items from index {} on are left out", human::count(cut)),
