@@ -76,7 +76,7 @@ pub enum Command {
     /// Look at everything between here and the handlers, and say what is wrong
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(Box<doctor::DoctorArgs>),
-    /// Look after the database of a state directory on this machine: status, migrate, backup, check
+    /// Look after the database of a state directory on this machine: status, migrate, backup, restore, check
     #[command(after_help = db::args::EXAMPLES)]
     Db(db::args::DbArgs),
     /// Contexts: which server is asked, and with which token; without a verb it lists them

@@ -24,6 +24,7 @@ mod config;
 mod contexts;
 mod datasets;
 mod db;
+mod db_restore;
 mod doctor;
 mod explains;
 mod faults;

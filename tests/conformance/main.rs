@@ -32,6 +32,7 @@ mod lists;
 mod logs;
 mod open;
 mod records;
+mod restored;
 mod result_place;
 mod results;
 mod schedules;

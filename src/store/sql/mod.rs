@@ -23,6 +23,7 @@ mod entity;
 pub mod inspect;
 mod locks;
 mod place;
+pub mod restored;
 #[cfg(test)]
 mod tests;
 mod upkeep;

@@ -11,12 +11,13 @@ pub(in crate) const EXAMPLES: &str = "\
 Examples:
   windrow db status --config /etc/windrow/config.toml
   windrow db backup /backup/windrow-$(date +%F).db --data-dir /var/lib/windrow
+  windrow db restore /backup/windrow-2026-11-24.db --key /backup/key --data-dir /var/lib/windrow
   windrow db check --data-dir /var/lib/windrow
   windrow db migrate --dry-run
 
 These commands work on the database itself, without a node: a file in the state directory of this machine, or the server
-that store.url names. All but migrate of a file also while nodes run; a server is copied by its own tools, which backup
-names. Without --data-dir and --config, ./config.toml is read if there is one; else defaults and the environment.";
+that store.url names. status, backup and check also while nodes run. A server is copied and restored by its own tools, which
+backup and restore name; then all nodes stay stopped until `windrow db restored` was run. Without --data-dir and --config, ./config.toml is read if there is one; else defaults and the environment.";
 
 /// `windrow db`
 #[derive(Debug, Args)]
@@ -35,6 +36,10 @@ pub enum Verb {
     Migrate(MigrateArgs),
     /// Copy it to a new file, as it is at one moment; a node may be running
     Backup(BackupArgs),
+    /// Put a backup in its place, checked, with numbers for new tasks that were never given
+    Restore(RestoreArgs),
+    /// After a restore by other tools: give new tasks numbers that were never given
+    Restored(RestoredArgs),
     /// Check all of it: pages, indexes, and what must hold between its rows
     Check(StatusArgs),
 }
@@ -81,4 +86,42 @@ pub struct BackupArgs {
     /// Where it is.
     #[command(flatten)]
     pub place: Place,
+}
+
+/// `windrow db restore`
+#[derive(Clone, Debug, Args)]
+pub struct RestoreArgs {
+    /// The backup; it is left as it is
+    pub file: PathBuf,
+    /// Replace the database that is there; it is kept beside, as windrow.db.before-TIME
+    #[arg(long)]
+    pub replace: bool,
+    /// The key that was kept with the backup; it is copied to the node's
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+    /// What is done to schedules.
+    #[command(flatten)]
+    pub schedules: SchedulesArgs,
+    /// Where it is.
+    #[command(flatten)]
+    pub place: Place,
+}
+
+/// `windrow db restored`
+#[derive(Clone, Debug, Args)]
+pub struct RestoredArgs {
+    /// What is done to schedules.
+    #[command(flatten)]
+    pub schedules: SchedulesArgs,
+    /// Where it is.
+    #[command(flatten)]
+    pub place: Place,
+}
+
+/// What a restore does to schedules.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct SchedulesArgs {
+    /// Pause all schedules: else they fire again for times since the backup
+    #[arg(long)]
+    pub pause_schedules: bool,
 }

@@ -1,14 +1,16 @@
 //! `windrow db migrate`.
 
 use super::args::MigrateArgs;
-use super::{Target, configured};
+use super::{Target, configured, held};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::screen;
-use windrow_config::Config;
 use windrow_engine::ports::StoreError;
-use windrow_node::{LockError, StateDir, database};
+use windrow_node::database;
+
+/// What helps while a node holds the directory.
+const STOP_FIRST: &str = "stop it first; its next start brings the schema up to date by itself";
 
 /// Brings the schema up to date.
 ///
@@ -38,17 +40,7 @@ pub(super) async fn migrate(args: &MigrateArgs, shell: &Shell) -> Result<Exit, F
     }
     match &target {
         Target::Server(server) => database::migrate_server(server).await?,
-        Target::File(path) => database::migrate(path, &held(&config)?).await?,
+        Target::File(path) => database::migrate(path, &held(&config, STOP_FIRST)?).await?,
     }
     screen::put(&steps).map(|()| Exit::Ok)
-}
-
-/// The state directory, which no node may use meanwhile.
-fn held(config: &Config) -> Result<StateDir, Fault> {
-    StateDir::lock(&config.node.data_dir).map_err(|error| match error {
-        LockError::LockedBy { .. } => {
-            Fault::from(error).hint("stop it first; its next start brings the schema up to date by itself")
-        }
-        other => other.into(),
-    })
 }

@@ -3,6 +3,8 @@
 pub mod args;
 mod copy;
 mod migrate;
+mod restore;
+mod restored;
 mod status;
 
 use std::path::PathBuf;
@@ -14,8 +16,8 @@ use crate::fault::Fault;
 use crate::local::configuration;
 use crate::run::load;
 use windrow_config::{Config, StoreUrl};
-use windrow_node::ServerAddress;
 use windrow_node::database::{self, Inspection};
+use windrow_node::{LockError, ServerAddress, StateDir};
 
 /// Does what the verb says.
 ///
@@ -26,6 +28,8 @@ pub(crate) async fn db(args: &DbArgs, shell: &Shell) -> Result<Exit, Fault> {
         Verb::Status(args) => status::status(args, shell).await,
         Verb::Migrate(args) => migrate::migrate(args, shell).await,
         Verb::Backup(args) => copy::backup(args, shell).await,
+        Verb::Restore(args) => restore::restore(args, shell).await,
+        Verb::Restored(args) => restored::restored(args, shell).await,
         Verb::Check(args) => status::check(args, shell).await,
     }
 }
@@ -86,6 +90,14 @@ impl Target {
             Target::Server(server) => server.url.clone(),
         }
     }
+}
+
+/// The state directory, which no node may use meanwhile; else `hint` says what to do.
+fn held(config: &Config, hint: &str) -> Result<StateDir, Fault> {
+    StateDir::lock(&config.node.data_dir).map_err(|error| match error {
+        LockError::LockedBy { .. } => Fault::from(error).hint(hint),
+        other => other.into(),
+    })
 }
 
 /// The file that the sealed secrets of this database need.

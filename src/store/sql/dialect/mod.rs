@@ -9,6 +9,7 @@
 
 mod batch;
 mod bounded;
+pub(super) mod counters;
 mod migrate;
 mod mysql;
 mod postgres;

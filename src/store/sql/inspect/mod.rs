@@ -3,6 +3,8 @@
 //!
 //! It is only read, so all of this works while a node writes to it.
 
+pub mod sessions;
+
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;

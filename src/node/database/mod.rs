@@ -1,14 +1,19 @@
 //! The store of a configuration: opened for a node, and its file looked at by people who look after it.
 
+pub mod restore;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{ServerAddress, ServerKind, StateDir, Store};
 use windrow_config::{Config, StoreUrl};
+use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 use windrow_host::secret_file::SecretFile;
 pub use windrow_store::sql::Durability;
+pub use windrow_store::sql::inspect::sessions::Heartbeat;
 pub use windrow_store::sql::inspect::{BackupError, Finding, Inspection, Schema};
+pub use windrow_store::sql::restored::{Restored, STEP};
 
 /// The file with the password of a server, whichever it is.
 const PASSWORD: SecretFile = SecretFile {
@@ -105,6 +110,35 @@ pub async fn migrate_server(server: &ServerAddress) -> Result<(), StoreError> {
 /// `NewerSchema` before anything is written; `Refused` when it can't be written or is no database.
 pub async fn migrate(database: &Path, _held: &StateDir) -> Result<(), StoreError> {
     Store::open(database).await?.close().await
+}
+
+/// Marks a database file that was put in its place by hand as one that was restored. The caller holds its state directory.
+///
+/// # Errors
+/// As [`migrate`].
+pub async fn mark(
+    database: &Path,
+    _held: &StateDir,
+    (pauses, now): (bool, WallMs),
+) -> Result<Restored, StoreError> {
+    marked(Store::open(database).await?, (pauses, now)).await
+}
+
+/// Marks the database of a server as one that was restored. No node may use it meanwhile.
+///
+/// # Errors
+/// `OlderSchema`, `NewerSchema` before anything is written; see [`Store::connect`].
+pub async fn mark_server(
+    server: &ServerAddress,
+    (pauses, now): (bool, WallMs),
+) -> Result<Restored, StoreError> {
+    marked(Store::connect(server, false).await?, (pauses, now)).await
+}
+
+async fn marked(store: Store, (pauses, now): (bool, WallMs)) -> Result<Restored, StoreError> {
+    let marked = store.mark_restored(pauses, now).await;
+    store.close().await?;
+    marked
 }
 
 /// How much room there is where something lies.

@@ -1,0 +1,191 @@
+//! `windrow db restore`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::args::RestoreArgs;
+use super::{configured, held, key, restored};
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::output::screen;
+use crate::output::table::human;
+use windrow_config::Config;
+use windrow_core::ids::WallMs;
+use windrow_engine::ports::clock::Clock as _;
+use windrow_node::database;
+use windrow_node::database::restore::{self, RestoreError};
+use windrow_node::{ServerKind, SystemClock};
+
+/// Puts a backup in the place of a node's database.
+///
+/// # Errors
+/// `NotFound` without the backup; `Usage` for a database server; `Conflict` while a node holds the directory, and where
+/// a database or another key is there that may not be replaced; `Rejected` for what is no sound database of windrow;
+/// `Config` for one of a newer program; `Failed` when something can't be written.
+pub(super) async fn restore(args: &RestoreArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let config = configured(&args.place, shell)?;
+    if let Some(server) = database::address(&config)? {
+        return Err(of_server(server.kind));
+    }
+    let database = database::path(&config);
+    look(args, &database).await?;
+    let directory = held(&config, "stop it first: what it runs would be lost")?;
+    let now = SystemClock::new().wall();
+    let old = Old::of(args, &config, (&database, now))?;
+    let marks = (args.schedules.pause_schedules, now);
+    let prepared = restore::prepare(&args.file, (&database, &directory), marks)
+        .await
+        .map_err(fault)?;
+    let marked = prepared.restored.clone();
+    if let (Some(file), true) = (&args.key, old.is_key_new) {
+        if let Err(error) = restore::put_key(file, &old.key, &old.key_kept) {
+            prepared.give_up().map_err(fault)?;
+            return Err(fault(error));
+        }
+    }
+    prepared.put(&database, &old.database_kept).map_err(fault)?;
+    let size = fs::metadata(&database).map_or(0, |found| found.len());
+    let say = |line: &str| shell.screen.must_say(line);
+    say(&format!("{} checked and in place", human::bytes(size)));
+    old.tell(&say);
+    restored::tell(&marked, &database.display().to_string(), &say);
+    screen::put(&database.display().to_string()).map(|()| Exit::Ok)
+}
+
+/// Looks at all that was named before anything is made.
+async fn look(args: &RestoreArgs, database: &Path) -> Result<(), Fault> {
+    let file = &args.file;
+    if !file.is_file() {
+        let fault = Fault::new(
+            Exit::NotFound,
+            "there is no backup",
+            format!("{} isn't there, or is no file", file.display()),
+        );
+        return Err(fault.hint("name the file that `windrow db backup` wrote"));
+    }
+    if fs::canonicalize(file).ok() == fs::canonicalize(database).ok() {
+        let fault = Fault::new(
+            Exit::Usage,
+            "nothing was restored",
+            format!("{} is the node's database itself", file.display()),
+        );
+        return Err(fault.hint("where a backup was copied there by hand: windrow db restored"));
+    }
+    if let Some(key) = &args.key {
+        restore::look_at_key(key).map_err(|error| {
+            Fault::new(Exit::Rejected, "the key can't be used", error.to_string())
+                .hint("name the file `key` that was kept with the backup")
+        })?;
+    }
+    restore::look(file).await.map_err(fault)
+}
+
+/// What is there before.
+struct Old {
+    is_replaced: bool,
+    database_kept: PathBuf,
+    key: PathBuf,
+    key_kept: PathBuf,
+    had_key: bool,
+    /// Whether a key is given that isn't there yet.
+    is_key_new: bool,
+}
+
+impl Old {
+    /// What is there, if it may be replaced.
+    fn of(args: &RestoreArgs, config: &Config, (database, now): (&Path, WallMs)) -> Result<Old, Fault> {
+        let key = key(config);
+        let stamp = stamp(now);
+        let text = |file: &Path| fs::read(file).ok();
+        let old = Old {
+            is_replaced: database.exists(),
+            database_kept: before(database, &stamp),
+            had_key: key.exists(),
+            is_key_new: args.key.as_ref().is_some_and(|file| text(file) != text(&key)),
+            key_kept: before(&key, &stamp),
+            key,
+        };
+        let taken = if old.is_replaced {
+            database
+        } else if old.is_key_new && old.had_key {
+            &old.key
+        } else {
+            return Ok(old);
+        };
+        if args.replace {
+            return Ok(old);
+        }
+        let because = format!("{} is there already", taken.display());
+        let hint =
+            "--replace keeps what is there beside it, with its time in the name, or name another --data-dir";
+        Err(Fault::new(Exit::Conflict, "nothing is overwritten", because).hint(hint))
+    }
+
+    fn tell(&self, say: &impl Fn(&str)) {
+        if self.is_replaced {
+            say(&format!("what was there is {} now", self.database_kept.display()));
+        }
+        let key = self.key.display();
+        if self.is_key_new && self.had_key {
+            say(&format!(
+                "the key that was there is {} now",
+                self.key_kept.display()
+            ));
+        }
+        match self.had_key || self.is_key_new {
+            true => say(&format!(
+                "the key is {key}: stored secrets were sealed with it, or can't be read"
+            )),
+            false => say(&format!(
+                "{key} is missing: without the key of the backup stored secrets can't be read. Copy it there before a \
+                 node starts, which would make a new one"
+            )),
+        }
+    }
+}
+
+/// The name under which something is kept.
+fn before(path: &Path, stamp: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".before-");
+    name.push(stamp);
+    name.into()
+}
+
+/// A time as part of a name: `20261125T160612Z`.
+fn stamp(now: WallMs) -> String {
+    let text = now.to_rfc3339().replace(['-', ':'], "");
+    let seconds = text.split('.').next().unwrap_or_default();
+    format!("{seconds}Z")
+}
+
+/// A server's own tools put its copies back; what they can't know is marked afterwards.
+fn of_server(kind: ServerKind) -> Fault {
+    let tool = match kind {
+        ServerKind::Postgres => "pg_restore",
+        ServerKind::MySql => "mariadb",
+    };
+    Fault::new(
+        Exit::Usage,
+        "nothing was restored",
+        "a database server is restored by its own tools",
+    )
+    .hint(format!(
+        "stop all nodes, restore with {tool}, run windrow db restored --config FILE, then start the nodes"
+    ))
+}
+
+fn fault(error: RestoreError) -> Fault {
+    let because = error.to_string();
+    let told = |exit, hint: &str| Fault::new(exit, "nothing was restored", because.clone()).hint(hint);
+    match error {
+        RestoreError::Unusable { .. } => told(Exit::Rejected, "name another backup; nothing was changed"),
+        RestoreError::Newer { .. } => told(Exit::Config, "use the newer windrow"),
+        RestoreError::Io { .. } => told(
+            Exit::Failed,
+            "check the directory, its permissions and its free space",
+        ),
+        RestoreError::Store(error) => Fault::from(error),
+    }
+}

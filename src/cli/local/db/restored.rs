@@ -1,0 +1,101 @@
+//! `windrow db restored`, and what is said after any restore.
+
+use std::time::Duration;
+
+use super::args::RestoredArgs;
+use super::{Target, configured, held};
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::output::screen;
+use windrow_engine::ports::clock::Clock as _;
+use windrow_node::database::{self, Heartbeat, Inspection, Restored};
+use windrow_node::{ServerAddress, SystemClock};
+
+/// Between two looks at the heartbeats of a server's nodes.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Marks a database that other tools restored.
+///
+/// # Errors
+/// `NotFound`; `Conflict` while a node uses it; `Config` for a schema that isn't this program's.
+pub(super) async fn restored(args: &RestoredArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let config = configured(&args.place, shell)?;
+    let target = Target::of(&config)?;
+    let marks = (args.schedules.pause_schedules, SystemClock::new().wall());
+    let marked = match &target {
+        Target::File(path) => {
+            let directory = held(&config, "stop it first: it gives numbers meanwhile")?;
+            database::mark(path, &directory, marks).await?
+        }
+        Target::Server(server) => {
+            silence(server, shell).await?;
+            database::mark_server(server, marks).await?
+        }
+    };
+    tell(&marked, &target.shown(), &|line| shell.screen.must_say(line));
+    screen::put(&target.shown()).map(|()| Exit::Ok)
+}
+
+/// Waits until each node that might be alive has been silent for as long as it promised not to be.
+async fn silence(server: &ServerAddress, shell: &Shell) -> Result<(), Fault> {
+    let inspection = Inspection::connect(server).await?;
+    let silent = watch(&inspection, shell).await;
+    inspection.close().await?;
+    silent
+}
+
+async fn watch(inspection: &Inspection, shell: &Shell) -> Result<(), Fault> {
+    if inspection.schema().await?.done.is_empty() {
+        let fault = Fault::new(
+            Exit::NotFound,
+            "nothing was marked",
+            "the database has none of windrow's tables",
+        );
+        return Err(fault.hint("look at store.url, and whether the restore was into this database"));
+    }
+    let first = inspection.heartbeats().await?;
+    let Some(wait) = first.iter().map(|heartbeat| heartbeat.promise).max() else {
+        return Ok(());
+    };
+    let line = format!("looking for {} s whether a node still writes", wait.as_secs());
+    shell.screen.must_say(&line);
+    for _ in 0..wait.as_secs().max(1) {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let now = inspection.heartbeats().await?;
+        if let Some(alive) = now.iter().find(|heartbeat| !first.contains(heartbeat)) {
+            return Err(busy(alive));
+        }
+    }
+    Ok(())
+}
+
+fn busy(alive: &Heartbeat) -> Fault {
+    let because = format!("the node {} works on this database", alive.node);
+    Fault::new(Exit::Conflict, "nothing was marked", because)
+        .hint("stop all nodes, restore once more what they wrote meanwhile, then run this again")
+}
+
+/// Says what people must know of a restored database before a node starts.
+pub(super) fn tell(marked: &Restored, database: &str, say: &impl Fn(&str)) {
+    say(&format!(
+        "new tasks begin at {}: no number, item key, epoch or publication that was given since the backup is given again",
+        marked.first_task
+    ));
+    if !marked.sealed.is_empty() {
+        let tasks: Vec<String> = marked.sealed.iter().map(ToString::to_string).collect();
+        say(&format!(
+            "sealed, because new items would get the keys of items that were appended since the backup: {}",
+            tasks.join(", ")
+        ));
+    }
+    match (marked.firing, marked.paused) {
+        (0, 0) => {}
+        (0, paused) => say(&format!("schedules that were paused: {paused}")),
+        (firing, _) => say(&format!(
+            "schedules that will fire again for times since the backup, in tasks with new keys: {firing}. Before a node \
+             starts, windrow db restored --pause-schedules pauses those of {database}"
+        )),
+    }
+    say("what was settled since the backup is repeated, under the same item keys");
+}

@@ -1,0 +1,232 @@
+//! A backup of the embedded database put in its place: checked and marked first, then whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::{BackupError, Inspection, Restored, Store};
+use crate::StateDir;
+use windrow_core::ids::WallMs;
+use windrow_engine::ports::StoreError;
+use windrow_host::secret_file::SecretFileError;
+use windrow_host::vault::KeyVault;
+
+/// What SQLite keeps beside a database that was not closed.
+const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// A backup can't be put in place. What was there is there still.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The file is no sound database of this program.
+    #[error("{} can't be restored: {why}", file.display())]
+    Unusable {
+        /// The backup.
+        file: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// A newer program wrote it.
+    #[error("{} was written by a newer windrow (schema step {step})", file.display())]
+    Newer {
+        /// The backup.
+        file: PathBuf,
+        /// The first step that this program doesn't know.
+        step: String,
+    },
+    /// Something can't be written.
+    #[error("{} can't be written: {cause}", path.display())]
+    Io {
+        /// What.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The copy can't be brought up to date or marked.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A backup that was copied beside the database, checked and marked: nothing was replaced yet.
+#[derive(Debug)]
+pub struct Prepared {
+    copy: PathBuf,
+    /// What the marks came to.
+    pub restored: Restored,
+}
+
+/// Looks at a backup without changing anything.
+///
+/// # Errors
+/// `Unusable`, `Newer`.
+pub async fn look(file: &Path) -> Result<(), RestoreError> {
+    let unusable = |why: String| RestoreError::Unusable {
+        file: file.to_owned(),
+        why,
+    };
+    let read = |cause: StoreError| unusable(cause.to_string());
+    let backup = Inspection::open(file).await.map_err(read)?;
+    let seen = async { Ok((backup.schema().await?, backup.quick_check().await?)) };
+    let seen: Result<_, StoreError> = seen.await;
+    backup.close().await.map_err(read)?;
+    let (schema, faults) = seen.map_err(read)?;
+    if let Some(step) = schema.unknown.first() {
+        return Err(RestoreError::Newer {
+            file: file.to_owned(),
+            step: step.clone(),
+        });
+    }
+    if let Some(fault) = faults.first() {
+        return Err(unusable(format!("it is damaged: {fault}")));
+    }
+    match schema.done.is_empty() {
+        true => Err(unusable("it is a database, but not windrow's".to_owned())),
+        false => Ok(()),
+    }
+}
+
+/// Copies a backup beside the database of a directory that the caller holds, brings its schema up to date and marks it.
+///
+/// # Errors
+/// See [`RestoreError`]; no copy is left then.
+pub async fn prepare(
+    file: &Path,
+    (database, _held): (&Path, &StateDir),
+    (pauses, now): (bool, WallMs),
+) -> Result<Prepared, RestoreError> {
+    look(file).await?;
+    let copy = named(database, ".restoring");
+    discard(&copy)?;
+    let restored = match marked_copy(file, &copy, (pauses, now)).await {
+        Ok(restored) => restored,
+        Err(cause) => {
+            discard(&copy)?;
+            return Err(cause);
+        }
+    };
+    Ok(Prepared { copy, restored })
+}
+
+async fn marked_copy(
+    file: &Path,
+    copy: &Path,
+    (pauses, now): (bool, WallMs),
+) -> Result<Restored, RestoreError> {
+    let backup = Inspection::open(file).await?;
+    let copied = backup.backup(copy).await;
+    backup.close().await?;
+    copied.map_err(|cause| match cause {
+        BackupError::Io { path, cause } => RestoreError::Io { path, cause },
+        BackupError::Exists(path) => io_fault(&path, ErrorKind::AlreadyExists.into()),
+        BackupError::Store(cause) => cause.into(),
+    })?;
+    let store = Store::open(copy).await?;
+    let marked = store.mark_restored(pauses, now).await;
+    store.close().await?;
+    let restored = marked?;
+    let synced = File::open(copy).and_then(|file| file.sync_all());
+    synced.map_err(|cause| io_fault(copy, cause))?;
+    Ok(restored)
+}
+
+impl Prepared {
+    /// Puts the copy in the place of the database. What was there gets another name, whole, with what wasn't merged.
+    ///
+    /// # Errors
+    /// `Io`; then what was there is there still, or has its other name.
+    pub fn put(self, database: &Path, kept: &Path) -> Result<(), RestoreError> {
+        if database.exists() {
+            keep(database, kept)?;
+        }
+        for end in COMPANIONS {
+            remove(&named(database, end))?;
+        }
+        fs::rename(&self.copy, database).map_err(|cause| io_fault(database, cause))?;
+        let folder = database.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or_else(|| Path::new("."));
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(|cause| io_fault(folder, cause))
+    }
+
+    /// Leaves all as it was.
+    ///
+    /// # Errors
+    /// `Io` when the copy can't be removed.
+    pub fn give_up(self) -> Result<(), RestoreError> {
+        discard(&self.copy)
+    }
+}
+
+/// Gives a database a second name beside the first. The first stays until the new one is renamed over it, so that at no
+/// moment there is none, where the file system has links.
+fn keep(database: &Path, kept: &Path) -> Result<(), RestoreError> {
+    for end in COMPANIONS.into_iter().filter(|end| *end != "-shm") {
+        second_name(&named(database, end), &named(kept, end))?;
+    }
+    second_name(database, kept)
+}
+
+fn second_name(of: &Path, name: &Path) -> Result<(), RestoreError> {
+    match fs::hard_link(of, name) {
+        Ok(()) => Ok(()),
+        Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(()),
+        Err(cause) if cause.kind() == ErrorKind::AlreadyExists => Err(io_fault(name, cause)),
+        Err(_) => fs::rename(of, name).map_err(|cause| io_fault(name, cause)),
+    }
+}
+
+/// Removes what an earlier try left of a copy.
+fn discard(copy: &Path) -> Result<(), RestoreError> {
+    for end in COMPANIONS {
+        remove(&named(copy, end))?;
+    }
+    remove(copy)
+}
+
+fn remove(path: &Path) -> Result<(), RestoreError> {
+    match fs::remove_file(path) {
+        Err(cause) if cause.kind() != ErrorKind::NotFound => Err(io_fault(path, cause)),
+        _ => Ok(()),
+    }
+}
+
+/// The same path with another end of its name.
+fn named(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+fn io_fault(path: &Path, cause: io::Error) -> RestoreError {
+    RestoreError::Io {
+        path: path.to_owned(),
+        cause,
+    }
+}
+
+/// Whether a file holds a key under which secrets can be sealed.
+///
+/// # Errors
+/// See [`SecretFileError`].
+pub fn look_at_key(file: &Path) -> Result<(), SecretFileError> {
+    KeyVault::look(Some(file), Path::new("."))
+}
+
+/// Copies a key to where the node looks for it. One that was there gets another name.
+///
+/// # Errors
+/// `Io`.
+pub fn put_key(file: &Path, key: &Path, kept: &Path) -> Result<(), RestoreError> {
+    let text = fs::read(file).map_err(|cause| io_fault(file, cause))?;
+    let copy = named(key, ".restoring");
+    remove(&copy)?;
+    let made = fs::OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(&copy);
+    let written = made.and_then(|mut made| made.write_all(&text).and_then(|()| made.sync_all()));
+    written.map_err(|cause| io_fault(&copy, cause))?;
+    second_name(key, kept)?;
+    fs::rename(&copy, key).map_err(|cause| io_fault(key, cause))
+}

@@ -1,0 +1,228 @@
+//! A database that went back to an earlier state: what is numbered in it from now on gets numbers that nobody outside has
+//! heard of.
+//!
+//! Since the backup numbers were given that the database has forgotten, and others have not: businesses know items by keys
+//! with the task's number in them and runs by their epochs, readers know publications. So every counter is raised by far
+//! more than was given meanwhile. What was there at the time of the backup keeps its numbers.
+
+use sea_orm::sea_query::{Expr, ExprTrait as _};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::sql::dialect::counters;
+use crate::sql::entity::{dataset, dataset_sink, shard_head, task};
+use crate::sql::task::record::{self, Change};
+use crate::sql::{Store, error};
+use windrow_core::ids::{TaskId, WallMs};
+use windrow_core::task::lifecycle::{ShardState, Status};
+use windrow_core::task::supply::Intake;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::actor::Actor;
+use windrow_engine::ports::schedules::store::{ScheduleEdit, ScheduleFilter, ScheduleStore};
+use windrow_engine::ports::tasks::store::{CommandError, TaskCommand, TaskStore, Write};
+
+/// How far numbers are raised that people and businesses know: more than are given between two backups.
+pub const STEP: i64 = 1_000_000;
+/// The same for what grows with every line of a log.
+const STEP_OF_LINES: i64 = 1_000_000_000_000;
+/// Every table that numbers its rows by itself.
+const COUNTERS: [(&str, i64); 11] = [
+    ("task", STEP),
+    ("business", STEP),
+    ("schedule", STEP),
+    ("dataset", STEP),
+    ("source", STEP),
+    ("upload", STEP),
+    ("token", STEP),
+    ("sign_in", STEP),
+    ("audit", STEP_OF_LINES),
+    ("outbox", STEP_OF_LINES),
+    ("data_log", STEP_OF_LINES),
+];
+/// Schedules read at once.
+const PAGE: u32 = 100;
+/// The reason in the audit.
+const REASON: &str = "the database was restored from a backup";
+
+/// What became of a restored database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// The number of the first task that is made now.
+    pub first_task: TaskId,
+    /// Open tasks that take no more items: new ones would get the keys of items that were lost.
+    pub sealed: Vec<TaskId>,
+    /// Schedules that fire by themselves, also for times since the backup.
+    pub firing: u64,
+    /// Schedules that were paused just now.
+    pub paused: u64,
+}
+
+impl Store {
+    /// Marks the database as one that was restored. Done again, it raises all numbers once more. No node may use it.
+    ///
+    /// # Errors
+    /// When the store fails; what was raised until then does no harm.
+    pub async fn mark_restored(&self, pauses: bool, now: WallMs) -> Result<Restored, StoreError> {
+        let mut first_task = TaskId(0);
+        for (table, step) in COUNTERS {
+            let number = counters::highest(&self.writer, table).await?.saturating_add(step);
+            counters::begin_above(&self.writer, table, number).await?;
+            if table == "task" {
+                first_task = TaskId(number.saturating_add(1));
+            }
+        }
+        self.raise_within_rows(now).await?;
+        let write = Write {
+            actor: Actor::windrow(Some(REASON.to_owned())),
+            dry_run: false,
+        };
+        let sealed = self.seal_all(&write, now).await?;
+        let (firing, paused) = self.look_at_schedules(pauses, &write).await?;
+        Ok(Restored {
+            first_task,
+            sealed,
+            firing,
+            paused,
+        })
+    }
+
+    /// Epochs, generations and publications are counted in the rows they belong to.
+    async fn raise_within_rows(&self, now: WallMs) -> Result<(), StoreError> {
+        use dataset::Column as D;
+        let transaction = self.write().await?;
+        shard_head::Entity::update_many()
+            .col_expr(
+                shard_head::Column::Epoch,
+                Expr::col(shard_head::Column::Epoch).add(STEP),
+            )
+            .filter(shard_head::Column::State.ne(ShardState::Done.as_str()))
+            .exec(&transaction)
+            .await
+            .map_err(error)?;
+        let mut datasets = dataset::Entity::update_many();
+        for column in [D::LastNo, D::PublicationNo, D::Version] {
+            datasets = datasets.col_expr(column, Expr::col(column).add(STEP));
+        }
+        datasets.exec(&transaction).await.map_err(error)?;
+        dataset_sink::Entity::update_many()
+            .col_expr(
+                dataset_sink::Column::Epoch,
+                Expr::col(dataset_sink::Column::Epoch).add(STEP),
+            )
+            .col_expr(dataset_sink::Column::LeaseUntil, Expr::value(0_i64))
+            .col_expr(dataset_sink::Column::DueAt, Expr::value(0_i64))
+            .exec(&transaction)
+            .await
+            .map_err(error)?;
+        let change = Change {
+            task: None,
+            business: None,
+            action: "store.restored".to_owned(),
+            before: None,
+            after: None,
+        };
+        record::audit(
+            &transaction,
+            &Actor::windrow(Some(REASON.to_owned())),
+            change,
+            now,
+        )
+        .await?;
+        transaction.commit().await.map_err(error)
+    }
+
+    /// Seals what is open: the next item would have the key of one that was appended since the backup.
+    async fn seal_all(&self, write: &Write, now: WallMs) -> Result<Vec<TaskId>, StoreError> {
+        use task::Column as C;
+        let ended = [Status::Finished.as_str(), Status::Cancelled.as_str()];
+        let open: Vec<i64> = task::Entity::find()
+            .select_only()
+            .column(C::Id)
+            .filter(C::Intake.eq(Intake::Open.as_str()))
+            .filter(C::Status.is_not_in(ended))
+            .order_by_asc(C::Id)
+            .into_tuple()
+            .all(&self.writer)
+            .await
+            .map_err(error)?;
+        let mut sealed = Vec::with_capacity(open.len());
+        for id in open.into_iter().map(TaskId) {
+            match self.command(id, &TaskCommand::Seal, write, now).await {
+                Ok(_) => sealed.push(id),
+                // A status that allows no seal allows no append.
+                Err(CommandError::Refused(_)) => {}
+                Err(CommandError::Store(error)) => return Err(error),
+                Err(other) => return Err(StoreError::Refused(format!("{id} can't be sealed: {other}"))),
+            }
+        }
+        Ok(sealed)
+    }
+
+    /// How many schedules fire by themselves, and how many were paused.
+    async fn look_at_schedules(&self, pauses: bool, write: &Write) -> Result<(u64, u64), StoreError> {
+        let (mut firing, mut paused, mut after) = (0, 0, None);
+        loop {
+            let page = self.schedules(&ScheduleFilter::default(), after, PAGE).await?;
+            let Some(last) = page.last() else {
+                return Ok((firing, paused));
+            };
+            after = Some(last.id);
+            for schedule in page.iter().filter(|schedule| schedule.next_fire.is_some()) {
+                if !pauses {
+                    firing += 1;
+                    continue;
+                }
+                let pause = ScheduleEdit {
+                    paused: Some(true),
+                    ..ScheduleEdit::default()
+                };
+                let changed = self
+                    .change_schedule(schedule.id, schedule.revision, &pause, write)
+                    .await;
+                changed.map_err(|cause| {
+                    StoreError::Refused(format!("schedule {} can't be paused: {cause}", schedule.id))
+                })?;
+                paused += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use sea_orm::{ConnectionTrait as _, Statement};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn every_table_that_numbers_its_rows_begins_far_above_and_again_further() {
+        let place = tempfile::tempdir().expect("a directory");
+        let store = Store::open(&place.path().join("windrow.db"))
+            .await
+            .expect("a store");
+        let backend = store.writer.get_database_backend();
+        let tables = "SELECT name FROM sqlite_master WHERE sql LIKE '%AUTOINCREMENT%'";
+        let rows = store
+            .writer
+            .query_all_raw(Statement::from_string(backend, tables))
+            .await
+            .expect("tables");
+        let found: BTreeSet<String> = rows
+            .iter()
+            .map(|row| row.try_get("", "name").expect("a name"))
+            .collect();
+        assert_eq!(
+            found,
+            COUNTERS.iter().map(|(table, _)| (*table).to_owned()).collect()
+        );
+        for times in 1..=2 {
+            let marked = store.mark_restored(false, WallMs(0)).await.expect("marked");
+            assert_eq!(marked.first_task, TaskId(times * STEP + 1));
+            for (table, step) in COUNTERS {
+                let highest = counters::highest(&store.writer, table).await.expect("a number");
+                assert!(highest >= times * step, "{table}: {highest}");
+            }
+        }
+    }
+}
