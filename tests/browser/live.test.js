@@ -64,7 +64,7 @@ test('the strip paints each state in its colour', async () => {
   assert.deepEqual(found.edges, await Promise.all(['run-fill', 'warn-fill', 'bad-fill', 'park-fill'].map(colour)));
   assert.deepEqual(found.middles, await Promise.all(['bg', 'bg'].map(colour)));
   assert.deepEqual([found.settled, found.beyond], await Promise.all(['ok-fill', 'bg'].map(colour)));
-  assert.match(await canvas.getAttribute('aria-label'), /2 settled, 1 in flight, 1 parked, 1 waits for another attempt, 1 given up/);
+  assert.match(await canvas.getAttribute('aria-label'), /2 settled, 1 in flight, 1 parked, 1 waits for another attempt, 1 abandoned/);
   assert.deepEqual(page.faults, []);
   await page.context().close();
 });

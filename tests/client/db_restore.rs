@@ -64,7 +64,7 @@ async fn after_a_restore_no_new_item_has_a_key_that_was_given_before() {
     node.admin
         .post(&format!("/v1/tasks/{kept}/start"), json!({}))
         .await
-        .expect(200);
+        .expect(202);
     node.status(&kept, "finished").await;
     let infix = format!("-{kept}-");
     assert!(keys(&business, &kept).iter().all(|key| key.contains(&infix)));

@@ -180,5 +180,5 @@ export const abandon = (task, code, number) => ({
   verb: t('Give up'),
   isDanger: true,
   body: () => ({ code }),
-  done: () => t('{id}: {code} is given up', { id: task.id, code }),
+  done: () => t('{id}: {code} is abandoned', { id: task.id, code }),
 });

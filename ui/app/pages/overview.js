@@ -81,7 +81,7 @@ function Figures({ cluster, list, today }) {
     <${Figure} name=${t('Stopped')} value=${number(of('stopped'))} href="/tasks?status=stopped" />
     <${Figure} name=${t('Items per second')} value=${rate(actual)} href="/tasks?status=running" />
     <${Figure} name=${t('Settled today')} value=${items ? count(items.succeeded + items.skipped + items.abandoned) : '–'} href="/statistics" note=${ended && t('{n} tasks finished', { n: count(ended.finished) })} />
-    <${Figure} name=${t('Given up today')} value=${items ? count(items.abandoned) : '–'} href="/statistics" note=${items && percent(items.abandoned, items.succeeded + items.skipped + items.abandoned)} />
+    <${Figure} name=${t('Abandoned today')} value=${items ? count(items.abandoned) : '–'} href="/statistics" note=${items && percent(items.abandoned, items.succeeded + items.skipped + items.abandoned)} />
   </div>`;
 }
 
@@ -155,7 +155,6 @@ function Lately({ list }) {
   const columns = [
     { head: t('Task'), class: 'main-cell fill', cell: (task) => html`<a class="cut" href=${`/tasks/${task.id}`}><span class="soft">${task.id}</span> ${title(task) === task.id ? task.business : task.name}</a>` },
     { head: t('Status'), cell: (task) => html`<${TaskStatus} task=${task} />` },
-    { head: t('Given up'), class: 'num', cell: (task) => html`<span class=${task.counts.abandoned ? 'bad' : 'soft'}>${count(task.counts.abandoned)}</span>` },
     { head: t('Ended'), class: 'num', cell: (task) => html`<${Ago} at=${task.finished_at} />` },
   ];
   return html`<${Section} title=${t('Ended lately')}><${Table} columns=${columns} rows=${ended} id=${(task) => task.id} label=${t('Ended lately')} /><//>`;

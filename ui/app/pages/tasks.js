@@ -59,7 +59,7 @@ function columns() {
     { head: t('Status'), cell: (task) => html`<${TaskStatus} task=${task} />` },
     { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percent(settled(task.counts), task.total)}</span></span>` },
     { head: t('Items'), class: 'num', cell: (task) => count(task.total) },
-    { head: t('Given up'), class: 'num', cell: (task) => (task.counts.abandoned ? html`<a class="bad" href=${`/tasks/${task.id}/failures`}>${count(task.counts.abandoned)}</a>` : html`<span class="soft">0</span>`) },
+    { head: t('Abandoned'), class: 'num', cell: (task) => (task.counts.abandoned ? html`<a class="bad" href=${`/tasks/${task.id}/failures`}>${count(task.counts.abandoned)}</a>` : html`<span class="soft">0</span>`) },
     { head: t('Rate'), class: 'num', cell: (task) => html`<${Rate} task=${task} />` },
     { head: t('Trend'), class: 'hide-s', cell: (task) => task.status === 'running' && html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
     { head: t('Left'), class: 'num w5', cell: (task) => span(secondsLeft(task, rateOf(task))) },

@@ -37,7 +37,7 @@ const ITEM = {
   excluded: ['cross', 'soft', 'excluded'],
   succeeded: ['check', 'ok', 'succeeded'],
   skipped: ['check', 'soft', 'skipped'],
-  abandoned: ['cross', 'bad', 'given up'],
+  abandoned: ['cross', 'bad', 'abandoned'],
   retry: ['again', 'warn', 'would be tried again'],
   failed: ['cross', 'bad', 'breaks the contract'],
   not_called: ['circle', 'soft', 'not called'],

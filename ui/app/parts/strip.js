@@ -8,7 +8,7 @@ import { glyphs, layout, paint, shown } from '../lib/strip.js';
 
 const HEIGHT = 60;
 const COLORS = ['ok-fill', 'free', 'run-fill', 'park-fill', 'warn-fill', 'bad-fill'];
-const WORDS = ['settled', 'free', 'in flight', 'parked', 'waits for another attempt', 'given up'];
+const WORDS = ['settled', 'free', 'in flight', 'parked', 'waits for another attempt', 'abandoned'];
 const KEYS = ['of-succeeded', 'of-pending', 'of-in_flight', 'of-parked', 'of-retry', 'of-abandoned'];
 
 function outline(context, pitch, size) {

@@ -31,12 +31,12 @@ export default {
   finalizing: '收尾中', finished: '已完成', cancelled: '已取消', 'finished with failures': '已完成，有失败', 'finished early': '提前完成',
   'running, handler down': '运行中，处理器不可用', serving: '服务中', draining: '排空中', drained: '已排空', silent: '无声', fenced: '已隔离',
   pending: '未发出', 'in the window': '在窗口内', 'in flight': '在途', parked: '停放', excluded: '排除', succeeded: '成功', skipped: '跳过',
-  'given up': '放弃', settled: '已了结', free: '空闲', 'waits for another attempt': '等待重试', 'not given out yet': '尚未发出',
+  'abandoned': '放弃', settled: '已了结', free: '空闲', 'waits for another attempt': '等待重试', 'not given out yet': '尚未发出',
   start: '启动', stop: '停止', recover: '恢复', canary_done: '试跑完成', error_budget: '错误预算', item_exhausted: '条目用尽尝试',
   handler_gone: '处理器已不在', handler_rejected: '处理器拒绝', handler_unreachable: '处理器不可达', recoveries_exhausted: '恢复次数用尽',
   deadline: '截止时间', source_changed: '来源已变', checkpoint_corrupt: '检查点损坏', crash_loop: '反复崩溃',
   // Columns.
-  Task: '任务', Business: '业务', Status: '状态', State: '状态', Progress: '进度', Items: '条目', Item: '条目', 'Given up': '放弃', Rate: '速率',
+  Task: '任务', Business: '业务', Status: '状态', State: '状态', Progress: '进度', Items: '条目', Item: '条目', 'Abandoned': '放弃', Rate: '速率',
   Trend: '走势', Left: '剩余', Since: '多久了', Node: '节点', Taken: '占用', Runs: '运行', Run: '运行', Ended: '结束于', Name: '名称', Time: '时间',
   Level: '级别', Origin: '来源', Code: '代码', Message: '消息', When: '何时', Who: '谁', What: '什么', Of: '对象', Reason: '原因', Actions: '操作',
   'rate lately': '近期速率', 'no name': '未命名', 'no limit': '不限', none: '无', unknown: '未知', never: '从不', task: '任务', item: '条目', code: '代码',
@@ -47,7 +47,7 @@ export default {
   'stopped: {reason}': '已停止：{reason}', 'it broke and is tried again': '它中断了，正在重试', 'the handler does not answer: {why}': '处理器没有应答：{why}',
   'no node has room for it': '没有节点有余量', 'the business has not said that it is ready': '业务尚未表示就绪',
   'calls fail with {code}: {example}': '调用失败 {code}：{example}', Explain: '说明', 'Items per second': '条目/秒', 'Settled today': '今日了结',
-  'Given up today': '今日放弃', '{n} tasks finished': '{n} 个任务完成', Throughput: '吞吐',
+  'Abandoned today': '今日放弃', '{n} tasks finished': '{n} 个任务完成', Throughput: '吞吐',
   'items per second, last {n} minutes': '条目/秒，最近 {n} 分钟', 'Running tasks': '运行中的任务',
   'Nothing runs.': '没有任务在运行。', 'New task': '新建任务', 'Ended lately': '最近结束',
   // The list of tasks.
@@ -74,7 +74,7 @@ export default {
   'Create and start': '创建并启动', 'Canary: so many items, then it stops and asks': '试跑：走这么多条目，然后停下询问', 'empty: all at once': '留空：全部一起',
   'New item keys: the business takes them for new items': '新的条目键：业务会把它们当作新条目', 'Give up items of {id} that wait with {code}?': '放弃 {id} 中因 {code} 等待的条目？',
   '{n} items fail for good; a redrive can do them again.': '{n} 个条目最终失败；重做可以再次处理它们。', 'They fail for good; a redrive can do them again.': '它们最终失败；重做可以再次处理。',
-  'Give up': '放弃', 'Give up {code}': '放弃 {code}', '{id}: {code} is given up': '{id}：已放弃 {code}', Report: '报告',
+  'Give up': '放弃', 'Give up {code}': '放弃 {code}', '{id}: {code} is abandoned': '{id}：已放弃 {code}', Report: '报告',
   // A task.
   Live: '实时', Failures: '失败', Results: '结果', 'Settings and history': '设置与历史', 'Of this task': '此任务', '{id}: items that are settled': '{id}：已了结的条目',
   '{percent} percent, {rate} per second': '百分之 {percent}，每秒 {rate}', '{span} left, done about {time}': '还剩 {span}，约 {time} 完成', ended: '结束于', 'after {span}': '历时 {span}', for: '已',
@@ -86,7 +86,7 @@ export default {
   'Open the item': '打开条目', 'Low water {low}; {used} of {window} slots in motion': '低水位 {low}；{window} 个位置中 {used} 个在动', Lately: '近况',
   'Throughput against target': '吞吐与目标', target: '目标', 'No call ended yet.': '还没有调用结束。', 'Calls by how long they took': '调用按耗时分布', '{n} calls': '{n} 次调用',
   'Call times': '调用耗时', spread: '分布', lines: '曲线', 'no error budget': '无错误预算', 'budget {budget}': '预算 {budget}', budget: '预算',
-  '{n} given up, {share} of the budget of {budget}': '放弃 {n}，占预算 {budget} 的 {share}', 'failed attempts': '失败的尝试', Errors: '错误',
+  '{n} abandoned, {share} of the budget of {budget}': '放弃 {n}，占预算 {budget} 的 {share}', 'failed attempts': '失败的尝试', Errors: '错误',
   'Why not faster?': '为什么不更快？', 'It goes as fast as it is to: {actual} of {target} per second.': '已按要求的速度进行：每秒 {actual} / {target}。',
   '{n} of {target} per second are missing': '每秒 {target} 中少了 {n}', 'over the last {n} s': '最近 {n} 秒',
 };

@@ -11,7 +11,7 @@ pub(in crate) const EXAMPLES: &str = "\
 Examples:
   windrow db status --config /etc/windrow/config.toml
   windrow db backup /backup/windrow-$(date +%F).db --data-dir /var/lib/windrow
-  windrow db restore /backup/windrow-2026-11-24.db --key /backup/key --data-dir /var/lib/windrow
+  windrow db restore /backup/windrow.db --key /backup/key --data-dir data
   windrow db check --data-dir /var/lib/windrow
   windrow db migrate --dry-run
 

@@ -44,7 +44,7 @@ export function Acts({ task }) {
 const TERMS = [
   ['succeeded', 'succeeded'],
   ['skipped', 'skipped'],
-  ['abandoned', 'given up'],
+  ['abandoned', 'abandoned'],
   ['in_flight', 'in flight'],
   ['parked', 'parked'],
   ['pending', 'pending'],

@@ -62,7 +62,7 @@ function Budget({ task }) {
   if (written === 'none') return html`<span class="soft">${t('no error budget')}</span>`;
   if (/\//.test(written)) return html`<span class="soft">${t('budget {budget}', { budget: written })}</span>`;
   const most = written.endsWith('%') ? (task.total * Number.parseFloat(written)) / 100 : Number.parseFloat(written);
-  return html`<span class="soft">${t('{n} given up, {share} of the budget of {budget}', { n: count(task.counts.abandoned), share: share(most ? task.counts.abandoned / most : 0), budget: written })}</span>`;
+  return html`<span class="soft">${t('{n} abandoned, {share} of the budget of {budget}', { n: count(task.counts.abandoned), share: share(most ? task.counts.abandoned / most : 0), budget: written })}</span>`;
 }
 
 /** Failed attempts, and what they failed with. */

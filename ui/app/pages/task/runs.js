@@ -43,7 +43,7 @@ function columns(task) {
     { head: t('End'), class: 'fill main-cell', cell: (run) => (run.ended_at ? html`${t(ENDS[run.end_reason] ?? run.end_reason ?? '')} <span class="soft">${run.end_text}</span>` : html`<span class="run">${t('runs')}</span>`) },
     { head: t('Low water'), class: 'num', cell: (run) => count(run.low_water) },
     { head: t('Succeeded'), class: 'num', cell: (run) => count(run.counts.succeeded) },
-    { head: t('Given up'), class: 'num', cell: (run) => count(run.counts.abandoned) },
+    { head: t('Abandoned'), class: 'num', cell: (run) => count(run.counts.abandoned) },
   ];
 }
 
