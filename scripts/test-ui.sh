@@ -5,6 +5,7 @@
 # scripts/test-ui.sh --pages         the pages as they are in ui/ now, without compiling
 # scripts/test-ui.sh parts.test.js   only some of the files in tests/browser
 # WINDROW=path                       another program; CHROMIUM=path another browser
+# WINDROW_BUDGETS=1                  with the budgets of a machine that does nothing else
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -23,7 +23,13 @@ run dependencies bash scripts/deny.sh
 run lints cargo clippy --workspace --all-targets --locked -- -D warnings
 # Most tests wait for processes and servers: three for each core keep it busy. What fails once and then passes is told as flaky.
 run tests cargo nextest run --workspace --locked --no-fail-fast --retries 2 --test-threads "${TEST_THREADS:-$((3 * $(nproc)))}"
-run browser bash scripts/test-ui.sh
+# A browser beside a busy machine may be late: what is red once is tried once more, and told.
+browser() {
+    if bash scripts/test-ui.sh; then return; fi
+    bash scripts/test-ui.sh || return
+    printf '\nFLAKY: the browser was red once and then green\n'
+}
+run browser browser
 run benches cargo test -p windrow --locked --benches
 run client bash scripts/check-api.sh
 # Other cases at each run, under a seed that is printed. A red one is played once more with the same seed: what is found again
