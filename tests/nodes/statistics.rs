@@ -109,8 +109,16 @@ async fn days_of_nodes_that_are_killed_sum_up_to_the_counters() {
     let counts = ["succeeded", "skipped", "abandoned"].map(|term| view["counts"][term].as_u64().unwrap());
     let (sums, days) = done(&nodes["n3"]).await;
     println!("{counts:?} in {days} days after {kills} kills");
-    assert_eq!((sums, days), (counts, 2));
+    // A slow machine begins after midnight.
+    assert!(
+        sums == counts && (1..=2).contains(&days),
+        "{sums:?} in {days} days"
+    );
     assert!(counts.iter().all(|items| *items > 0), "{counts:?}");
     assert_eq!(nodes["n2"].admin.delete(&path).await.status, 204);
-    assert_eq!(done(&nodes["n3"]).await, (counts, 2), "its days outlive the task");
+    assert_eq!(
+        done(&nodes["n3"]).await,
+        (counts, days),
+        "its days outlive the task"
+    );
 }

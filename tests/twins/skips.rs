@@ -16,7 +16,7 @@ use windrow_core::items::verdict::{
     AnsweredCalls, Dispatch, Failed, FailedCall, Failure, FailureClass, ItemTrouble, Outcome, ParkedItem,
     Settled, SideRecord, Wish,
 };
-use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::settings::{Auto, ErrorBudget, RateLimit};
 use windrow_core::task::{ShardRange, Tuning};
 
 #[derive(Clone, Debug)]
@@ -352,6 +352,11 @@ fn begin(restored: Restored, total: u64, now: Now) -> Execution {
         },
         range,
         tuning: Tuning {
+            // Many fail on purpose, within an instant.
+            error_budget: ErrorBudget {
+                failed_attempts: None,
+                ..Tuning::default().error_budget
+            },
             concurrency: Auto::Fixed(NonZeroU32::new(32).expect("not zero")),
             window: Auto::Fixed(NonZeroU32::new(64).expect("not zero")),
             rate: RateLimit::Unlimited,
