@@ -38,11 +38,11 @@ pub(super) async fn restore(args: &RestoreArgs, shell: &Shell) -> Result<Exit, F
         .await
         .map_err(fault)?;
     let marked = prepared.restored.clone();
-    if let (Some(file), true) = (&args.key, old.is_key_new) {
-        if let Err(error) = restore::put_key(file, &old.key, &old.key_kept) {
-            prepared.give_up().map_err(fault)?;
-            return Err(fault(error));
-        }
+    if let (Some(file), true) = (&args.key, old.is_key_new)
+        && let Err(error) = restore::put_key(file, &old.key, &old.key_kept)
+    {
+        prepared.give_up().map_err(fault)?;
+        return Err(fault(error));
     }
     prepared.put(&database, &old.database_kept).map_err(fault)?;
     let size = fs::metadata(&database).map_or(0, |found| found.len());
