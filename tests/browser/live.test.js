@@ -122,7 +122,7 @@ test('what is refused is explained, and can be mended', async () => {
   await page.locator('dialog .problem').waitFor();
   await shot(page, 'refused-light');
   await page.keyboard.press('Escape');
-  assert.equal(await page.locator('dialog').count(), 0);
+  await page.locator('dialog').waitFor({ state: 'detached' });
   await page.context().close();
 });
 
