@@ -33,7 +33,7 @@ after(async () => {
 async function settle(page) {
   await page.waitForSelector('h1');
   await page.waitForFunction(() => !document.querySelector('.loading'), undefined, { timeout: 15_000 });
-  await page.waitForTimeout(700);
+  await page.waitForTimeout(400);
 }
 
 async function look(context, name, path, lookName) {
@@ -43,7 +43,8 @@ async function look(context, name, path, lookName) {
   await settle(page);
   const expected = path.includes('t999999') ? [/404/] : [];
   const wide = await overflow(page);
-  const found = await axe(page);
+  // What axe looks at is the same in each width and language, but for the theme.
+  const found = ['light', 'dark'].includes(lookName) ? await axe(page) : [];
   await shot(page, `${name}-${lookName}`, { fullPage: lookName === 'narrow' });
   const texts = await page.locator('h1, h2, thead th, nav a').allInnerTexts();
   await page.close();
