@@ -165,7 +165,9 @@ test('with the keyboard alone: make, watch, change, stop, redrive', async () => 
   await page.keyboard.press('Enter');
   await page.getByLabel(/to go on/).focus();
   await type(id);
-  await page.locator('dialog').getByRole('button', { name: 'Create and start' }).focus();
+  const go = page.locator('dialog').getByRole('button', { name: 'Create and start' });
+  await go.click({ trial: true });
+  await go.focus();
   await page.keyboard.press('Enter');
   await shot(page, 'redrive-light');
   await until('one is at the redrive', () => new URL(page.url()).pathname !== `/tasks/${id}/failures`);
