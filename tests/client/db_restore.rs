@@ -118,4 +118,15 @@ async fn what_can_not_be_restored_is_refused_and_nothing_is_changed() {
     );
     let files = std::fs::read_dir(person.path("new")).unwrap().count();
     assert_eq!(files, 3, "the database, the key and the lock");
+    // The process ended between its last two writes.
+    person.write("new/windrow.db.restoring", "half");
+    person
+        .windrow("db restored --data-dir new")
+        .await
+        .refused(4, &["a restore was cut off", "windrow.db.restoring"]);
+    person
+        .windrow("db restore copy.db --data-dir new --replace")
+        .await
+        .expect(0);
+    assert!(!person.path("new/windrow.db.restoring").exists());
 }

@@ -9,8 +9,8 @@ use std::fmt;
 use super::exit::Exit;
 use super::run::kept::resume::{command, is_piped};
 
-use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::handler::{BAD_HANDLER, OpenError};
+use windrow_engine::ports::{RESTORE_CUT_OFF, StoreError};
 use windrow_node::handlers::COMMAND_NOT_STARTED;
 use windrow_node::sources::OpenSourceError;
 use windrow_node::{LockError, NotStarted, StartError};
@@ -178,6 +178,10 @@ impl Fault {
             {
                 let hint = "see that the server runs, and look at store.url and store.password_file";
                 (Exit::Failed, hint.to_owned())
+            }
+            error if error.text().contains(RESTORE_CUT_OFF) => {
+                let hint = "windrow db restore FILE --replace, with the same backup; what was there is beside it, as .before-…";
+                (Exit::Conflict, hint.to_owned())
             }
             error if error.is_damaged() => {
                 let hint = "the file is damaged, or another one: keep it, and go on with the last backup (`windrow db backup` \

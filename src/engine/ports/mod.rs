@@ -42,6 +42,9 @@ pub enum StoreError {
     OlderSchema,
 }
 
+/// What is said of a database file whose restore did not come to its end.
+pub const RESTORE_CUT_OFF: &str = "a restore was cut off";
+
 impl StoreError {
     /// What is wrong, without that it was the store that said it.
     pub fn text(&self) -> String {

@@ -13,7 +13,7 @@ use windrow_host::secret_file::SecretFile;
 pub use windrow_store::sql::Durability;
 pub use windrow_store::sql::inspect::sessions::Heartbeat;
 pub use windrow_store::sql::inspect::{BackupError, Finding, Inspection, Schema};
-pub use windrow_store::sql::restored::{Restored, STEP};
+pub use windrow_store::sql::restored::{Restored, STEP, restoring};
 
 /// The file with the password of a server, whichever it is.
 const PASSWORD: SecretFile = SecretFile {

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{BackupError, Inspection, Restored, Store};
+use super::{BackupError, Inspection, Restored, Store, restoring};
 use crate::StateDir;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
@@ -95,7 +95,7 @@ pub async fn prepare(
     (pauses, now): (bool, WallMs),
 ) -> Result<Prepared, RestoreError> {
     look(file).await?;
-    let copy = named(database, ".restoring");
+    let copy = restoring(database);
     discard(&copy)?;
     let restored = match marked_copy(file, &copy, (pauses, now)).await {
         Ok(restored) => restored,

@@ -9,6 +9,7 @@ use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::sql::dialect::counters;
+pub use crate::sql::dialect::sqlite::restoring;
 use crate::sql::entity::{dataset, dataset_sink, shard_head, task};
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, error};

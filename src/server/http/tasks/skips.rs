@@ -77,10 +77,10 @@ impl SkipsJson {
         })
     }
 
-    /// For people, of a task that goes on.
-    pub(crate) fn sentence(&self) -> String {
+    /// For people, of a task that goes on: behind what is said of it otherwise.
+    pub(crate) fn clause(&self) -> String {
         format!(
-            "{} are skipped without a call, as people asked (see its revisions).",
+            "{} are skipped without a call, as people asked (see its revisions)",
             counted(self.items, "item")
         )
     }

@@ -1,7 +1,7 @@
 //! SQLite: one file, one writer, WAL.
 
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sea_orm::sqlx::sqlite::{SqliteJournalMode, SqliteSynchronous};
@@ -9,7 +9,7 @@ use sea_orm::sqlx::{self, Connection, SqliteConnection};
 use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, Statement};
 
 use crate::sql::error;
-use windrow_engine::ports::StoreError;
+use windrow_engine::ports::{RESTORE_CUT_OFF, StoreError};
 
 /// Connections for reading; more bring nothing on the small machines that use SQLite.
 pub(crate) const READERS: u32 = 4;
@@ -20,6 +20,13 @@ const CONNECT_TRIES: u32 = 100;
 /// How long a caller waits for a connection: longer than one busy wait, so that the cause shows, not the queue.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The copy of a backup that is about to take the place of a database.
+pub fn restoring(database: &Path) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(".restoring");
+    name.into()
+}
+
 /// Refuses a file that can't be the database, with a reason better than the database's own.
 pub(crate) fn check_file(path: &Path) -> Result<(), StoreError> {
     let refuse = |why: &str, hint: &str| {
@@ -28,6 +35,12 @@ pub(crate) fn check_file(path: &Path) -> Result<(), StoreError> {
             path.display()
         )))
     };
+    let half = restoring(path);
+    if half.exists() {
+        // What has the name may lack its last commits, which a restore puts aside before it is done.
+        let why = format!("{RESTORE_CUT_OFF}, {} is there", half.display());
+        return refuse(&why, "restore it once more");
+    }
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => refuse("it is a directory", "name a file"),
         Ok(found) if found.permissions().readonly() => refuse(

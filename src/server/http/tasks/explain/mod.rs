@@ -197,10 +197,10 @@ pub(crate) async fn explain(
     let explained = explain.task(&task, seconds, caller.business.as_deref()).await;
     let mut body = ExplanationJson::new(&task, &explained, app.service.config().cluster.restore_max);
     if let Some(warning) = app.service.tasks.warning_of_room(&task).await {
-        body.why = format!("{} But {}.", body.why, warning.fault.detail);
+        body.why = format!("{}; but {}", body.why, warning.fault.detail);
     }
     if let Some(skips) = body.skips.as_ref().filter(|_| !task.status.is_terminal()) {
-        body.why = format!("{} {}", body.why, skips.sentence());
+        body.why = format!("{}; {}", body.why, skips.clause());
     }
     if headers::accepts(&headers, "text/plain") {
         return Ok(text(&body).into_response());
