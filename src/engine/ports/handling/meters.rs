@@ -49,36 +49,18 @@ pub struct Queries {
     pub errors: u64,
 }
 
-/// What became of a hint among nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HintFate {
-    /// It was given to Redis.
-    Sent,
-    /// It came from another node.
-    Heard,
-    /// It was lost here: too many, or Redis away. Polling finds the same.
-    Dropped,
-    /// It could not be read: forged, or of another version.
-    Unreadable,
-}
-
-impl HintFate {
-    /// All of them.
-    pub const ALL: [HintFate; 4] = [
-        HintFate::Sent,
-        HintFate::Heard,
-        HintFate::Dropped,
-        HintFate::Unreadable,
-    ];
-
-    /// The word that people see.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            HintFate::Sent => "sent",
-            HintFate::Heard => "heard",
-            HintFate::Dropped => "dropped",
-            HintFate::Unreadable => "unreadable",
-        }
+windrow_core::slugs! {
+    /// What became of a hint among nodes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum HintFate {
+        /// It was given to Redis.
+        Sent = "sent",
+        /// It came from another node.
+        Heard = "heard",
+        /// It was lost here: too many, or Redis away. Polling finds the same.
+        Dropped = "dropped",
+        /// It could not be read: forged, or of another version.
+        Unreadable = "unreadable",
     }
 }
 
