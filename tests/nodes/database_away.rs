@@ -47,7 +47,7 @@ async fn a_node_without_its_database_says_so_soon_and_goes_on_by_itself() {
         6,
         &[
             "the node can't reach its database",
-            "nothing is lost",
+            "nothing that was acknowledged is lost",
             "goes on by itself",
         ],
     );

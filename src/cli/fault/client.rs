@@ -136,7 +136,10 @@ impl Fault {
         let slug = problem.slug();
         let what = match (slug, problem.title.as_str()) {
             ("unauthenticated", _) => "not signed in".to_owned(),
-            (STORE_AWAY, _) => "the node can't reach its database".to_owned(),
+            (STORE_AWAY, _) if problem.detail.contains("full") => {
+                "the node can't write to its database".to_owned()
+            }
+            (STORE_AWAY, _) => "the node can't use its database".to_owned(),
             ("", "") => format!("the node answered {}", problem.status),
             (_, title) => lower_first(title),
         };
@@ -148,7 +151,10 @@ impl Fault {
                 .iter()
                 .all(|field| problem.detail.contains(&field.detail));
         if slug == STORE_AWAY {
-            because.push("the database doesn't answer the node; nothing is lost, and it goes on by itself when that is back".to_owned());
+            because.push(format!(
+                "{}; nothing that was acknowledged is lost",
+                problem.detail
+            ));
         } else if !problem.detail.is_empty() && !told_below {
             because.push(problem.detail.clone());
         }

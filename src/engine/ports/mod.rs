@@ -62,6 +62,14 @@ impl StoreError {
             .any(|words| text.contains(words))
     }
 
+    /// Whether the disk of the database is full (the words of SQLite, PostgreSQL, and MariaDB).
+    pub fn is_full(&self) -> bool {
+        let text = self.text();
+        ["database or disk is full", "No space left on device", "disk full"]
+            .iter()
+            .any(|words| text.contains(words))
+    }
+
     /// Whether another try may help.
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -70,5 +78,21 @@ impl StoreError {
                 ErrorClass::Permanent
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StoreError;
+
+    #[test]
+    fn a_full_disk_and_a_damaged_file_are_told_from_a_database_that_is_away() {
+        let told = |text: &str| StoreError::Unavailable(text.to_owned());
+        let full = told("error returned from database: (code: 13) database or disk is full");
+        assert!(full.is_full() && !full.is_damaged());
+        let damaged = told("(code: 11) database disk image is malformed");
+        assert!(damaged.is_damaged() && !damaged.is_full());
+        let away = told("pool timed out while waiting for an open connection");
+        assert!(!away.is_full() && !away.is_damaged());
     }
 }

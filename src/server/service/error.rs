@@ -147,6 +147,9 @@ pub enum ServiceError {
     /// The store can't be reached.
     #[error("the node can't reach its database; it goes on by itself when that is back")]
     StoreUnavailable,
+    /// The store has no room left.
+    #[error("the disk of the node's database is full; make room there, and it goes on by itself")]
+    StoreFull,
     /// A task can't be archived before it is deleted.
     #[error("the task can't be written to archive.location, so it is kept; the node's log says why")]
     NotArchived,
@@ -221,6 +224,10 @@ impl From<FieldFault> for ServiceError {
 impl From<StoreError> for ServiceError {
     fn from(error: StoreError) -> ServiceError {
         match error {
+            error if error.is_full() => {
+                tracing::warn!(error = error.text(), "the store has no room left");
+                ServiceError::StoreFull
+            }
             StoreError::Unavailable(text) => {
                 tracing::warn!(error = text, "the store can't be reached");
                 ServiceError::StoreUnavailable

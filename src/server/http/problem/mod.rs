@@ -270,7 +270,7 @@ fn slug_of(error: &ServiceError) -> Slug {
         ServiceError::Sealed(_) => Slug::TaskSealed,
         ServiceError::BacklogFull(_) => Slug::BacklogFull,
         ServiceError::UploadQuota(_) => Slug::UploadQuota,
-        ServiceError::StoreUnavailable => Slug::StoreUnavailable,
+        ServiceError::StoreUnavailable | ServiceError::StoreFull => Slug::StoreUnavailable,
         ServiceError::NotArchived => Slug::ArchiveFails,
         ServiceError::PeerSilent(_) => Slug::NodeSilent,
         ServiceError::Draining => Slug::Draining,

@@ -85,7 +85,7 @@ fn author(fire: &TakenFire) -> Actor {
 
 fn fault(error: ServiceError) -> FireFault {
     match error {
-        ServiceError::StoreUnavailable | ServiceError::Draining => {
+        ServiceError::StoreUnavailable | ServiceError::StoreFull | ServiceError::Draining => {
             FireFault::Store(StoreError::Unavailable(error.to_string()))
         }
         ServiceError::FireOver => FireFault::Over,

@@ -94,7 +94,9 @@ fn fate(added: &Result<Appended, ServiceError>) -> AppendFate {
         Ok(added) if added.is_repeat => AppendFate::Repeated,
         Ok(_) => AppendFate::Appended,
         Err(ServiceError::BacklogFull(_)) => AppendFate::Full,
-        Err(ServiceError::StoreUnavailable | ServiceError::Internal(_)) => AppendFate::Failed,
+        Err(ServiceError::StoreUnavailable | ServiceError::StoreFull | ServiceError::Internal(_)) => {
+            AppendFate::Failed
+        }
         Err(_) => AppendFate::Refused,
     }
 }
