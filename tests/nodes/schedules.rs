@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::business::Seen;
 use crate::cluster::{Cluster, until};
 use crate::support::Node;
 
@@ -148,24 +149,39 @@ fn assert_apart(cluster: &Cluster, tasks: &[Value], schedule: &str) {
         .filter(|task| task["schedule"] == schedule)
         .map(|task| task["id"].as_str().unwrap())
         .collect();
-    let mut seen: Vec<String> = Vec::new();
-    for call in cluster
-        .business
-        .seen()
-        .iter()
-        .filter(|call| !call.items().is_empty())
-    {
-        let task = call.task().to_owned();
-        if own.contains(task.as_str()) && seen.last() != Some(&task) {
+    let calls = cluster.business.seen();
+    let is_own = |call: &&Seen| !call.items().is_empty() && own.contains(call.task());
+    let calls: Vec<&Seen> = calls.iter().filter(is_own).collect();
+    let mut seen: Vec<&str> = Vec::new();
+    for (at, call) in calls.iter().enumerate() {
+        if seen.last() != Some(&call.task()) {
             assert!(
-                !seen.contains(&task),
-                "{task} went on after {:?} had begun",
-                seen.last()
+                !seen.contains(&call.task()),
+                "{} went on after {:?} had begun: {:#?}",
+                call.task(),
+                seen.last(),
+                told(&calls[at.saturating_sub(12)..(at + 4).min(calls.len())])
             );
-            seen.push(task);
+            seen.push(call.task());
         }
     }
     assert!(!seen.is_empty());
+}
+
+/// Calls as a person compares them.
+fn told(calls: &[&Seen]) -> Vec<String> {
+    let begun = calls[0].at;
+    let one = |call: &&Seen| {
+        let headers = ["windrow-run", "windrow-epoch", "windrow-gate-time", "user-agent"];
+        let headers = headers.map(|name| format!("{name} {}", call.header(name)));
+        let (after, items) = (call.at - begun, call.items());
+        format!(
+            "{} {items:?} after {after:?}, {}",
+            call.task(),
+            headers.join(", ")
+        )
+    };
+    calls.iter().map(one).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
