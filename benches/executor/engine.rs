@@ -1,6 +1,7 @@
 //! A whole node in this process, over SQLite in a temporary directory, with a handler that does nothing or sleeps.
 
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,6 +29,9 @@ pub struct Job {
     pub items: u64,
     pub batch: u32,
     pub concurrency: u32,
+    /// Items between the lowest that isn't settled and the highest that may leave; without one, what the engine takes.
+    pub window: Option<u32>,
+    pub shards: u32,
     pub rate: RateLimit,
     pub work: Work,
     /// Whether what items come to is kept.
@@ -40,6 +44,8 @@ impl Job {
             items,
             batch: 1,
             concurrency: 1_000,
+            window: None,
+            shards: 1,
             rate: RateLimit::Unlimited,
             work,
             keeps_results: false,
@@ -58,6 +64,11 @@ pub enum Work {
     Record,
     /// Answers at once with 200 bytes, where they are kept.
     Answer,
+}
+
+/// How long the handler sleeps over an item. Unit: milliseconds, 0–49.
+pub fn nap_of(index: ItemIndex) -> u64 {
+    (index.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % 50
 }
 
 /// 200 bytes of JSON as an API answers: names that come again, values that don't.
@@ -87,6 +98,10 @@ struct InProcess {
 
 impl Handler for InProcess {
     fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
+        if self.work == Work::Nothing {
+            std::hint::black_box(&call.items);
+            return Box::pin(std::future::ready(Reply::AllOk));
+        }
         if self.work == Work::Record {
             GATE_TIMES
                 .lock()
@@ -109,9 +124,8 @@ impl Handler for InProcess {
             return Box::pin(std::future::ready(Reply::AllOk));
         }
         let index = call.items.iter().next().unwrap().0;
-        let millis = index.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         Box::pin(async move {
-            tokio::time::sleep(Duration::from_millis(millis % 50)).await;
+            tokio::time::sleep(Duration::from_millis(nap_of(index))).await;
             Reply::AllOk
         })
     }
@@ -143,6 +157,15 @@ impl HandlerFactory for InProcess {
     }
 }
 
+/// The handler that does nothing.
+#[allow(dead_code, reason = "only the executor bench calls it itself")]
+pub fn no_op() -> Arc<dyn Handler> {
+    Arc::new(InProcess {
+        work: Work::Nothing,
+        keeps_results: false,
+    })
+}
+
 struct Everything;
 
 #[async_trait]
@@ -168,6 +191,9 @@ pub struct Engine {
     _runtimes: Arc<Runtimes>,
 }
 
+/// Nodes of this process: each has a name of its own.
+static NODES: AtomicU32 = AtomicU32::new(0);
+
 fn write() -> Write {
     Actor {
         name: "bench".into(),
@@ -179,19 +205,26 @@ fn write() -> Write {
 }
 
 impl Engine {
+    /// With a lane for each core.
+    #[allow(dead_code, reason = "not every bench starts one like this")]
     pub fn start() -> Engine {
+        Engine::over(Runtimes::new().unwrap())
+    }
+
+    /// With as many lanes as the runtimes have.
+    pub fn over(runtimes: Runtimes) -> Engine {
         let control = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .unwrap();
         let directory = tempfile::tempdir().unwrap();
         let state = Arc::new(StateDir::lock(directory.path()).unwrap());
-        let runtimes = Arc::new(Runtimes::new().unwrap());
+        let runtimes = Arc::new(runtimes);
         let node = control.block_on(async {
             let store = Arc::new(Store::open(&state.database()).await.unwrap());
             Node::start(NodeOptions {
                 exclusive: true,
-                name: "bench".into(),
+                name: format!("bench-{}", NODES.fetch_add(1, Ordering::Relaxed)),
                 state,
                 store,
                 provider: Arc::new(Everything),
@@ -227,28 +260,55 @@ impl Engine {
         self.directory.path()
     }
 
+    /// The size of its database, with what is still in the log. Unit: bytes.
+    #[allow(dead_code, reason = "not every bench asks")]
+    pub fn stored(&self) -> u64 {
+        let files = std::fs::read_dir(self.directory.path()).unwrap();
+        let database = |name: &str| name.starts_with("windrow.db");
+        let bytes = files.filter_map(Result::ok).filter_map(|file| {
+            let is_wanted = file.file_name().to_str().is_some_and(database);
+            is_wanted.then(|| file.metadata().unwrap().len())
+        });
+        bytes.sum()
+    }
+
     /// Runs a job to its end; its task.
     pub fn run(&self, job: Job) -> TaskId {
-        self.count.set(self.count.get() + 1);
-        let name = format!("{:?}-{}", job.work, self.count.get());
+        self.run_all(&[job])[0]
+    }
+
+    /// Runs jobs at the same time, each to its end; their tasks.
+    pub fn run_all(&self, jobs: &[Job]) -> Vec<TaskId> {
         self.control.block_on(async {
-            let task = self.create(name, &job).await;
-            self.node
-                .tasks()
-                .command(task.id, &TaskCommand::Start, &write(), self.node.clock().wall())
-                .await
-                .unwrap();
-            self.node.wake();
-            loop {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-                let view = self.node.tasks().get(task.id).await.unwrap().unwrap();
-                assert_ne!(view.status, Status::Stopped, "{view:?}");
-                if view.status == Status::Finished {
-                    assert_eq!(view.counters.succeeded, job.items);
-                    return task.id;
-                }
+            let mut tasks = Vec::new();
+            for job in jobs {
+                self.count.set(self.count.get() + 1);
+                let name = format!("{:?}-{}", job.work, self.count.get());
+                tasks.push(self.create(name, job).await.id);
             }
+            let by = write();
+            for task in &tasks {
+                let now = self.node.clock().wall();
+                let (tasks, start) = (self.node.tasks(), TaskCommand::Start);
+                tasks.command(*task, &start, &by, now).await.unwrap();
+            }
+            self.node.wake();
+            for (task, job) in tasks.iter().zip(jobs) {
+                self.ended(*task, job).await;
+            }
+            tasks
         })
+    }
+
+    async fn ended(&self, task: TaskId, job: &Job) {
+        loop {
+            let view = self.node.tasks().get(task).await.unwrap().unwrap();
+            assert_ne!(view.status, Status::Stopped, "{view:?}");
+            if view.status == Status::Finished {
+                return assert_eq!(view.counters.succeeded, job.items);
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     async fn create(&self, name: String, job: &Job) -> TaskView {
@@ -258,6 +318,9 @@ impl Engine {
             tuning.results = Results::Keep;
         }
         tuning.batch = NonZeroU32::new(job.batch).unwrap();
+        if let Some(window) = job.window.and_then(NonZeroU32::new) {
+            tuning.window = Auto::Fixed(window);
+        }
         tuning.concurrency = Auto::Fixed(NonZeroU32::new(job.concurrency).unwrap());
         let now = self.node.clock().wall();
         let tasks = self.node.tasks();
@@ -282,7 +345,7 @@ impl Engine {
             publish: None,
             is_open: false,
             priority: 0,
-            shards: windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
+            shards: Auto::Fixed(NonZeroU32::new(job.shards).unwrap()),
         };
         tasks.create(&new, &write(), now).await.unwrap()
     }

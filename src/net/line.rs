@@ -23,6 +23,18 @@ use windrow_tls::stream::Stream;
 #[derive(Clone)]
 pub struct Lines(pub HttpsConnector<Connector>);
 
+impl Lines {
+    /// A line to the host of this URL.
+    ///
+    /// # Errors
+    /// When no connection comes about, or no TLS session.
+    pub async fn connect(&self, target: Uri) -> Result<Line, <Lines as Service<Uri>>::Error> {
+        let mut own = self.clone();
+        std::future::poll_fn(|context| own.poll_ready(context)).await?;
+        own.call(target).await
+    }
+}
+
 impl Service<Uri> for Lines {
     type Response = Line;
     type Error = <HttpsConnector<Connector> as Service<Uri>>::Error;

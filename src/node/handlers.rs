@@ -7,15 +7,19 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use tokio::runtime::Handle as Runtime;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
 
+use crate::runtimes::CallThreads;
 use windrow_config::{CommandHandler, Config};
 use windrow_core::business::request::RequestSpec;
 use windrow_core::ids::{Epoch, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::template::Secrets;
 use windrow_core::template::program::Recipe;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handling::handler::{Handler, HandlerFactory, Mode, OpenError, RunContext};
+use windrow_engine::ports::handling::handler::{
+    BoxFuture, Call, Handler, HandlerFactory, Mode, OpenError, Reply, RunContext,
+};
 use windrow_engine::ports::ownership::gate::Gate;
 pub use windrow_handlers::command::{COMMAND_NOT_STARTED, Sink};
 use windrow_handlers::command::{CommandHandlerFactory, Environment, Inherit, Settings};
@@ -77,7 +81,7 @@ pub struct HandlerParts<'a> {
     /// Where live workers are written down; none for `try`.
     pub leftovers: Option<PathBuf>,
     /// Where workers are tended and calls are made.
-    pub work: Runtime,
+    pub calls: CallThreads,
 }
 
 impl HandlerParts<'_> {
@@ -97,7 +101,7 @@ pub fn factory(
     wanted: &HandlerChoice<'_>,
     making: HandlerParts<'_>,
 ) -> Result<Arc<dyn HandlerFactory>, OpenError> {
-    let work = making.work.clone();
+    let calls = making.calls.clone();
     let inner: Arc<dyn HandlerFactory> = match wanted {
         HandlerChoice::Url {
             url,
@@ -141,7 +145,7 @@ pub fn factory(
         }
         HandlerChoice::Exec { recipe, processes } => exec_factory(recipe, *processes, making)?,
     };
-    Ok(Arc::new(OnWork { inner, work }))
+    Ok(Arc::new(OnThread { inner, calls }))
 }
 
 fn exec_factory(
@@ -209,19 +213,49 @@ pub fn preview_context() -> RunContext {
     }
 }
 
-/// Opens handlers on the runtime for work: whatever opens them, their tasks never load the actors' thread.
-pub(super) struct OnWork {
+/// Opens each handler on a thread for calls: whatever opens it, its tasks run beside its lane, and never on the actors' thread.
+pub(super) struct OnThread {
     pub(super) inner: Arc<dyn HandlerFactory>,
-    pub(super) work: Runtime,
+    pub(super) calls: CallThreads,
 }
 
-impl HandlerFactory for OnWork {
+impl HandlerFactory for OnThread {
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
-        let _entered = self.work.enter();
-        self.inner.open(context)
+        let thread = self.calls.next();
+        let _entered = thread.enter();
+        let inner = self.inner.open(context)?;
+        Ok(Arc::new(Placed { inner, thread }))
     }
 
     fn kind(&self) -> &'static str {
         self.inner.kind()
+    }
+}
+
+/// A handler and its thread.
+struct Placed {
+    inner: Arc<dyn Handler>,
+    thread: Handle,
+}
+
+impl Handler for Placed {
+    fn process<'a>(&'a self, call: Call) -> BoxFuture<'a, Reply> {
+        self.inner.process(call)
+    }
+
+    fn slots(&self) -> watch::Receiver<Option<u32>> {
+        self.inner.slots()
+    }
+
+    fn answers_at_once(&self) -> bool {
+        self.inner.answers_at_once()
+    }
+
+    fn thread(&self) -> Option<Handle> {
+        Some(self.thread.clone())
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.inner.close()
     }
 }

@@ -12,6 +12,7 @@ pub mod jobs;
 mod min_level;
 mod provider;
 mod publish;
+mod runtimes;
 pub mod serve;
 pub mod sources;
 pub mod systemd;
@@ -43,6 +44,7 @@ use windrow_engine::ports::sources::provision::Provider;
 use windrow_engine::ports::sources::uploads::UploadStore;
 use windrow_engine::ports::tasks::store::TaskStore;
 
+pub use self::runtimes::{CallThreads, Runtimes};
 pub use windrow_engine::actors::runtime::context::Times;
 pub use windrow_host::clock::SystemClock;
 pub use windrow_host::secret_file::{SecretFault, SecretFile, SecretFileError};
@@ -75,60 +77,6 @@ pub struct NodeOptions {
     pub exclusive: bool,
     /// Runs these jobs only; none runs whatever the store has to run.
     pub only: Option<Arc<Jobs>>,
-}
-
-/// The runtimes beside the one that the actors run on.
-pub struct Runtimes {
-    work: tokio::runtime::Runtime,
-    front: tokio::runtime::Runtime,
-    vital: tokio::runtime::Runtime,
-    /// Lanes of an unpaced in-process run: one per thread of work.
-    lanes: usize,
-}
-
-impl Runtimes {
-    /// Work on as many threads as there are cores, the façade on half of them, vital I/O on one of its own.
-    ///
-    /// # Errors
-    /// When threads can't be started.
-    pub fn new() -> std::io::Result<Runtimes> {
-        let lanes = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-        let build = |name: &str, threads: usize| {
-            tokio::runtime::Builder::new_multi_thread()
-                .worker_threads(threads)
-                .thread_name(name)
-                .enable_all()
-                .build()
-        };
-        Ok(Runtimes {
-            work: build("windrow-work", lanes)?,
-            front: build("windrow-front", lanes.div_ceil(2))?,
-            vital: build("windrow-vital", 1)?,
-            lanes,
-        })
-    }
-
-    /// Where lanes, handlers and readers run.
-    pub fn work(&self) -> &tokio::runtime::Handle {
-        self.work.handle()
-    }
-
-    /// Where requests are answered: what callers ask for takes no turn of a lane's.
-    pub fn front(&self) -> &tokio::runtime::Handle {
-        self.front.handle()
-    }
-
-    /// Where heartbeats and leases are kept up.
-    fn vital(&self) -> &tokio::runtime::Handle {
-        self.vital.handle()
-    }
-
-    /// Ends them: drops every task on them, and with it every worker process; waits at most this long for each.
-    pub fn shut_down(self, patience: Duration) {
-        self.front.shutdown_timeout(patience);
-        self.work.shutdown_timeout(patience);
-        self.vital.shutdown_timeout(patience);
-    }
 }
 
 /// A node can't start.
@@ -200,9 +148,9 @@ impl Node {
             store_id,
             clock: clock.clone(),
             tree: Tree::new(clock.clone()).printed(beside.printed),
-            work: options.runtimes.work.handle().clone(),
+            work: options.runtimes.work().clone(),
             vital: options.runtimes.vital().clone(),
-            lanes_unpaced: options.runtimes.lanes,
+            lanes_unpaced: options.runtimes.lanes(),
             runs: jobs::runs(&store, options.only),
             tasks: store.clone(),
             sessions: store.clone(),

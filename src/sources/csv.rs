@@ -26,6 +26,10 @@ pub(super) struct CsvRows {
     fields: Vec<u8>,
     ends: Vec<usize>,
     count: usize,
+    delimiter: u8,
+    quote: Option<u8>,
+    /// The row just split has no quote, so its fields are what stands between its delimiters.
+    is_plain: bool,
 }
 
 impl CsvRows {
@@ -46,6 +50,9 @@ impl CsvRows {
             fields,
             ends: vec![0; 64],
             count: 0,
+            delimiter: format.delimiter as u8,
+            quote: format.quote.map(|quote| quote as u8),
+            is_plain: false,
         };
         rows.restart();
         rows
@@ -74,6 +81,32 @@ impl CsvRows {
                 ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
             }
         }
+    }
+
+    /// The length of the row at the beginning with its line end, if that comes before any quote. Nearly all rows are such, and
+    /// are cut four times as fast without the state machine.
+    fn split_plain(&mut self, input: &[u8]) -> Option<usize> {
+        let end = memchr::memchr3(b'\n', b'\r', self.quote.unwrap_or(b'\n'), input)?;
+        if Some(input[end]) == self.quote {
+            return None;
+        }
+        self.is_plain = true;
+        self.count = 1 + memchr::memchr_iter(self.delimiter, &input[..end]).count();
+        Some(end + 1)
+    }
+
+    fn write_plain(&self, row: &[u8], out: &mut Vec<u8>) -> Result<(), FaultKind> {
+        let row = std::str::from_utf8(row).map_err(|_| FaultKind::NotUtf8)?;
+        let row = row.trim_end_matches(['\n', '\r']);
+        let mut start = 0;
+        let delimiters = memchr::memchr_iter(self.delimiter, row.as_bytes());
+        for (key, end) in self.keys.iter().zip(delimiters.chain([row.len()])) {
+            out.extend_from_slice(key);
+            write_string(&row[start..end], out);
+            start = end + 1;
+        }
+        out.push(b'}');
+        Ok(())
     }
 
     fn field(&self, number: usize) -> Result<&str, FaultKind> {
@@ -135,10 +168,17 @@ impl RowFormat for CsvRows {
         if blank > 0 || rest.is_empty() {
             return Split::Blank(blank);
         }
-        self.count = 0;
-        let mut written = 0;
-        let input = &rest[..rest.len().min(ROW_LOOK_MAX)];
-        match self.feed(input, &mut written) {
+        let (input, mut written) = (&rest[..rest.len().min(ROW_LOOK_MAX)], 0);
+        let plain = if self.keys.is_empty() {
+            None
+        } else {
+            self.split_plain(input)
+        };
+        let fed = plain.or_else(|| {
+            (self.count, self.is_plain) = (0, false);
+            self.feed(input, &mut written)
+        });
+        match fed {
             // The parser ends a row at CR and would leave the LF to the next.
             Some(len) if rest[len - 1] == b'\r' && rest.get(len) == Some(&b'\n') => Split::Row(len + 1),
             Some(len) => Split::Row(len),
@@ -165,6 +205,9 @@ impl RowFormat for CsvRows {
 
     fn write(&mut self, row: &[u8], out: &mut Vec<u8>) -> Result<(), FaultKind> {
         self.check(row)?;
+        if self.is_plain {
+            return self.write_plain(row, out);
+        }
         for (number, key) in self.keys.iter().enumerate() {
             out.extend_from_slice(key);
             write_string(self.field(number)?, out);
@@ -210,5 +253,13 @@ fn keys(columns: &[String]) -> Vec<Vec<u8>> {
 }
 
 fn write_string(text: &str, out: &mut Vec<u8>) {
+    let is_escaped = |byte: &u8| (*byte < b' ') | (*byte == b'"') | (*byte == b'\\');
+    // Without a way out of the loop it takes many bytes at a time.
+    if !text.bytes().fold(false, |found, byte| found | is_escaped(&byte)) {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+        return;
+    }
     serde_json::to_writer(out, text).expect("a string is JSON and writing to memory can't fail");
 }

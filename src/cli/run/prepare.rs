@@ -21,6 +21,7 @@ use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::{RateLimit, Results};
 use windrow_core::task::Tuning;
 use windrow_engine::ports::clock::Clock;
+use windrow_node::CallThreads;
 use windrow_node::Runtimes;
 use windrow_node::handlers::{self, HandlerChoice, HandlerParts, Sink};
 use windrow_node::sources::SourceSpec;
@@ -82,7 +83,7 @@ pub(super) fn prepare(
         first_contact: (!args.wait).then_some(args.first_contact),
     };
     let nowhere: Sink = Arc::new(|_| {});
-    let making = prepared.making(shell, runtimes.work(), clock, nowhere, None);
+    let making = prepared.making(shell, runtimes.calls(), clock, nowhere, None);
     handlers::factory(&prepared.wanted(args)?, making)?;
     Ok(prepared)
 }
@@ -125,7 +126,7 @@ impl Prepared {
     pub(super) fn making(
         &self,
         shell: &Shell,
-        work: &tokio::runtime::Handle,
+        calls: &CallThreads,
         clock: &Arc<dyn Clock>,
         sink: Sink,
         leftovers: Option<PathBuf>,
@@ -137,7 +138,7 @@ impl Prepared {
             clock: clock.clone(),
             sink,
             leftovers,
-            work: work.clone(),
+            calls: calls.clone(),
         }
     }
 }

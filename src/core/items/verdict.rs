@@ -209,6 +209,18 @@ pub struct Settled {
     pub outcome: Outcome,
 }
 
+impl Settled {
+    /// What a call that succeeded as a whole says of these items.
+    #[inline]
+    pub fn well(dispatch: Dispatch) -> Settled {
+        Settled {
+            run: dispatch.run,
+            attempt: dispatch.attempt,
+            outcome: Outcome::Succeeded,
+        }
+    }
+}
+
 /// One item whose attempt did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {

@@ -84,7 +84,8 @@ impl CallbackClient {
         let guessed = |fault: Fault| if may_be_tls { fault.guessing_tls() } else { fault };
         let connects = self.first_contact.filter(|within| is_first && *within < timeout);
         let (pool, has_begun) = (self.pool()?, || has_left.load(Ordering::Relaxed));
-        let sent = pool.client.request(request);
+        let mut exchange = pool.exchange();
+        let sent = exchange.send(request);
         let answered = match connects {
             None => deadline.cut_short(sent).await,
             Some(within) => deadline.cut_short_unless_begun(sent, within, has_begun).await,
@@ -106,17 +107,18 @@ impl CallbackClient {
             )));
         }
         if needs_body(parts.status) {
-            let read = deadline.cut_short(read_all(body, self.reply_bytes_max)).await;
+            let whole = exchange.read(read_all(body, self.reply_bytes_max));
+            let read = deadline.cut_short(whole).await;
             let body = read.ok_or_else(|| Fault::late(timeout, "the reply began but did not end"))??;
+            exchange.end();
             return Ok(answer(parts, body));
         }
         let mut quoted = BytesMut::new();
         // Such an answer means the same whether its body arrives or not.
-        drop(
-            deadline
-                .cut_short(read_into(body, QUOTED_BYTES_MAX, &mut quoted))
-                .await,
-        );
+        let some = exchange.read(read_into(body, QUOTED_BYTES_MAX, &mut quoted));
+        if let Some(Ok(())) = deadline.cut_short(some).await {
+            exchange.end();
+        }
         Ok(answer(parts, quoted.freeze()))
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use std::error::Error;
+
 use hyper_util::client::legacy;
 
 use super::client::GateShut;
@@ -39,6 +41,38 @@ pub(crate) enum Fault {
     TooBig(usize),
 }
 
+/// Why no answer to a request began.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RequestError {
+    #[error("its url names no host")]
+    NoHost,
+    #[error("no connection")]
+    Unconnected(#[source] Box<dyn Error + Send + Sync>),
+    #[error("the connection broke")]
+    Broken(#[source] hyper::Error),
+    #[error("no answer")]
+    Negotiated(#[source] legacy::Error),
+}
+
+impl RequestError {
+    fn cause(&self) -> &(dyn Error + 'static) {
+        match self {
+            RequestError::NoHost => self,
+            RequestError::Unconnected(why) => &**why,
+            RequestError::Broken(why) => why,
+            RequestError::Negotiated(why) => why,
+        }
+    }
+
+    fn is_connect(&self) -> bool {
+        match self {
+            RequestError::Unconnected(_) => true,
+            RequestError::Negotiated(why) => why.is_connect(),
+            RequestError::NoHost | RequestError::Broken(_) => false,
+        }
+    }
+}
+
 impl Fault {
     pub(crate) fn late(timeout: Duration, stage: &str) -> Fault {
         let timeout = humantime::format_duration(timeout);
@@ -65,7 +99,8 @@ impl Fault {
     }
 
     /// The fault of a request that failed before its answer began.
-    pub(crate) fn of_request(error: &legacy::Error) -> Fault {
+    pub(crate) fn of_request(failed: &RequestError) -> Fault {
+        let error = failed.cause();
         if let Some(why) = causes(error).find_map(|cause| cause.downcast_ref::<ConnectError>()) {
             return Fault::Unconnected(why.clone());
         }
@@ -75,7 +110,7 @@ impl Fault {
         if let Some(trouble) = Trouble::of(error) {
             return Fault::Tls(trouble);
         }
-        if error.is_connect() {
+        if failed.is_connect() {
             return Fault::NoSession(deepest(error));
         }
         match causes(error).find_map(|cause| cause.downcast_ref::<hyper::Error>()) {

@@ -6,6 +6,7 @@
 //! | `request` | headers and body of a call, from a head that is built once per run |
 //! | `client` | sends it within the deadline; the only place that knows how connections are kept |
 //! | `transport` | pools of connections, shared by runs |
+//! | `direct` | connections over HTTP/1.1, each driven by the call that uses it |
 //! | `hook`, `contract`, `callable` | hooks; whether a handler keeps to the protocol; what can't be called at all |
 //! | `fault` | what a request without a usable answer means |
 //!
@@ -17,6 +18,7 @@
 mod callable;
 pub(crate) mod client;
 mod contract;
+mod direct;
 pub(crate) mod fault;
 mod hook;
 pub(crate) mod options;

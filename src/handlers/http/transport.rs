@@ -8,12 +8,17 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use hyper::body::Incoming;
+use hyper::{Request, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::ClientConfig;
 use sha2::{Digest, Sha256};
+use tokio::runtime::Handle;
 
 use super::client::{GatedBody, HEADER_BYTES_MAX};
+use super::direct::{Direct, Wire};
+use super::fault::RequestError;
 use crate::sign::{KeyRing, SecretError, Signer};
 use windrow_core::items::verdict::Failure;
 use windrow_engine::ports::handling::handler::OpenError;
@@ -24,11 +29,62 @@ use windrow_net::{Outbound, tls};
 /// 64 in flight.)
 const USERS_MAX: usize = 4;
 
+/// How requests reach their host.
+enum Way {
+    /// Over HTTP/1.1.
+    Direct(Direct),
+    /// Over what the two agree on, which may be HTTP/2.
+    Negotiated(Client<Lines, GatedBody>),
+}
+
 /// Connections, and how many were made.
 pub(crate) struct Pool {
-    pub(crate) client: Client<Lines, GatedBody>,
+    way: Way,
     pub(crate) made: Arc<AtomicUsize>,
     users: Arc<()>,
+}
+
+impl Pool {
+    /// Begins an exchange.
+    pub(super) fn exchange(&self) -> Exchange<'_> {
+        Exchange {
+            way: &self.way,
+            used: None,
+        }
+    }
+}
+
+/// One request and its answer. Dropped before it is over, it closes its connection.
+pub(super) struct Exchange<'a> {
+    way: &'a Way,
+    used: Option<Box<Wire>>,
+}
+
+impl Exchange<'_> {
+    pub(super) async fn send(
+        &mut self,
+        request: Request<GatedBody>,
+    ) -> Result<Response<Incoming>, RequestError> {
+        match self.way {
+            Way::Direct(direct) => direct.send(request, &mut self.used).await,
+            Way::Negotiated(client) => client.request(request).await.map_err(RequestError::Negotiated),
+        }
+    }
+
+    /// Reads the answer, or a part of it.
+    pub(super) async fn read<F: Future>(&mut self, work: F) -> F::Output {
+        match &mut self.used {
+            Some(wire) => wire.drive(work).await,
+            None => work.await,
+        }
+    }
+
+    /// The answer was read: another may use the connection.
+    pub(super) fn end(self) {
+        if let (Way::Direct(direct), Some(wire)) = (self.way, self.used) {
+            direct.keep(wire);
+        }
+    }
 }
 
 /// The right to use a pool; the pool's connections close with the last one.
@@ -123,15 +179,14 @@ impl Transports {
         let tls = self.tls(outbound, is_https)?;
         let refuse = |why| OpenError::from(Failure::new("BAD_HANDLER", why));
         let connector = outbound.connector(tls, made.clone()).map_err(refuse)?;
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .timer(TokioTimer::new())
-            .pool_idle_timeout(outbound.pool_idle)
-            .http1_max_buf_size(HEADER_BYTES_MAX)
-            .http2_max_header_list_size(HEADER_BYTES_MAX as u32)
-            .build(Lines(connector));
+        let lines = Lines(connector);
+        let way = if is_https && outbound.http2 {
+            Way::Negotiated(negotiated(lines, outbound))
+        } else {
+            Way::Direct(Direct::new(lines, outbound.pool_idle))
+        };
         Ok(Pool {
-            client,
+            way,
             made,
             users: Arc::new(()),
         })
@@ -155,7 +210,18 @@ impl Transports {
     }
 }
 
-/// A digest of all of which a pool is made.
+fn negotiated(lines: Lines, outbound: &Outbound) -> Client<Lines, GatedBody> {
+    Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .timer(TokioTimer::new())
+        .pool_idle_timeout(outbound.pool_idle)
+        .http1_max_buf_size(HEADER_BYTES_MAX)
+        .http2_max_header_list_size(HEADER_BYTES_MAX as u32)
+        .build(lines)
+}
+
+/// A digest of all of which a pool is made, and of the thread on which its connections are: used on another, each answer
+/// would wake it.
 fn kind(outbound: &Outbound, is_https: bool) -> [u8; 32] {
     let Outbound {
         connect_timeout,
@@ -169,10 +235,9 @@ fn kind(outbound: &Outbound, is_https: bool) -> [u8; 32] {
         proxy,
     } = outbound;
     let times = (connect_timeout, pool_idle, http2, is_https);
-    let text = format!(
-        "{:?}",
-        (times, ca_file, ca_pem, insecure_skip_verify, egress, proxy)
-    );
+    let thread = Handle::try_current().map(|thread| thread.id()).ok();
+    let trust = (ca_file, ca_pem, insecure_skip_verify);
+    let text = format!("{:?}", (times, trust, egress, proxy, thread));
     Sha256::digest(text.as_bytes()).into()
 }
 

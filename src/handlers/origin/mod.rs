@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::command::Sink;
@@ -137,6 +138,10 @@ impl Handler for OriginHandler {
 
     fn answers_at_once(&self) -> bool {
         self.inner.answers_at_once()
+    }
+
+    fn thread(&self) -> Option<Handle> {
+        self.inner.thread()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

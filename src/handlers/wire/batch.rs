@@ -24,10 +24,10 @@ pub fn parse_batch(bytes: &[u8], items: &CallItems) -> Result<Reply, Failure> {
     logs.add_all(body.logs, None)
         .map_err(|why| bad_reply(why, bytes))?;
     let results = body.results.unwrap_or_default();
-    if results.is_empty() && body.default == Some(Word::Ok) && commands.is_empty() && logs.lines.is_empty() {
+    let places = Places::new(items);
+    if commands.is_empty() && logs.lines.is_empty() && is_all_ok(&results, body.default, &places) {
         return Ok(Reply::AllOk);
     }
-    let places = Places::new(items);
     let mut verdicts: Vec<Option<ItemVerdict>> = vec![None; places.len];
     for Object(result) in results {
         place(result, &places, &mut verdicts, &mut logs).map_err(|why| bad_reply(why, bytes))?;
@@ -38,6 +38,24 @@ pub fn parse_batch(bytes: &[u8], items: &CallItems) -> Result<Reply, Failure> {
         commands,
         logs: logs.finish(),
     }))
+}
+
+/// Whether each item is said to be done, and nothing else: nearly every reply is like this, and needs no verdicts.
+fn is_all_ok(results: &[Object<ResultBody<'_>>], default: Option<Word>, places: &Places) -> bool {
+    let mut seen = vec![0_u64; places.len.div_ceil(64)];
+    let is_new = |result: &Object<ResultBody<'_>>| {
+        places
+            .of(result.0.index)
+            .filter(|_| result.0.is_plain_ok())
+            .is_some_and(|place| {
+                let (word, bit) = (&mut seen[place / 64], 1 << (place % 64));
+                let is_new = *word & bit == 0;
+                *word |= bit;
+                is_new
+            })
+    };
+    let says_all = default == Some(Word::Ok) || results.len() == places.len;
+    says_all && results.iter().all(is_new)
 }
 
 fn place(
@@ -143,4 +161,11 @@ struct ResultBody<'a> {
     output: Option<&'a RawValue>,
     #[serde(borrow)]
     logs: Option<Vec<Object<LogBody<'a>>>>,
+}
+
+impl ResultBody<'_> {
+    /// Success that leaves nothing to be kept: a code or a message beside it says no more.
+    fn is_plain_ok(&self) -> bool {
+        self.result == Some(Word::Ok) && self.output.is_none() && self.logs.is_none()
+    }
 }

@@ -13,7 +13,8 @@ use async_trait::async_trait;
 use tokio::runtime::Handle as Runtime;
 
 use super::handler_log;
-use super::handlers::{OnWork, Sink, command_settings, cores};
+use super::handlers::{OnThread, Sink, command_settings, cores};
+use super::runtimes::CallThreads;
 use super::sources::{OriginView, StoredSources, open_stored, origin_view};
 use windrow_config::{Command, Config, StoreUrl};
 use windrow_core::business::HandlerSpec;
@@ -66,8 +67,10 @@ pub(crate) struct ServiceProvider {
     pub(crate) processes: Arc<Records>,
     /// Sources of tasks.
     pub(crate) sources: Arc<StoredSources>,
-    /// Where handlers work.
+    /// Where handlers in this process work, and lines are written down.
     pub(crate) work: Runtime,
+    /// Where other handlers work.
+    pub(crate) calls: CallThreads,
 }
 
 #[async_trait]
@@ -90,12 +93,16 @@ impl Provider for ServiceProvider {
             clock: self.clock.clone(),
             work: self.work.clone(),
         };
-        let handler = OnWork {
-            inner: Arc::new(handlers),
-            work: self.work.clone(),
-        };
+        let is_in_process = handlers.kind == "rust";
+        let mut handler: Arc<dyn HandlerFactory> = Arc::new(handlers);
+        if !is_in_process {
+            handler = Arc::new(OnThread {
+                inner: handler,
+                calls: self.calls.clone(),
+            });
+        }
         Ok(Provision {
-            handler: Arc::new(handler),
+            handler,
             source: self.source(task).await?,
             limits,
         })

@@ -47,6 +47,7 @@ impl Place {
                 Arc::new(SystemClock::new()),
             )),
             work: Runtime::current(),
+            calls: CallThreads::new(vec![Runtime::current()]),
         };
         Place {
             store,

@@ -209,6 +209,7 @@ fn provider(from: &Base<'_>, vault: &Arc<dyn Vault>, transports: &Arc<Transports
         processes: Arc::new(Records::take_over(Some(&Records::beside(&from.state.workers())))),
         sources: Arc::new(stored_sources(&from.store, &from.state, &from.clock)),
         work: from.options.runtimes.work().clone(),
+        calls: from.options.runtimes.calls().clone(),
     }
 }
 

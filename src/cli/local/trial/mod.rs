@@ -97,7 +97,7 @@ fn factory(
         clock: clock.clone(),
         sink: Arc::new(move |line| screen.say(&format!("  handler: {}", line.message))),
         leftovers: None,
-        work: runtimes.work().clone(),
+        calls: runtimes.calls().clone(),
     };
     if let Some(request) = request {
         return Ok(handlers::factory(&request.choice(args.batch)?, making)?);

@@ -32,8 +32,10 @@ impl JobRun<'_> {
         } else {
             sink
         };
-        let (work, workers) = (self.runtimes.work(), Some(self.state.workers()));
-        let making = self.prepared.making(self.shell, work, &self.clock, sink, workers);
+        let (calls, workers) = (self.runtimes.calls(), Some(self.state.workers()));
+        let making = self
+            .prepared
+            .making(self.shell, calls, &self.clock, sink, workers);
         let handler = handlers::factory(&self.prepared.wanted(self.args)?, making)?;
         Ok(if let Some(view) = view {
             view.wrap(handler)

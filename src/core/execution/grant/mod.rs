@@ -281,7 +281,14 @@ impl Execution {
     fn grant_fresh_below(&mut self, to: ItemIndex, room: u32, fx: &mut Effects) -> u32 {
         let mut granted = 0;
         while granted < room {
-            let Some(run) = self.window.unsettled(self.cursor, to, room - granted) else {
+            // Nothing beyond the high water was ever given out, so nothing there is settled.
+            let run = if self.cursor >= self.high {
+                let len = to.0.saturating_sub(self.cursor.0).min(u64::from(room - granted));
+                IndexRun::new(self.cursor, len as u32)
+            } else {
+                self.window.unsettled(self.cursor, to, room - granted)
+            };
+            let Some(run) = run else {
                 self.cursor = self.cursor.max(to.min(self.high));
                 break;
             };

@@ -25,6 +25,17 @@ impl<'a> Calls<'a> {
         }
     }
 
+    /// The next call, where it is of neighbours with one attempt.
+    #[inline]
+    pub(super) fn next_of_neighbours(&mut self) -> Option<Dispatch> {
+        let run = self.rest?;
+        let is_last = self.at + 1 == self.dispatches.len();
+        if run.len() < self.batch && !is_last {
+            return None;
+        }
+        self.piece(self.batch)
+    }
+
     /// The next at most `most` neighbours with one attempt.
     #[inline]
     fn piece(&mut self, most: u32) -> Option<Dispatch> {

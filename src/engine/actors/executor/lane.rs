@@ -22,7 +22,7 @@ use crate::ports::handling::handler::{Call, CallItems, CallRows, Reply};
 use crate::ports::sources::source::{RowChunk, SourceError};
 use windrow_core::execution::{Effects, Reports, Wait};
 use windrow_core::ids::{Generation, Moment};
-use windrow_core::items::verdict::{HandlerCommand, Signal};
+use windrow_core::items::verdict::{Dispatch, HandlerCommand, Settled, Signal};
 use windrow_core::pace::STALE_AFTER;
 
 /// Items asked for at once, at most: the mutex is held for microseconds.
@@ -209,7 +209,15 @@ async fn start<'a>(
         let dispatch = std::mem::take(&mut round.fx.dispatch);
         let paced = round.fx.paced;
         let mut departed = granted_at;
-        for call in Calls::new(&dispatch, batch) {
+        let mut calls = Calls::new(&dispatch, batch);
+        if !paced && lane.cell.rows.is_none() {
+            while let Some(neighbours) = calls.next_of_neighbours() {
+                if let Some(out) = start_plain(lane, round, neighbours, departed, cx) {
+                    flight.extend([out]);
+                }
+            }
+        }
+        for call in calls {
             if paced {
                 departed = lane.cell.clock.now();
                 if departed.since(granted_at) > STALE_AFTER {
@@ -227,6 +235,41 @@ async fn start<'a>(
         Poll::Ready(())
     })
     .await;
+}
+
+/// Begins a call of neighbours without data, as [`start_one`] does. The dispatch stays in registers: written to memory in
+/// parts and read whole, as an enum is, it cost as much as the call.
+#[inline]
+fn start_plain<'a>(
+    lane: &'a Lane,
+    round: &mut Round,
+    neighbours: Dispatch,
+    departed: Moment,
+    cx: &mut Context<'_>,
+) -> Option<Flight<'a>> {
+    let cell = &lane.cell;
+    let mut call = cell.handler.process(Call {
+        items: CallItems::One(neighbours),
+        rows: CallRows::default(),
+        gate_time: departed,
+        timeout: Duration::from_nanos(cell.timeout_ns.load(Ordering::Relaxed)),
+    });
+    match call.as_mut().poll(cx) {
+        Poll::Ready(Reply::AllOk) => {
+            round.reports.answered.add(departed);
+            round.reports.settle(Settled::well(neighbours));
+            None
+        }
+        Poll::Ready(reply) => {
+            round.take_in(cell, &CallItems::One(neighbours), reply, departed);
+            None
+        }
+        Poll::Pending => Some(Flight {
+            items: Some(CallItems::One(neighbours)),
+            departed,
+            call: Out::Handler(call),
+        }),
+    }
 }
 
 /// Begins one call; what isn't ready at once is out.

@@ -61,11 +61,7 @@ impl Reporter {
             Reply::AllOk => {
                 reports.answered.add(at.departed);
                 for dispatch in items.dispatches() {
-                    reports.settle(Settled {
-                        run: dispatch.run,
-                        attempt: dispatch.attempt,
-                        outcome: Outcome::Succeeded,
-                    });
+                    reports.settle(Settled::well(*dispatch));
                 }
             }
             Reply::Items(replies) => self.items(items, *replies, at, reports),

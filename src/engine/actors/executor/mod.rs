@@ -192,10 +192,13 @@ impl WindowExecutor {
             no,
             note,
         };
-        let running = self.arguments.work.spawn(async move {
-            let _counted = guard;
-            tokio::task::unconstrained(run_lane(lane)).await
-        });
+        let thread = self.arguments.cell.handler.thread();
+        let running = thread
+            .unwrap_or_else(|| self.arguments.work.clone())
+            .spawn(async move {
+                let _counted = guard;
+                tokio::task::unconstrained(run_lane(lane)).await
+            });
         self.tasks.retain(|task| !task.is_finished());
         self.tasks.push(running.abort_handle());
         self.lanes_open.insert(no);

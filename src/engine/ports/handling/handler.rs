@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+pub use futures_util::future::BoxFuture;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::ports::ownership::gate::Gate;
@@ -280,6 +281,12 @@ pub trait Handler: Send + Sync {
     /// Whether calls are answered at once, in this process, so that more than one lane helps.
     fn answers_at_once(&self) -> bool {
         false
+    }
+
+    /// The thread on which its connections or workers are tended, so that its lane runs there too; none where it computes in
+    /// this process, on whatever thread of work is free.
+    fn thread(&self) -> Option<Handle> {
+        None
     }
 
     /// Ends what the handler holds (workers, connections) after the last call. Idempotent.

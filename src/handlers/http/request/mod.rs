@@ -5,7 +5,7 @@ mod stamp;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Uri};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use self::stamp::{Ids, Precision, stamp};
 use super::HttpOptions;
 use super::client::GatedBody;
+use super::direct::host_header;
 use super::options::Checked;
 use crate::sign::KeyRing;
 use windrow_core::ids::{Attempt, ItemIndex};
@@ -22,6 +23,9 @@ use windrow_engine::ports::handling::handler::{Call, CallItems, RunContext};
 /// The version of the protocol (`docs/handlers.md`).
 const PROTOCOL: &str = "1";
 
+/// What stands before an item's key.
+const KEY_MEMBER: &str = r#","key":""#;
+
 const ATTEMPT: HeaderName = HeaderName::from_static("windrow-attempt");
 const GATE_TIME: HeaderName = HeaderName::from_static("windrow-gate-time");
 const DEADLINE: HeaderName = HeaderName::from_static("windrow-deadline");
@@ -30,12 +34,16 @@ const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
 const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+/// What each call sets anew.
+const VARYING: [HeaderName; 5] = [GATE_TIME, DEADLINE, WEBHOOK_ID, WEBHOOK_TIMESTAMP, TRACEPARENT];
 
 /// Builds the requests of one run.
 pub(super) struct Requests {
     uri: Uri,
     method: Method,
-    headers: HeaderMap,
+    /// The headers of a single callback and of a batched one, with a place for each that differs: a map that grows is copied.
+    single_headers: HeaderMap,
+    batch_headers: HeaderMap,
     /// The body up to the first item's `{`.
     single_head: Vec<u8>,
     batch_head: Vec<u8>,
@@ -55,13 +63,19 @@ impl Requests {
         context: Arc<RunContext>,
         clock: Arc<dyn Clock>,
     ) -> Requests {
+        let mut headers = constant_headers(checked.headers, &context, &options.node);
+        if let (false, Some(host)) = (checked.is_https, checked.uri.authority()) {
+            headers.insert(HOST, host_header(&checked.uri, host));
+        }
+        let batch_headers = with_places(&headers, &VARYING);
         Requests {
-            headers: constant_headers(checked.headers, &context, &options.node),
+            single_headers: with_places(&batch_headers, &[ATTEMPT, IDEMPOTENCY_KEY]),
+            batch_headers,
             uri: checked.uri,
             method: checked.method,
             single_head: head(&context, "item.process", "item\":"),
             batch_head: head(&context, "items.process", "items\":["),
-            key_head: format!(r#","key":"{}-{}-"#, context.store.0, context.key_task()).into_bytes(),
+            key_head: format!("{KEY_MEMBER}{}-{}-", context.store.0, context.key_task()).into_bytes(),
             is_batched: options.batch > 1,
             signer: checked.signer,
             ids: Ids::new(),
@@ -80,20 +94,24 @@ impl Requests {
     }
 
     pub(super) fn build(&self, call: &Call) -> Request<GatedBody> {
-        let mut headers = self.headers.clone();
-        let (body, id) = match self.single(&call.items) {
+        let single = self.single(&call.items);
+        let mut headers = match single {
+            Some(_) => self.single_headers.clone(),
+            None => self.batch_headers.clone(),
+        };
+        let (body, id) = match single {
             Some(index) => {
                 let attempt = call.items.dispatches()[0].attempt;
-                let key = self.context.item_key(index);
+                let key = self.key(index);
                 headers.insert(ATTEMPT, HeaderValue::from(attempt.get()));
-                headers.insert(IDEMPOTENCY_KEY, ascii(&key));
+                headers.insert(IDEMPOTENCY_KEY, key.clone());
                 (self.single_body(call, index, attempt), key)
             }
-            None => (self.batch_body(call), self.ids.batch(self.clock.wall())),
+            None => (self.batch_body(call), ascii(&self.ids.batch(self.clock.wall()))),
         };
         self.add_times(&mut headers, call);
-        self.add_webhook(&mut headers, &id, &body);
-        headers.insert(TRACEPARENT, ascii(&self.ids.traceparent()));
+        self.add_webhook(&mut headers, id, &body);
+        headers.insert(TRACEPARENT, self.ids.traceparent());
         let body = GatedBody::new(Bytes::from(body), self.context.clone(), self.clock.clone());
         let mut request = Request::new(body);
         *request.method_mut() = self.method.clone();
@@ -105,17 +123,26 @@ impl Requests {
     fn add_times(&self, headers: &mut HeaderMap, call: &Call) {
         let gate = self.clock.wall_micros(call.gate_time);
         let deadline = self.clock.wall_micros(call.gate_time.plus(call.timeout));
-        headers.insert(GATE_TIME, ascii(&stamp(gate, Precision::Micros)));
-        headers.insert(DEADLINE, ascii(&stamp(deadline, Precision::Millis)));
+        headers.insert(GATE_TIME, stamp(gate, Precision::Micros));
+        headers.insert(DEADLINE, stamp(deadline, Precision::Millis));
     }
 
-    fn add_webhook(&self, headers: &mut HeaderMap, id: &str, body: &[u8]) {
+    fn add_webhook(&self, headers: &mut HeaderMap, id: HeaderValue, body: &[u8]) {
         let timestamp = self.clock.wall().0.div_euclid(1000);
-        headers.insert(WEBHOOK_ID, ascii(id));
-        headers.insert(WEBHOOK_TIMESTAMP, HeaderValue::from(timestamp));
-        if let Some(signature) = self.signer.signature(id, timestamp, body) {
+        let text = id.to_str().expect("an id is printable");
+        if let Some(signature) = self.signer.signature(text, timestamp, body) {
             headers.insert(WEBHOOK_SIGNATURE, ascii(&signature));
         }
+        headers.insert(WEBHOOK_ID, id);
+        headers.insert(WEBHOOK_TIMESTAMP, HeaderValue::from(timestamp));
+    }
+
+    /// An item's key.
+    fn key(&self, index: ItemIndex) -> HeaderValue {
+        let mut key = Vec::with_capacity(self.key_head.len() + 20);
+        key.extend_from_slice(&self.key_head[KEY_MEMBER.len()..]);
+        push_number(&mut key, index.0);
+        HeaderValue::from_maybe_shared(Bytes::from(key)).expect("a key is printable")
     }
 
     fn single_body(&self, call: &Call, index: ItemIndex, attempt: Attempt) -> Vec<u8> {
@@ -234,6 +261,15 @@ fn constant_headers(mut headers: HeaderMap, context: &RunContext, node: &str) ->
         headers.insert(name, ascii(&value));
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers
+}
+
+/// Places for headers whose values come with each call.
+fn with_places(headers: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
+    let mut headers = headers.clone();
+    for name in names {
+        headers.insert(name.clone(), HeaderValue::from_static(""));
+    }
     headers
 }
 

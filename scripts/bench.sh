@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Runs every benchmark, and prints one table of what has an aim. What each said is in target/bench, with the plots that
+# docs/performance.md shows (`PLOTS=docs/plots` writes them there).
+#
+# On a quiet machine it takes about half an hour on two cores. `BENCHES="executor pace"` runs some. Looks for `wrk` and `cc`;
+# what needs one that is missing is left out, and said.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+all="window executor sleepers pace growth store results source http program line failures service"
+out=target/bench
+mkdir -p "$out"
+cargo build --release --locked --bin windrow
+for bench in ${BENCHES:-$all}; do
+    printf '\n== %s\n' "$bench"
+    cargo bench --locked -p windrow --bench "$bench" 2>&1 | tee "$out/$bench.txt"
+done
+if [ -s "$out/growth.txt" ]; then
+    python3 scripts/plot.py "$out/growth.txt" "${PLOTS:-$out}"
+fi
+
+printf '\n%-10s %-66s %10s %10s\n' bench what measured aim
+for bench in ${BENCHES:-$all}; do
+    # Lines such as "windrow ÷ wrk = 0.93 (aim ≥ 0.9)".
+    sed -n -E 's/^ *(.*[^ ]) += ([0-9.]+) \(aim (≥|≤) ([0-9.]+)\).*/\1\t\2\t\3 \4/p' "$out/$bench.txt" |
+        awk -F '\t' -v bench="$bench" '{
+            split($3, aim, " ")
+            met = aim[1] == "≥" ? $2 >= aim[2] : $2 <= aim[2]
+            printf "%-10s %-66s %10s %10s  %s\n", bench, $1, $2, $3, met ? "met" : "NOT MET"
+        }'
+done

@@ -1,0 +1,205 @@
+//! Connections over HTTP/1.1, each driven by the call that uses it.
+//!
+//! A connection of HTTP/1.1 serves one call at a time, so the call's own future reads and writes it: no task stands between
+//! a call and its socket, and nothing is woken across threads. (With a task for each connection, as a general client has it,
+//! a small call took 1.3 times the time: `docs/decisions/0051-calls-drive-their-connections.md`.) While nobody uses it, a
+//! connection is looked at now and then, and dropped once it was closed or has been idle for too long.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{Builder, Connection, SendRequest};
+use hyper::header::{HOST, HeaderValue};
+use hyper::http::uri::{Authority, Scheme};
+use hyper::{Request, Response, Uri};
+use hyper_util::client::legacy::connect::Connection as _;
+
+use super::client::{GatedBody, HEADER_BYTES_MAX};
+use super::fault::RequestError;
+use windrow_net::line::{Line, Lines};
+
+/// How often idle connections are looked at, at most and at least.
+const LOOKS_EVERY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+
+/// A connection. It goes from hand to hand in a box: it is large.
+pub(super) struct Wire {
+    sender: SendRequest<GatedBody>,
+    /// None once it is over.
+    driver: Option<Connection<Line, GatedBody>>,
+    host: Authority,
+    is_proxied: bool,
+    idle_for: Duration,
+}
+
+impl Wire {
+    /// What `work` comes to, while the connection is read and written.
+    pub(super) async fn drive<F: Future>(&mut self, work: F) -> F::Output {
+        let mut work = pin!(work);
+        poll_fn(|cx| {
+            self.poll_driver(cx);
+            work.as_mut().poll(cx)
+        })
+        .await
+    }
+
+    fn poll_driver(&mut self, cx: &mut Context<'_>) {
+        let driver = self.driver.as_mut();
+        if driver.is_some_and(|driver| Pin::new(driver).poll(cx).is_ready()) {
+            self.driver = None;
+        }
+    }
+
+    /// Whether another request may leave on it.
+    fn is_free(&mut self, cx: &mut Context<'_>) -> bool {
+        self.poll_driver(cx);
+        self.driver.is_some() && self.sender.is_ready()
+    }
+}
+
+/// The connections that nobody uses now, by host.
+#[derive(Default)]
+struct Idle {
+    wires: HashMap<Authority, Vec<Box<Wire>>>,
+    is_looked_after: bool,
+}
+
+/// See the module.
+pub(super) struct Direct {
+    lines: Lines,
+    idle_max: Duration,
+    idle: Arc<Mutex<Idle>>,
+}
+
+impl Direct {
+    /// Connections are kept for so long when nobody uses them.
+    pub(super) fn new(lines: Lines, idle_max: Duration) -> Direct {
+        Direct {
+            lines,
+            idle_max,
+            idle: Arc::default(),
+        }
+    }
+
+    /// Sends a request over an idle connection, or over a new one; the connection stays in `used`, to be driven until the
+    /// answer was read. A request that a closed connection didn't take leaves over another. Dropping it closes the connection.
+    pub(super) async fn send(
+        &self,
+        mut request: Request<GatedBody>,
+        used: &mut Option<Box<Wire>>,
+    ) -> Result<Response<Incoming>, RequestError> {
+        let target = request.uri().clone();
+        let host = target.authority().cloned().ok_or(RequestError::NoHost)?;
+        request
+            .headers_mut()
+            .entry(HOST)
+            .or_insert_with(|| host_header(&target, &host));
+        loop {
+            let (wire, is_fresh) = match poll_fn(|cx| self.take(&host, cx).into()).await {
+                Some(wire) => (wire, false),
+                None => (self.connect(&target, &host).await?, true),
+            };
+            let wire = used.insert(wire);
+            *request.uri_mut() = written(&target, wire.is_proxied);
+            let sent = wire.sender.try_send_request(request);
+            let mut error = match wire.drive(sent).await {
+                Ok(response) => return Ok(response),
+                Err(error) => error,
+            };
+            match error.take_message() {
+                Some(not_sent) if !is_fresh => request = not_sent,
+                _ => return Err(RequestError::Broken(error.into_error())),
+            }
+        }
+    }
+
+    fn take(&self, host: &Authority, cx: &mut Context<'_>) -> Option<Box<Wire>> {
+        let mut idle = lock(&self.idle);
+        let wires = idle.wires.get_mut(host)?;
+        std::iter::from_fn(|| wires.pop()).find_map(|mut wire| wire.is_free(cx).then_some(wire))
+    }
+
+    async fn connect(&self, target: &Uri, host: &Authority) -> Result<Box<Wire>, RequestError> {
+        let made = self.lines.connect(target.clone()).await;
+        let line = made.map_err(RequestError::Unconnected)?;
+        let is_proxied = line.connected().is_proxied();
+        let begun = Builder::new()
+            .max_buf_size(HEADER_BYTES_MAX)
+            .handshake(line)
+            .await;
+        let (sender, driver) = begun.map_err(RequestError::Broken)?;
+        Ok(Box::new(Wire {
+            sender,
+            driver: Some(driver),
+            host: host.clone(),
+            is_proxied,
+            idle_for: Duration::ZERO,
+        }))
+    }
+
+    /// Takes a connection back whose answer was read; one that can't be used again is closed.
+    pub(super) fn keep(&self, mut wire: Box<Wire>) {
+        // The end of an answer may be all that is still to be seen. Whoever takes it next is woken by it.
+        if !wire.is_free(&mut Context::from_waker(Waker::noop())) {
+            return;
+        }
+        wire.idle_for = Duration::ZERO;
+        let mut idle = lock(&self.idle);
+        idle.wires.entry(wire.host.clone()).or_default().push(wire);
+        if !std::mem::replace(&mut idle.is_looked_after, true) {
+            tokio::spawn(look_after(Arc::downgrade(&self.idle), self.idle_max));
+        }
+    }
+}
+
+/// Closes idle connections in time; ends when there is none left.
+async fn look_after(idle: Weak<Mutex<Idle>>, idle_max: Duration) {
+    let pause = (idle_max / 4).clamp(LOOKS_EVERY.0, LOOKS_EVERY.1);
+    loop {
+        tokio::time::sleep(pause).await;
+        let Some(idle) = idle.upgrade() else { return };
+        let mut idle = lock(&idle);
+        let mut context = Context::from_waker(Waker::noop());
+        idle.wires.retain(|_, wires| {
+            wires.retain_mut(|wire| {
+                wire.idle_for += pause;
+                wire.idle_for < idle_max && wire.is_free(&mut context)
+            });
+            !wires.is_empty()
+        });
+        idle.is_looked_after = !idle.wires.is_empty();
+        if !idle.is_looked_after {
+            return;
+        }
+    }
+}
+
+/// The target as the first line of a request has it: whole for a proxy, else without the host.
+fn written(target: &Uri, is_proxied: bool) -> Uri {
+    match target.path_and_query() {
+        Some(path) if !is_proxied => Uri::from(path.clone()),
+        _ => target.clone(),
+    }
+}
+
+/// The host and its port, unless it is the scheme's own.
+pub(super) fn host_header(target: &Uri, host: &Authority) -> HeaderValue {
+    let own = if target.scheme() == Some(&Scheme::HTTPS) {
+        443
+    } else {
+        80
+    };
+    let text = match host.port_u16() {
+        Some(port) if port == own => host.host(),
+        _ => host.as_str(),
+    };
+    HeaderValue::from_str(text).expect("a host has no characters that no header may have")
+}
+
+fn lock(idle: &Mutex<Idle>) -> MutexGuard<'_, Idle> {
+    idle.lock().unwrap_or_else(PoisonError::into_inner)
+}
