@@ -139,6 +139,8 @@ impl RowFormat for CsvRows {
         }
         let (text, mark) = without_bom(rest);
         let before = mark + line_ends(text);
+        // The names may be quoted, whatever they are known to be.
+        self.keys.clear();
         let row = match self.split(&rest[before..], eof) {
             Split::Row(len) => len,
             Split::Blank(_) if eof => {

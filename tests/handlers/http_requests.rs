@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use windrow_core::ids::{Moment, WallMs};
 use windrow_engine::ports::clock::Clock;
@@ -286,6 +287,46 @@ async fn closing_lets_go_of_idle_connections_and_sends_no_more() {
     server.until_open(0).await;
     assert_eq!(handler.process(single()).await, not_sent());
     assert_eq!(server.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn a_connection_that_nobody_uses_is_closed_in_time() {
+    let mut server = Server::always(204, "").await;
+    let handler = open(HttpOptions {
+        outbound: Outbound {
+            pool_idle: Duration::from_millis(200),
+            ..Outbound::default()
+        },
+        ..HttpOptions::new(server.url())
+    });
+    assert_eq!(handler.process(single()).await, Reply::AllOk);
+    server.until_open(1).await;
+    server.until_open(0).await;
+}
+
+/// Answers one request on a connection, then closes it without having said so.
+async fn answer_once(listener: &TcpListener) {
+    let (mut stream, _) = listener.accept().await.expect("a connection");
+    let (mut seen, mut buffer) = (Vec::new(), [0; 4096]);
+    while !seen.ends_with(b"}}") {
+        let len = stream.read(&mut buffer).await.expect("a request");
+        seen.extend_from_slice(&buffer[..len]);
+    }
+    let answer = b"HTTP/1.1 204 No Content\r\n\r\n";
+    stream.write_all(answer).await.expect("it is read");
+}
+
+#[tokio::test]
+async fn a_connection_that_was_closed_while_nobody_used_it_is_not_used_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let handler = open(HttpOptions::new(format!("http://{address}/")));
+    for _ in 0..3 {
+        let (reply, ()) = tokio::join!(handler.process(single()), answer_once(&listener));
+        assert_eq!(reply, Reply::AllOk);
+        // The runtime hears of the end when it waits for something.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 #[tokio::test]

@@ -15,15 +15,14 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
-use crate::actors::executor::calls::Calls;
+use crate::actors::executor::departure::start;
 use crate::actors::executor::lane_reply::{ReplyTime, Reporter, give_back};
 use crate::actors::executor::run_cell::{Ask, Exchanged, RunCell, Superseded};
-use crate::ports::handling::handler::{Call, CallItems, CallRows, Reply};
+use crate::ports::handling::handler::{CallItems, Reply};
 use crate::ports::sources::source::{RowChunk, SourceError};
 use windrow_core::execution::{Effects, Reports, Wait};
 use windrow_core::ids::{Generation, Moment};
-use windrow_core::items::verdict::{Dispatch, HandlerCommand, Settled, Signal};
-use windrow_core::pace::STALE_AFTER;
+use windrow_core::items::verdict::{HandlerCommand, Signal};
 
 /// Items asked for at once, at most: the mutex is held for microseconds.
 const CHUNK_MAX: u32 = 1024;
@@ -64,19 +63,19 @@ pub(crate) struct Lane {
 }
 
 /// A call that is out, and what it was for.
-struct Flight<'a> {
-    items: Option<CallItems>,
-    departed: Moment,
-    call: Out<'a>,
+pub(super) struct Flight<'a> {
+    pub(super) items: Option<CallItems>,
+    pub(super) departed: Moment,
+    pub(super) call: Out<'a>,
 }
 
 /// A call that is out: almost always the handler's own future, without another box around it.
-enum Out<'a> {
+pub(super) enum Out<'a> {
     Handler(BoxFuture<'a, Reply>),
     Fetching(BoxFuture<'a, Fetched>),
 }
 
-enum Fetched {
+pub(super) enum Fetched {
     Reply(Reply),
     NoRows(SourceError),
 }
@@ -98,20 +97,20 @@ impl Future for Flight<'_> {
 }
 
 /// Buffers that are reused from round to round.
-struct Round {
-    reports: Reports,
-    fx: Effects,
+pub(super) struct Round {
+    pub(super) reports: Reports,
+    pub(super) fx: Effects,
     reporter: Reporter,
     chunk: u32,
     last: Moment,
-    rows: Option<Arc<RowChunk>>,
+    pub(super) rows: Option<Arc<RowChunk>>,
     rounds: u32,
 }
 
 impl Round {
     /// Plain success needs no time of day; all else is told with it.
     #[inline]
-    fn take_in(&mut self, cell: &RunCell, items: &CallItems, reply: Reply, departed: Moment) {
+    pub(super) fn take_in(&mut self, cell: &RunCell, items: &CallItems, reply: Reply, departed: Moment) {
         let plain = ReplyTime {
             departed,
             ..ReplyTime::default()
@@ -193,176 +192,6 @@ fn exchange(lane: &Lane, round: &mut Round) -> Result<Exchanged, Superseded> {
         round.chunk = (round.chunk / 2).max(1);
     }
     Ok(exchanged)
-}
-
-/// Starts what was granted. Paced items read the clock one by one: what waited too long behind a slow call goes
-/// back, so that the burst that was promised holds. One poll for the whole grant: a task context for each call would
-/// cost more than the call.
-async fn start<'a>(
-    lane: &'a Lane,
-    round: &mut Round,
-    flight: &mut FuturesUnordered<Flight<'a>>,
-    granted_at: Moment,
-) {
-    std::future::poll_fn(|cx| {
-        let batch = lane.cell.batch.load(Ordering::Relaxed) as u32;
-        let dispatch = std::mem::take(&mut round.fx.dispatch);
-        let paced = round.fx.paced;
-        let mut departed = granted_at;
-        let mut calls = Calls::new(&dispatch, batch);
-        if !paced && lane.cell.rows.is_none() {
-            while let Some(neighbours) = calls.next_of_neighbours() {
-                if let Some(out) = start_plain(lane, round, neighbours, departed, cx) {
-                    flight.extend([out]);
-                }
-            }
-        }
-        for call in calls {
-            if paced {
-                departed = lane.cell.clock.now();
-                if departed.since(granted_at) > STALE_AFTER {
-                    give_back(&call, &mut round.reports);
-                    continue;
-                }
-            }
-            if let Some(out) = start_one(lane, round, call, departed, cx) {
-                // Not `push`: it shares the queue, and then the lane could not change threads.
-                flight.extend([out]);
-            }
-        }
-        // The buffer goes back, so that the next exchange needs no new one.
-        round.fx.dispatch = dispatch;
-        Poll::Ready(())
-    })
-    .await;
-}
-
-/// Begins a call of neighbours without data, as [`start_one`] does. The dispatch stays in registers: written to memory in
-/// parts and read whole, as an enum is, it cost as much as the call.
-#[inline]
-fn start_plain<'a>(
-    lane: &'a Lane,
-    round: &mut Round,
-    neighbours: Dispatch,
-    departed: Moment,
-    cx: &mut Context<'_>,
-) -> Option<Flight<'a>> {
-    let cell = &lane.cell;
-    let mut call = cell.handler.process(Call {
-        items: CallItems::One(neighbours),
-        rows: CallRows::default(),
-        gate_time: departed,
-        timeout: Duration::from_nanos(cell.timeout_ns.load(Ordering::Relaxed)),
-    });
-    match call.as_mut().poll(cx) {
-        Poll::Ready(Reply::AllOk) => {
-            round.reports.answered.add(departed);
-            round.reports.settle(Settled::well(neighbours));
-            None
-        }
-        Poll::Ready(reply) => {
-            round.take_in(cell, &CallItems::One(neighbours), reply, departed);
-            None
-        }
-        Poll::Pending => Some(Flight {
-            items: Some(CallItems::One(neighbours)),
-            departed,
-            call: Out::Handler(call),
-        }),
-    }
-}
-
-/// Begins one call; what isn't ready at once is out.
-#[inline]
-fn start_one<'a>(
-    lane: &'a Lane,
-    round: &mut Round,
-    items: CallItems,
-    departed: Moment,
-    cx: &mut Context<'_>,
-) -> Option<Flight<'a>> {
-    let cell = &lane.cell;
-    let timeout = Duration::from_nanos(cell.timeout_ns.load(Ordering::Relaxed));
-    let call = match rows_of(cell, &items, &mut round.rows) {
-        Some(rows) => {
-            let mut call = cell.handler.process(Call {
-                items: items.clone(),
-                rows,
-                gate_time: departed,
-                timeout,
-            });
-            // The first poll happens here: a handler that is ready at once never enters the queue.
-            match call.as_mut().poll(cx) {
-                Poll::Ready(reply) => {
-                    round.take_in(cell, &items, reply, departed);
-                    return None;
-                }
-                Poll::Pending => Out::Handler(call),
-            }
-        }
-        None => Out::Fetching(Box::pin(fetch_and_call(cell, items.clone(), departed, timeout))),
-    };
-    Some(Flight {
-        items: Some(items),
-        departed,
-        call,
-    })
-}
-
-/// The data of a call's items, if every block of it is ready.
-#[inline]
-fn rows_of(cell: &RunCell, items: &CallItems, cached: &mut Option<Arc<RowChunk>>) -> Option<CallRows> {
-    let Some(feed) = &cell.rows else {
-        return Some(CallRows::default());
-    };
-    let mut chunks: Vec<Arc<RowChunk>> = Vec::with_capacity(1);
-    for (index, _) in items.iter() {
-        let holds = |chunk: &Arc<RowChunk>| chunk.first() <= index && index < chunk.end();
-        if chunks.iter().any(holds) {
-            continue;
-        }
-        if !cached.as_ref().is_some_and(holds) {
-            *cached = feed.ready(index);
-        }
-        chunks.push(cached.clone().filter(|chunk| holds(chunk))?);
-    }
-    Some(CallRows {
-        chunks,
-        positions: None,
-    })
-}
-
-/// A call whose rows must be read again first: a retry far behind, or a resumed one.
-async fn fetch_and_call(cell: &RunCell, items: CallItems, departed: Moment, timeout: Duration) -> Fetched {
-    let mut chunks: Vec<Arc<RowChunk>> = Vec::new();
-    if let Some(feed) = &cell.rows {
-        for (index, _) in items.iter() {
-            if chunks
-                .iter()
-                .any(|chunk| chunk.first() <= index && index < chunk.end())
-            {
-                continue;
-            }
-            match feed.fetch(index).await {
-                Ok(chunk) => chunks.push(chunk),
-                Err(error) => return Fetched::NoRows(error),
-            }
-        }
-    }
-    let rows = CallRows {
-        chunks,
-        positions: None,
-    };
-    Fetched::Reply(
-        cell.handler
-            .process(Call {
-                items,
-                rows,
-                gate_time: departed,
-                timeout,
-            })
-            .await,
-    )
 }
 
 /// Waits for a completion, a wake-up or the time that the core named. The second exchange happens after the wait

@@ -4,6 +4,7 @@
 //! restarts it on the same `RunCell`, after the old lanes are gone.
 
 mod calls;
+mod departure;
 pub mod lane;
 pub mod lane_reply;
 pub mod reply_lines;
@@ -186,26 +187,22 @@ impl WindowExecutor {
         });
         let cell = self.arguments.cell.clone();
         let guard = cell.count_lane();
+        let thread = cell.handler.thread().unwrap_or(self.arguments.work.clone());
         let lane = Lane {
             cell,
             generation: self.generation,
             no,
             note,
         };
-        let thread = self.arguments.cell.handler.thread();
-        let running = thread
-            .unwrap_or_else(|| self.arguments.work.clone())
-            .spawn(async move {
-                let _counted = guard;
-                tokio::task::unconstrained(run_lane(lane)).await
-            });
+        let running = thread.spawn(async move {
+            let _counted = guard;
+            tokio::task::unconstrained(run_lane(lane)).await
+        });
         self.tasks.retain(|task| !task.is_finished());
         self.tasks.push(running.abort_handle());
         self.lanes_open.insert(no);
         let (me, generation) = (self.me.clone(), self.generation);
-        tokio::spawn(async move {
-            me.tell(Msg::LaneEnded(generation, no, running.await));
-        });
+        tokio::spawn(async move { me.tell(Msg::LaneEnded(generation, no, running.await)) });
     }
 
     /// The next checkpoint comes after the new interval at the latest, however long the old one was.

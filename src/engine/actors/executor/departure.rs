@@ -1,0 +1,188 @@
+//! How granted items leave: each call is begun and polled once, and what isn't ready at once is out.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::stream::FuturesUnordered;
+
+use super::lane::{Fetched, Flight, Lane, Out, Round};
+use crate::actors::executor::calls::Calls;
+use crate::actors::executor::lane_reply::give_back;
+use crate::actors::executor::run_cell::RunCell;
+use crate::ports::handling::handler::{Call, CallItems, CallRows, Reply};
+use crate::ports::sources::source::RowChunk;
+use windrow_core::ids::Moment;
+use windrow_core::items::verdict::{Dispatch, Settled};
+use windrow_core::pace::STALE_AFTER;
+
+/// Starts what was granted. Paced items read the clock one by one: what waited too long behind a slow call goes
+/// back, so that the burst that was promised holds. One poll for the whole grant: a task context for each call would
+/// cost more than the call.
+pub(super) async fn start<'a>(
+    lane: &'a Lane,
+    round: &mut Round,
+    flight: &mut FuturesUnordered<Flight<'a>>,
+    granted_at: Moment,
+) {
+    std::future::poll_fn(|cx| {
+        let batch = lane.cell.batch.load(Ordering::Relaxed) as u32;
+        let dispatch = std::mem::take(&mut round.fx.dispatch);
+        let paced = round.fx.paced;
+        let mut departed = granted_at;
+        let mut calls = Calls::new(&dispatch, batch);
+        if !paced && lane.cell.rows.is_none() {
+            while let Some(neighbours) = calls.next_of_neighbours() {
+                if let Some(out) = start_plain(lane, round, neighbours, departed, cx) {
+                    flight.extend([out]);
+                }
+            }
+        }
+        for call in calls {
+            if paced {
+                departed = lane.cell.clock.now();
+                if departed.since(granted_at) > STALE_AFTER {
+                    give_back(&call, &mut round.reports);
+                    continue;
+                }
+            }
+            if let Some(out) = start_one(lane, round, call, departed, cx) {
+                // Not `push`: it shares the queue, and then the lane could not change threads.
+                flight.extend([out]);
+            }
+        }
+        // The buffer goes back, so that the next exchange needs no new one.
+        round.fx.dispatch = dispatch;
+        Poll::Ready(())
+    })
+    .await;
+}
+
+/// Begins a call of neighbours without data, as [`start_one`] does. The dispatch stays in registers: written to memory in
+/// parts and read whole, as an enum is, it cost as much as the call.
+#[inline]
+fn start_plain<'a>(
+    lane: &'a Lane,
+    round: &mut Round,
+    neighbours: Dispatch,
+    departed: Moment,
+    cx: &mut Context<'_>,
+) -> Option<Flight<'a>> {
+    let cell = &lane.cell;
+    let mut call = cell.handler.process(Call {
+        items: CallItems::One(neighbours),
+        rows: CallRows::default(),
+        gate_time: departed,
+        timeout: Duration::from_nanos(cell.timeout_ns.load(Ordering::Relaxed)),
+    });
+    match call.as_mut().poll(cx) {
+        Poll::Ready(Reply::AllOk) => {
+            round.reports.answered.add(departed);
+            round.reports.settle(Settled::well(neighbours));
+            None
+        }
+        Poll::Ready(reply) => {
+            round.take_in(cell, &CallItems::One(neighbours), reply, departed);
+            None
+        }
+        Poll::Pending => Some(Flight {
+            items: Some(CallItems::One(neighbours)),
+            departed,
+            call: Out::Handler(call),
+        }),
+    }
+}
+
+/// Begins one call; what isn't ready at once is out.
+#[inline]
+fn start_one<'a>(
+    lane: &'a Lane,
+    round: &mut Round,
+    items: CallItems,
+    departed: Moment,
+    cx: &mut Context<'_>,
+) -> Option<Flight<'a>> {
+    let cell = &lane.cell;
+    let timeout = Duration::from_nanos(cell.timeout_ns.load(Ordering::Relaxed));
+    let call = match rows_of(cell, &items, &mut round.rows) {
+        Some(rows) => {
+            let mut call = cell.handler.process(Call {
+                items: items.clone(),
+                rows,
+                gate_time: departed,
+                timeout,
+            });
+            // The first poll happens here: a handler that is ready at once never enters the queue.
+            match call.as_mut().poll(cx) {
+                Poll::Ready(reply) => {
+                    round.take_in(cell, &items, reply, departed);
+                    return None;
+                }
+                Poll::Pending => Out::Handler(call),
+            }
+        }
+        None => Out::Fetching(Box::pin(fetch_and_call(cell, items.clone(), departed, timeout))),
+    };
+    Some(Flight {
+        items: Some(items),
+        departed,
+        call,
+    })
+}
+
+/// The data of a call's items, if every block of it is ready.
+#[inline]
+fn rows_of(cell: &RunCell, items: &CallItems, cached: &mut Option<Arc<RowChunk>>) -> Option<CallRows> {
+    let Some(feed) = &cell.rows else {
+        return Some(CallRows::default());
+    };
+    let mut chunks: Vec<Arc<RowChunk>> = Vec::with_capacity(1);
+    for (index, _) in items.iter() {
+        let holds = |chunk: &Arc<RowChunk>| chunk.first() <= index && index < chunk.end();
+        if chunks.iter().any(holds) {
+            continue;
+        }
+        if !cached.as_ref().is_some_and(holds) {
+            *cached = feed.ready(index);
+        }
+        chunks.push(cached.clone().filter(|chunk| holds(chunk))?);
+    }
+    Some(CallRows {
+        chunks,
+        positions: None,
+    })
+}
+
+/// A call whose rows must be read again first: a retry far behind, or a resumed one.
+async fn fetch_and_call(cell: &RunCell, items: CallItems, departed: Moment, timeout: Duration) -> Fetched {
+    let mut chunks: Vec<Arc<RowChunk>> = Vec::new();
+    if let Some(feed) = &cell.rows {
+        for (index, _) in items.iter() {
+            if chunks
+                .iter()
+                .any(|chunk| chunk.first() <= index && index < chunk.end())
+            {
+                continue;
+            }
+            match feed.fetch(index).await {
+                Ok(chunk) => chunks.push(chunk),
+                Err(error) => return Fetched::NoRows(error),
+            }
+        }
+    }
+    let rows = CallRows {
+        chunks,
+        positions: None,
+    };
+    Fetched::Reply(
+        cell.handler
+            .process(Call {
+                items,
+                rows,
+                gate_time: departed,
+                timeout,
+            })
+            .await,
+    )
+}
