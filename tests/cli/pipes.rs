@@ -332,3 +332,19 @@ fn a_log_that_nobody_reads_any_more_ends_no_job() {
         assert_eq!(out["counts"]["succeeded"], 200, "{out}");
     }
 }
+
+#[test]
+fn a_pipe_that_takes_its_time_is_told_to_be_read_to_its_end_first() {
+    let (place, program) = (Place::new(), env!("CARGO_BIN_EXE_windrow"));
+    let slow = "(printf 'user\\na\\n'; sleep 3; printf 'b\\n')";
+    let done = place
+        .start_shell(&format!("{slow} | {program} run --csv - -- sh -c '{OK}'"))
+        .end()
+        .expect(0);
+    assert!(
+        done.stderr
+            .contains("reading standard input; items leave once it has ended"),
+        "{}",
+        done.stderr
+    );
+}

@@ -21,13 +21,17 @@ async fn a_job_goes_on_when_a_full_disk_has_room_again() {
          --url {}",
         business.url()
     );
-    let job = Job::new(place.path(), &words).env("WINDROW_TASK_DEFAULTS__CHECKPOINT_INTERVAL", "50ms");
+    let job = Job::new(place.path(), &words)
+        .env("WINDROW_TASK_DEFAULTS__CHECKPOINT_INTERVAL", "50ms")
+        .env("WINDROW_CLUSTER__LEASE_TTL", "2s")
+        .env("WINDROW_CLUSTER__LEASE_RENEW", "500ms");
     let mut life = job.start_within(ROOM);
     let mut lines = life.lines();
     let full = lines.wait_for(|lines| lines.iter().any(|line| line.contains("progress can't be saved")));
     life.until(full).await.expect("it lives");
-    // Every kind of write has failed by then, more than once.
-    life.until(tokio::time::sleep(Duration::from_secs(2))).await;
+    // Every kind of write has failed by then, more than once, and the node's own heartbeat was silent for so long that it
+    // would fence another's session.
+    life.until(tokio::time::sleep(Duration::from_secs(8))).await;
     life.unlimit();
     let summary = life.end().await.summary(8);
     let twelfth = TOTAL / 12;

@@ -232,7 +232,7 @@ impl ControlTarget {
         let picture = self.shown.borrow().clone();
         let picture = picture.unwrap_or_else(|| Picture::of(task, &[], self.clock.wall()));
         let handler = picture
-            .handler
+            .trouble
             .as_ref()
             .map(|handler| format!("{handler}{}", picture.who));
         let status = if task.status == Status::Running {

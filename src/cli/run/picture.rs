@@ -42,8 +42,8 @@ pub(crate) struct Picture {
     pub latency_p95: Option<Duration>,
     /// Why nothing leaves, if so.
     pub stall: Option<StallReason>,
-    /// What goes wrong with the handler, if anything does.
-    pub handler: Option<String>,
+    /// What goes wrong with the handler, or with the disk, if anything does.
+    pub trouble: Option<String>,
     /// Behind that: what the item carries that it went wrong with.
     pub who: String,
 }
@@ -65,7 +65,7 @@ impl Picture {
             actual: 0.0,
             latency_p95: live.iter().filter_map(|progress| progress.latency_p95).max(),
             stall: live.iter().find_map(|progress| progress.stall),
-            handler: live
+            trouble: live
                 .iter()
                 .find_map(|progress| text::sentence(&progress.handler, now)),
             who: String::new(),
@@ -152,7 +152,7 @@ impl Picture {
 
     /// Why it is not at full speed; empty when it is.
     pub(crate) fn why_text(&self) -> String {
-        if let (Status::Running, Some(handler)) = (self.status, &self.handler) {
+        if let (Status::Running, Some(handler)) = (self.status, &self.trouble) {
             return format!("{handler}{}", self.who);
         }
         match (self.status, &self.why, self.waits_for()) {
@@ -165,7 +165,7 @@ impl Picture {
 
     /// The same in one line of a terminal.
     pub(crate) fn why_line(&self, columns: usize) -> String {
-        match (self.status, &self.handler) {
+        match (self.status, &self.trouble) {
             (Status::Running, Some(handler)) => human::ended(handler, &self.who, columns),
             _ => self.why_text(),
         }
@@ -196,7 +196,7 @@ impl Picture {
         ];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let mut line = parts.join("  ");
-        if self.status == Status::Running && (self.handler.is_some() || self.waits_for().is_some()) {
+        if self.status == Status::Running && (self.trouble.is_some() || self.waits_for().is_some()) {
             line += &format!("  {}", self.why_text());
         }
         line
@@ -293,7 +293,7 @@ mod tests {
             actual: 10.0,
             latency_p95: Some(Duration::from_micros(1500)),
             stall: None,
-            handler: None,
+            trouble: None,
             who: String::new(),
         }
     }

@@ -16,7 +16,7 @@ use windrow_core::handler::text;
 use windrow_core::ids::{ItemIndex, Moment, TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::ErrorClass;
-use windrow_engine::ports::handling::meters::{Meters, Renewal};
+use windrow_engine::ports::handling::meters::{Meters, Renewal, store_full_text};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::{TaskView, Write};
 use windrow_node::Node;
@@ -134,7 +134,11 @@ impl Watch<'_> {
         let (_, checkpoints) = self.meters.checkpoints();
         if !*is_told && beats.into_iter().sum::<u64>() + checkpoints > 0 {
             *is_told = true;
-            self.screen.say(SAVED_LATE);
+            self.screen
+                .say(&match self.meters.is_store_full(self.node.clock().now()) {
+                    true => format!("progress can't be saved at the moment: {}", store_full_text(0)),
+                    false => SAVED_LATE.to_owned(),
+                });
         }
     }
 
@@ -179,6 +183,11 @@ impl Watch<'_> {
         let clock = &**self.node.clock();
         let mut picture = meter.picture(view, live, clock);
         who.clone_into(&mut picture.who);
+        if view.status == Status::Running && self.meters.is_store_full(clock.now()) {
+            let unsaved = live.iter().map(|live| live.unsaved).sum();
+            picture.trouble = Some(store_full_text(unsaved));
+            picture.who.clear();
+        }
         self.screen.show(lines, &picture, clock.now());
         self.shown.send_replace(Some(picture));
     }

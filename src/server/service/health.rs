@@ -7,7 +7,7 @@ use crate::service::node::ThisNode;
 use windrow_core::ids::TaskId;
 use windrow_engine::actors::runtime::policy::Kind;
 use windrow_engine::actors::runtime::tree::Activity;
-use windrow_engine::ports::handling::meters::Meters;
+use windrow_engine::ports::handling::meters::{Meters, store_full_text};
 use windrow_engine::ports::tasks::store::TaskStore;
 
 /// How long the store may take to answer a question about nothing.
@@ -16,7 +16,7 @@ const STORE_PATIENCE: Duration = Duration::from_secs(2);
 /// Why the node isn't ready, or is degraded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotReady {
-    /// `store`, `session`, `actors`; `redis` of what is degraded.
+    /// `store`, `session`, `actors`; `redis` and `store` of what is degraded.
     pub slug: &'static str,
     /// A sentence.
     pub text: String,
@@ -46,6 +46,11 @@ impl Health {
 
     /// What the node does its work without, slower or with less to spare.
     pub fn degraded(&self) -> Vec<NotReady> {
+        let full = self.meters.is_store_full(self.node.clock.now());
+        let full = full.then(|| NotReady {
+            slug: "store",
+            text: store_full_text(0),
+        });
         let lost = self.meters.redis().and_then(Result::err);
         let text =
             |fault| format!("{fault}; until it is back the database is the only witness of who owns what");
@@ -54,6 +59,7 @@ impl Health {
             text: text(fault),
         })
         .into_iter()
+        .chain(full)
         .collect()
     }
 

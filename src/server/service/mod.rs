@@ -182,8 +182,8 @@ pub struct Service {
 impl Service {
     /// A service over these parts.
     pub fn new<S: Stores + 'static>(parts: Parts<S>, config: Config) -> Service {
-        let (name, store) = (parts.cluster.node.clone(), parts.store);
-        let node = Arc::new(ThisNode::new(name, parts.supervisor, parts.clock, config));
+        let (name, store, meters) = (parts.cluster.node.clone(), parts.store, parts.meters.clone());
+        let node = Arc::new(ThisNode::new(name, parts.supervisor, parts.clock, meters, config));
         let cluster = Arc::new(Cluster::new(node.clone(), parts.cluster, &store));
         let stats = Arc::new(Stats::new(node.clone(), cluster.clone()));
         let limits = Arc::new(Limits::new(node.clone(), store.clone()));

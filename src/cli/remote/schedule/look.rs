@@ -13,6 +13,9 @@ use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
 use windrow_client::Request;
 
+/// So many of the newest fires are looked at for how a schedule fares.
+const LAST_MAX: usize = 20;
+
 /// Schedules.
 pub(super) const SCHEDULES: Listing = Listing {
     columns: &[
@@ -100,8 +103,43 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
 /// Shows a schedule.
 pub(super) async fn show(args: &OneArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
-    let answer = link.get(&place(&link, &args.schedule).await?).await?;
-    link.show_one(&SCHEDULES, &answer, card)
+    let path = place(&link, &args.schedule).await?;
+    let answer = link.get(&path).await?;
+    let fires = match link.look.form.is_for_people() {
+        true => {
+            let newest = Request::get(&format!("{path}/fires")).query("limit", LAST_MAX);
+            link.send(newest).await?.json()?
+        }
+        false => Value::Null,
+    };
+    link.show_one(&SCHEDULES, &answer, |schedule, times| {
+        card(schedule, times).maybe("last", last(items(&fires["items"]), times))
+    })
+}
+
+/// What its newest fires came to: `made t9 (2m ago)`, `failed (2m ago), 3 in a row: the name is taken`.
+fn last(fires: &[Value], times: &Times) -> Option<String> {
+    let newest = fires.first()?;
+    let outcome = text(&newest["outcome"]);
+    let since = times.text(text(&newest["time"]));
+    if outcome != "failed" {
+        let task = newest["task"].as_str().map(|task| format!(" {task}"));
+        return Some(format!("{outcome}{} ({since})", task.unwrap_or_default()));
+    }
+    let row = fires
+        .iter()
+        .take_while(|fire| fire["outcome"] == "failed")
+        .count();
+    let more = if row == fires.len() && row >= LAST_MAX {
+        " or more"
+    } else {
+        ""
+    };
+    let why = newest["text"].as_str().map(|why| format!(": {why}"));
+    Some(format!(
+        "failed ({since}), {row}{more} in a row{}",
+        why.unwrap_or_default()
+    ))
 }
 
 /// A schedule for people.
@@ -168,11 +206,36 @@ pub(super) async fn next(args: &NextArgs, shell: &Shell) -> Result<Exit, Fault> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::table::times::TimeStyle;
 
     #[test]
     fn when_it_fires_is_told_in_a_few_words() {
         assert_eq!(when(&json!({"every": "30m", "cron": null})), "every 30m");
         let cron = json!({"every": null, "cron": "0 3 * * *", "zone": "Europe/Berlin"});
         assert_eq!(when(&cron), "0 3 * * * Europe/Berlin");
+    }
+
+    #[test]
+    fn a_schedule_whose_fires_fail_says_how_many_in_a_row_and_why() {
+        let times = Times {
+            style: TimeStyle::Utc,
+            now_ms: 0,
+        };
+        let fire = |outcome: &str| {
+            let time = "2026-01-02T03:00:00.000Z";
+            json!({"time": time, "outcome": outcome, "task": "t9", "text": "the name is taken"})
+        };
+        let said = |fires: &[Value]| last(fires, &times);
+        assert_eq!(said(&[]), None);
+        let failing =
+            said(&[fire("failed"), fire("failed"), fire("made"), fire("failed")]).expect("it fired");
+        assert!(
+            failing.starts_with("failed (") && failing.ends_with("), 2 in a row: the name is taken"),
+            "{failing}"
+        );
+        let well = said(&[fire("made"), fire("failed")]).expect("it fired");
+        assert!(well.starts_with("made t9 ("), "{well}");
+        let always = vec![fire("failed"); LAST_MAX];
+        assert!(said(&always).is_some_and(|text| text.contains(", 20 or more in a row: ")));
     }
 }

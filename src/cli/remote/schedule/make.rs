@@ -14,6 +14,7 @@ use crate::link::{Link, Write};
 use crate::output::body::{joined, text};
 use crate::output::screen;
 use crate::task::args::make::Begin;
+use crate::task::look::rows::check_url;
 use crate::task::make::draft::{Draft, json};
 use windrow_client::{Answer, Request};
 
@@ -124,6 +125,10 @@ fn time(draft: &mut Draft, name: &str, text: Option<&String>, link: &Link<'_>) -
 
 /// The task of each fire.
 fn task(args: &CreateArgs) -> Result<Draft, Fault> {
+    check_url(
+        args.items.url.as_deref(),
+        "each fire fetches its items anew: put the file where the node reaches it over HTTP",
+    )?;
     let mut task = Draft::default();
     task.identity(&args.identity)?;
     task.content(&args.content)?;

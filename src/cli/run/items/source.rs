@@ -1,9 +1,12 @@
 //! The items that a command line names: looked at before anything is written, then opened with progress.
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use tokio::time::{Instant, interval_at};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::args::Items;
@@ -12,6 +15,7 @@ use crate::fault::Fault;
 use crate::link::contexts::like;
 use crate::output::screen::Screen;
 use crate::signals::Signals;
+use windrow_core::explain::counted;
 use windrow_core::ids::{ItemCount, WallMs};
 use windrow_engine::ports::sources::store::SourceStore;
 use windrow_node::sources::{
@@ -20,6 +24,9 @@ use windrow_node::sources::{
 
 /// The longest part of a file's name in a job's name. Unit: characters.
 const SHOWN_CHARS_MAX: usize = 40;
+
+/// How long a pipe may take before it is told that it is read to its end first, and between two such lines.
+const PIPE_TOLD: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(10));
 
 /// The source that the flags describe; `total` is used when neither file is given.
 ///
@@ -202,9 +209,13 @@ pub(crate) async fn open_shown(
     signals: &mut Signals,
 ) -> Result<OpenedSource, Fault> {
     let bar = screen.indexing();
-    let shown = bar.clone();
+    let (shown, rows) = (bar.clone(), Arc::new(AtomicU64::new(0)));
+    let read = rows.clone();
     let watch = IndexWatch {
-        progress: Arc::new(move |progress| shown.show(progress)),
+        progress: Arc::new(move |progress| {
+            read.store(progress.rows, Ordering::Relaxed);
+            shown.show(progress);
+        }),
         ..Default::default()
     };
     let cancel = watch.cancel.clone();
@@ -223,9 +234,32 @@ pub(crate) async fn open_shown(
             cancel.store(true, Ordering::Relaxed);
             Err(interrupted())
         }
+        never = tell_of_pipe(spec, &rows, screen) => match never {},
     };
     bar.clear();
     outcome
+}
+
+/// Says again and again how much of a pipe was read: whoever writes it may wait for the first item. Never ends.
+async fn tell_of_pipe(spec: &SourceSpec, rows: &AtomicU64, screen: &Screen) -> Infallible {
+    let SourceSpec::File {
+        input: Input::Stdin, ..
+    } = spec
+    else {
+        return std::future::pending().await;
+    };
+    let mut looks = interval_at(Instant::now() + PIPE_TOLD.0, PIPE_TOLD.1);
+    loop {
+        looks.tick().await;
+        let so_far = match rows.load(Ordering::Relaxed) {
+            // It is counted block by block.
+            0 => String::new(),
+            rows => format!(": {} so far", counted(rows, "row")),
+        };
+        screen.say(&format!(
+            "reading standard input{so_far}; items leave once it has ended"
+        ));
+    }
 }
 
 fn interrupted() -> Fault {

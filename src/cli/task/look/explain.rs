@@ -63,16 +63,19 @@ pub(crate) async fn explain(args: &ExplainArgs, shell: &Shell) -> Result<Exit, F
     let path = format!("/v1/tasks/{id}");
     let request = Request::get(&format!("{path}/explain")).query_option("seconds", args.seconds);
     let is_for_people = link.look.form.is_for_people();
-    if is_for_people {
+    // What is applied is what was shown: another look may advise something else.
+    if is_for_people && !args.apply {
         let text = link.send(request.clone().accept("text/plain")).await?.text();
         screen::put(&painted(&text, link.look.paper.colours, link.look.style))?;
-    }
-    if is_for_people && !args.apply {
         return Ok(Exit::Ok);
     }
     let answer = link.send(request).await?;
     let explanation = answer.json()?;
     if args.apply {
+        if is_for_people {
+            let why = format!("why: {}", text(&explanation["why"]));
+            screen::put(&painted(&why, link.look.paper.colours, link.look.style))?;
+        }
         return apply(args, &link, &path, &explanation).await;
     }
     let causes = rows(&explanation);

@@ -48,17 +48,10 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
         let because = "--delimiter, --no-header and --no-quote are for a CSV (at a URL: all but --no-quote)";
         return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
     }
-    if let Some(url) = args.named.url.as_deref()
-        && !["http://", "https://"]
-            .iter()
-            .any(|scheme| url.starts_with(scheme))
-    {
-        let because = format!("{url:?} begins with neither http:// nor https://");
-        let fault = Fault::new(Exit::Usage, "the items can't be fetched", because);
-        return Err(
-            fault.hint("a file of this machine is sent with --csv FILE, --ndjson FILE or --lines FILE")
-        );
-    }
+    check_url(
+        args.named.url.as_deref(),
+        "a file of this machine is sent with --csv FILE, --ndjson FILE or --lines FILE",
+    )?;
     match items.files().next().map(String::as_str) {
         None | Some("-") => Ok(()),
         Some(path) => match Path::new(path).metadata() {
@@ -69,6 +62,25 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
                 Err(unread(path, &of_file(&error)).meant(beside.as_deref()))
             }
         },
+    }
+}
+
+/// Looks whether items can be fetched from there.
+///
+/// # Errors
+/// `Usage` with this hint when they can't.
+pub(crate) fn check_url(url: Option<&str>, hint: &str) -> Result<(), Fault> {
+    let is_fetched = |url: &str| {
+        ["http://", "https://"]
+            .iter()
+            .any(|scheme| url.starts_with(scheme))
+    };
+    match url.filter(|url| !is_fetched(url)) {
+        None => Ok(()),
+        Some(url) => {
+            let because = format!("{url:?} begins with neither http:// nor https://");
+            Err(Fault::new(Exit::Usage, "the items can't be fetched", because).hint(hint))
+        }
     }
 }
 

@@ -86,7 +86,7 @@ impl fmt::Display for LauncherEnd {
                 )
             }
             LauncherEnd::Closed(close) => write!(f, "{close}"),
-            LauncherEnd::Fenced => f.write_str("dropped: another node owns it"),
+            LauncherEnd::Fenced => f.write_str("dropped: its session was fenced, or another run has it"),
             LauncherEnd::StillOwned(why) => write!(f, "left as it was saved: {why}"),
         }
     }

@@ -84,8 +84,12 @@ impl Heartbeats {
         if went || drains {
             board.restless_until = Some(at.plus(RESTLESS));
         }
-        board.watch.retain(|id| is_live(&id));
-        for session in sessions.iter().filter(|session| !session.fenced) {
+        // Nobody fences its own session: while the database can be read and not written (its disk is full), that would drop what
+        // was called and isn't saved yet, for nobody.
+        let me = board.me;
+        let is_watched = |id: SessionId| is_live(&id) && Some(id) != me;
+        board.watch.retain(is_watched);
+        for session in sessions.iter().filter(|session| is_watched(session.id)) {
             board
                 .watch
                 .observe(session.id, session.heartbeat, session.lease_duration, at);
@@ -279,6 +283,30 @@ mod tests {
         // It was heard: what it wrote says nothing, since a task may rest.
         board.saw(&[n2(8)], at(20_000));
         assert_eq!(said(600, 23_500).as_deref(), Some("n2, silent 3.5 s"));
+    }
+
+    #[test]
+    fn a_node_never_takes_its_own_session_for_a_silent_one() {
+        let (board, id) = (Heartbeats::default(), n2(0).id);
+        let (late, none) = (Moment(0).plus(Duration::from_secs(60)), Duration::ZERO);
+        let look = || {
+            let living = SessionView {
+                fenced: false,
+                ..n2(7)
+            };
+            for second in 0..=60 {
+                board.saw(
+                    std::slice::from_ref(&living),
+                    Moment(0).plus(Duration::from_secs(second)),
+                );
+            }
+            (board.owner(id, none, late), board.silent(none, late).len())
+        };
+        assert_eq!(look(), (Owner::Silent(7), 1), "another's");
+        // The database can be read and not written: whoever runs here loses by a fence, and nobody wins.
+        board.i_am(id);
+        assert_eq!(look(), (Owner::Alive, 0), "its own");
+        assert_eq!(board.next_due(late), None, "there is nothing to wait for");
     }
 
     #[test]

@@ -205,6 +205,7 @@ impl Session {
             }
             Err(error) => {
                 self.node.meters.renewed(Renewal::Failed);
+                self.node.meters.not_written(&error, self.node.clock.now());
                 self.me
                     .leaf
                     .say(Activity::Backoff, "heartbeat not written; trust decays");

@@ -149,6 +149,7 @@ async fn commit(node: &NodeContext, jobs: Vec<Job>) -> Result<(), ()> {
             Ok(())
         }
         Err(error) if error.class() == ErrorClass::Transient => {
+            node.meters.not_written(&error, node.clock.now());
             tracing::warn!(%error, shards = checkpoints.len(), "checkpoint not written; trying again");
             Err(())
         }

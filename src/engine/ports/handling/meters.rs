@@ -7,13 +7,31 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::ports::StoreError;
 use crate::ports::handling::data_log::DropReason;
 use crate::ports::handling::handler::LogLevel;
 use crate::ports::schedules::store::FireOutcome;
+use windrow_core::explain::counted;
+use windrow_core::ids::Moment;
 use windrow_core::stats::histogram::Histogram;
 
 /// Reasons of recoveries that are counted each.
 const REASONS_MAX: usize = 50;
+
+/// For so long after a write found no room the database's disk counts as full: heartbeats and checkpoints are tried more often.
+const STORE_FULL_FOR: Duration = Duration::from_secs(10);
+
+/// What becomes of a run that can't save so many answers, since the disk of the database is full.
+pub fn store_full_text(unsaved: u64) -> String {
+    let text = "the database's disk is full: make room there, and it goes on by itself; nothing is lost";
+    match unsaved {
+        0 => text.to_owned(),
+        _ => format!(
+            "{text}, and up to {} may be called again if the process ends",
+            counted(unsaved, "item")
+        ),
+    }
+}
 
 /// What became of a heartbeat, which renews the leases of all shards of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +136,8 @@ pub struct Meters {
     redis: Mutex<Option<Result<(), String>>>,
     checkpoints: Mutex<Histogram>,
     checkpoint_errors: AtomicU64,
+    /// When a write last found no room.
+    store_full_at: Mutex<Option<Moment>>,
     renewals: [AtomicU64; 3],
     fenced_runs: AtomicU64,
     recoveries: Mutex<BTreeMap<String, u64>>,
@@ -151,6 +171,18 @@ impl Meters {
             lock(&self.checkpoints).clone(),
             self.checkpoint_errors.load(Ordering::Relaxed),
         )
+    }
+
+    /// A write failed; notes whether that was for want of room.
+    pub fn not_written(&self, error: &StoreError, now: Moment) {
+        if error.is_full() {
+            *lock(&self.store_full_at) = Some(now);
+        }
+    }
+
+    /// Whether the disk of the database is full, as far as was noticed lately.
+    pub fn is_store_full(&self, now: Moment) -> bool {
+        lock(&self.store_full_at).is_some_and(|at| now.since(at) < STORE_FULL_FOR)
     }
 
     /// A heartbeat was sent.
@@ -348,4 +380,21 @@ impl Meters {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_disk_is_full_until_no_write_has_found_it_so_for_a_while() {
+        let (meters, at) = (Meters::default(), |s| Moment(0).plus(Duration::from_secs(s)));
+        let failed = |text: &str| StoreError::Unavailable(text.to_owned());
+        meters.not_written(&failed("the store did not answer in time"), at(1));
+        assert!(!meters.is_store_full(at(1)), "another reason");
+        meters.not_written(&failed("(code: 13) database or disk is full"), at(2));
+        assert!(meters.is_store_full(at(11)) && !meters.is_store_full(at(12)));
+        assert!(store_full_text(7).contains("up to 7 items may be called again"));
+        assert!(!store_full_text(0).contains("again"), "nothing is unsaved");
+    }
 }

@@ -18,7 +18,7 @@ use windrow_core::ids::{ShardId, TaskId};
 use windrow_core::life::succession::silence_told;
 use windrow_core::limit::key::LimitKey;
 use windrow_core::stats::stall::StallReason;
-use windrow_core::task::lifecycle::ShardState;
+use windrow_core::task::lifecycle::{ShardState, Status};
 use windrow_engine::ports::ownership::limit_store::PartView;
 use windrow_engine::ports::ownership::peers::{ExplainPart, PeerReply, Question, Unreachable};
 use windrow_engine::ports::tasks::list::{AuditFilter, TaskList};
@@ -129,7 +129,8 @@ impl Explain {
         let handler = facts.handler.clone();
         let limit = self.limit_of(task, &facts, &parts, business).await;
         facts.limit = limit.as_ref().map(shared_limit);
-        let explanation = explain(&facts);
+        let mut explanation = explain(&facts);
+        self.tell_of_full_disk(task, &mut explanation);
         let shard = |life: &ShardLife| {
             let id = ShardId {
                 task: task.id,
@@ -146,6 +147,16 @@ impl Explain {
             silent,
             handler,
             limit,
+        }
+    }
+
+    /// Before all else: nothing that was counted is the cause, and nothing that is advised helps.
+    fn tell_of_full_disk(&self, task: &TaskView, explanation: &mut Explanation) {
+        if task.status == Status::Running
+            && let Some(full) = self.node.store_full(task.id)
+        {
+            explanation.why = full;
+            explanation.advice.clear();
         }
     }
 

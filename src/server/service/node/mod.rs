@@ -9,6 +9,7 @@ use windrow_config::Config;
 use windrow_core::ids::{Moment, TaskId, WallMs};
 use windrow_engine::actors::runtime::handle::SupervisorHandle;
 use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::handling::meters::{Meters, store_full_text};
 
 /// What every part of the service may know of the node that it runs on.
 pub struct ThisNode {
@@ -18,6 +19,8 @@ pub struct ThisNode {
     pub supervisor: Arc<SupervisorHandle>,
     /// Its time.
     pub clock: Arc<dyn Clock>,
+    /// What its parts count.
+    pub meters: Arc<Meters>,
     config: RwLock<Arc<Config>>,
 }
 
@@ -26,12 +29,14 @@ impl ThisNode {
         name: String,
         supervisor: Arc<SupervisorHandle>,
         clock: Arc<dyn Clock>,
+        meters: Arc<Meters>,
         config: Config,
     ) -> ThisNode {
         ThisNode {
             name,
             supervisor,
             clock,
+            meters,
             config: RwLock::new(Arc::new(config)),
         }
     }
@@ -44,6 +49,18 @@ impl ThisNode {
     /// Puts a reloaded configuration in place; who changes what can't be reloaded has looked before.
     pub fn reconfigure(&self, config: Config) {
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+    }
+
+    /// What a task is to know of the full disk of the database, if it is full.
+    pub(super) fn store_full(&self, task: TaskId) -> Option<String> {
+        let unsaved = || {
+            self.supervisor
+                .progress(task)
+                .into_iter()
+                .map(|(_, run)| run.unsaved)
+        };
+        let is_full = self.meters.is_store_full(self.clock.now());
+        is_full.then(|| store_full_text(unsaved().sum()))
     }
 
     /// The wall clock.

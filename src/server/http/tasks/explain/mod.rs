@@ -257,7 +257,12 @@ impl ExplanationJson {
 
 impl CauseJson {
     fn new(cause: &Cause, explanation: &Explanation) -> CauseJson {
-        let missing = explanation.missing().filter(|missing| *missing > 0);
+        // More may have settled than left, which makes up for a part: the others are shares of all that was lost.
+        let lost: i64 = explanation.causes.iter().map(|cause| cause.micros.max(0)).sum();
+        let missing = explanation
+            .missing()
+            .filter(|missing| *missing > 0)
+            .map(|missing| missing.max(lost));
         CauseJson {
             slug: cause.kind.slug(),
             title: cause.kind.title(),
@@ -295,7 +300,30 @@ fn as_patch(change: &TuningPatch) -> Option<Map<String, Value>> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn no_cause_has_more_than_all_of_what_is_missing() {
+        let cause = |kind, micros| Cause {
+            kind,
+            micros,
+            text: String::new(),
+        };
+        let explanation = Explanation {
+            covered: Duration::from_secs(10),
+            target: Some(100),
+            actual: 0,
+            // More was settled than left: an answer came for what an earlier node had sent.
+            causes: vec![cause(CauseKind::Late, 109), cause(CauseKind::InFlight, -9)],
+            waits: Vec::new(),
+            why: String::new(),
+            advice: Vec::new(),
+        };
+        let late = CauseJson::new(&explanation.causes[0], &explanation);
+        assert_eq!(late.share, Some(1.0));
+    }
 
     #[test]
     fn a_change_is_written_as_a_patch_of_the_task_takes_it() {

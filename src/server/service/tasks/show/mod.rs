@@ -167,6 +167,15 @@ impl Tasks {
     /// A task with its live progress, wherever it runs.
     pub async fn picture(&self, task: TaskView) -> TaskPicture {
         let lives = self.stats.lives_of(&task).await;
+        self.draw(task, lives)
+    }
+
+    fn draw(&self, mut task: TaskView, lives: Lives) -> TaskPicture {
+        if task.status == Status::Running
+            && let Some(full) = self.node.store_full(task.id)
+        {
+            task.status_text = Some(full);
+        }
         drawn(task, lives, self.node.now())
     }
 
@@ -175,7 +184,7 @@ impl Tasks {
         let mut lives = self.stats.lives(&tasks).await;
         let draw = |task: TaskView| {
             let live = lives.remove(&task.id).unwrap_or_default();
-            drawn(task, live, self.node.now())
+            self.draw(task, live)
         };
         tasks.into_iter().map(draw).collect()
     }
