@@ -4,7 +4,6 @@
 //! doesn't understand ends the build. Names, lines and texts stay as they are, so that a fault in a browser can be found.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 /// Below it are the modules.
 const OWN: &str = "app/";
@@ -21,22 +20,15 @@ pub(crate) fn joined(modules: &Modules, entry: &str) -> Result<String, String> {
     let (mut outside, mut script) = (Outside::new(), String::new());
     for (name, text) in modules.iter().filter(|(name, _)| *name != entry) {
         let (body, exports) = rewritten(name, text, modules, &mut outside)?;
-        let _ = write!(
-            script,
-            "make['{name}']=()=>{{\n{body}return{{{}}}}};\n",
-            exports.join(",")
-        );
+        let exports = exports.join(",");
+        script += &format!("make['{name}']=()=>{{\n{body}return{{{exports}}}}};\n");
     }
     let (body, _) = rewritten(entry, &modules[entry], modules, &mut outside)?;
     let mut head = String::new();
     for (path, names) in &outside {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let _ = writeln!(
-            head,
-            "import{{{}}}from'{}';",
-            names.join(","),
-            between(entry, path)
-        );
+        let (names, path) = (names.join(","), between(entry, path));
+        head += &format!("import{{{names}}}from'{path}';\n");
     }
     head.push_str("const made={},make={},use=(name)=>made[name]??=make[name]();\n");
     Ok(format!("{head}{script}{body}"))

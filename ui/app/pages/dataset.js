@@ -25,9 +25,9 @@ function columns(name, reload) {
     { head: t('Task'), cell: (one) => html`<a class="link" href=${`/tasks/${one.task}`}>${one.task}</a>` },
     { head: t('Published'), cell: (one) => one.published_at && html`<span class="nowrap">${stamp(one.published_at)}</span>` },
     { head: t('Why'), class: 'fill main-cell', cell: (one) => html`<span class="soft">${one.why}</span>` },
-    { head: t('Actions'), bare: true, class: 'num nowrap', cell: (one) => isPublished(one) && html`
+    { head: t('Actions'), bare: true, class: 'num nowrap', cell: (one) => isPublished(one) && html`<span class="row">
       <a class="button is-small" download href=${`/v1/datasets/${part(name)}/generations/${one.generation}/results?format=csv`}><${Icon} name="down" />CSV</a>
-      <${ActButton} class="is-small" action=${then(pin(name, one))} /> ${!one.current && html`<${ActButton} class="is-small" action=${then(rollBack(name, one.generation))} />`}` },
+      <${ActButton} class="is-small" action=${then(pin(name, one))} /> ${!one.current && html`<${ActButton} class="is-small" action=${then(rollBack(name, one.generation))} />`}</span>` },
   ];
 }
 

@@ -2,12 +2,13 @@
 import { html, useEffect, useRef } from '../../vendor/preact-htm.js';
 import { labelAll, rateAll, start, startAll, stop, stopAll } from '../lib/actions.js';
 import { path } from '../lib/api.js';
+import { families } from '../lib/families.js';
 import { count, percent, rate, span } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { useResource } from '../lib/resource.js';
 import { route, withQuery } from '../lib/router.js';
 import { may, session } from '../lib/session.js';
-import { families, isSlow, offers, secondsLeft, settled, target } from '../lib/task.js';
+import { isSlow, offers, secondsLeft, settled, target } from '../lib/task.js';
 import { changes, historyOf, keepTasks, rateOf, tasks } from '../lib/tasks.js';
 import { ask } from '../parts/ask.js';
 import { Ago, Empty, Segments, Whole } from '../parts/basic.js';
@@ -46,8 +47,8 @@ function Statuses({ counts }) {
 
 function Name({ task, isChild }) {
   return html`<span class=${isChild ? 'row is-child' : 'row'}>
-    <a data-row href=${`/tasks/${task.id}`} class="cut"><span class="soft">${task.id}</span> ${task.name ?? html`<span class="soft">${t('no name')}</span>`}</a>
-    ${task.parent && html`<a class="soft nowrap" href=${`/tasks/${task.parent}`} title=${t('does failures of {id} again', { id: task.parent })}>↳ ${t('redrive of {id}', { id: task.parent })}</a>`}
+    <a data-row href=${`/tasks/${task.id}`} class="cut"><span class="soft">${isChild && '↳ '}${task.id}</span> ${task.name ?? html`<span class="soft">${task.parent ? t('redrive of {id}', { id: task.parent }) : t('no name')}</span>`}</a>
+    ${task.parent && !isChild && html`<a class="soft nowrap" href=${`/tasks/${task.parent}`} title=${t('does failures of {id} again', { id: task.parent })}>↳ ${t('redrive of {id}', { id: task.parent })}</a>`}
   </span>`;
 }
 
@@ -61,7 +62,7 @@ function columns(rows) {
     { head: t('Items'), class: 'num', cell: (task) => count(task.total) },
     { head: t('Abandoned'), class: 'num', cell: (task) => (task.counts.abandoned ? html`<a class="bad" href=${`/tasks/${task.id}/failures`}>${count(task.counts.abandoned)}</a>` : html`<span class="soft">0</span>`) },
     { head: t('Rate'), class: 'num', cell: (task) => html`<${Rate} task=${task} />` },
-    { head: t('Trend'), class: 'hide-s', cell: (task) => task.status === 'running' && html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
+    { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => task.status === 'running' && html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
     { head: t('Left'), class: 'num w5', cell: (task) => span(secondsLeft(task, rateOf(task))) },
     { head: t('Since'), class: 'num', cell: (task) => html`<${Ago} at=${task.since} />` },
   ];
