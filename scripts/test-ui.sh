@@ -4,11 +4,15 @@
 # scripts/test-ui.sh                 the program of target/debug, built if it is not there, with the pages that it carries
 # scripts/test-ui.sh --pages         the pages as they are in ui/ now, without compiling
 # scripts/test-ui.sh parts.test.js   only some of the files in tests/browser
+# scripts/test-ui.sh --pictures      the pictures of docs/ instead, from ui/ as it is now; look at each before it is committed
 # WINDROW=path                       another program; CHROMIUM=path another browser
 # WINDROW_BUDGETS=1                  with the budgets of a machine that does nothing else
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+if [ "${1:-}" = --pictures ]; then
+    set -- --pages pictures.js
+fi
 if [ "${1:-}" = --pages ]; then
     shift
     export WINDROW_UI_DIR="$PWD/ui"

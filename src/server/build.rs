@@ -1,5 +1,10 @@
-//! Lists the files of `ui/`, so that `http/dashboard` carries whatever is there: a new file needs no change in Rust.
+//! Makes what `http/dashboard` carries of `ui/`: whatever is there (a new file needs no change in Rust), its modules as one
+//! script, its styles as one, everything packed as well as it can be.
 
+#[path = "build/join.rs"]
+mod join;
+
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
@@ -11,28 +16,92 @@ const PAGES: &str = "../../ui";
 const SERVED: [&str; 10] = [
     "html", "css", "js", "json", "svg", "png", "ico", "woff2", "txt", "md",
 ];
+/// The module from which all begins, and in whose place the script is.
+const ENTRY: &str = "app/main.js";
+/// The page from which all begins.
+const INDEX: &str = "index.html";
+/// In whose place all styles are.
+const STYLE: &str = "app.css";
+/// Modules of which a browser needs one at most.
+const WORDS: &str = "app/words/";
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed={PAGES}");
-    let mut names = Vec::new();
-    collect(Path::new(PAGES), "", &mut names)?;
-    names.sort();
-    let mut list = "&[\n".to_owned();
-    for name in names {
-        let path = format!("/{PAGES}/{name}");
-        let line = writeln!(
-            list,
-            "({name:?}, include_bytes!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {path:?}))),"
-        );
-        line.map_err(io::Error::other)?;
-    }
-    list.push(']');
     #[expect(
         clippy::disallowed_methods,
         reason = "Cargo tells a build script so where it may write"
     )]
     let place = std::env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?;
-    fs::write(Path::new(&place).join("pages.rs"), list)
+    let place = Path::new(&place);
+    let mut list = "&[\n".to_owned();
+    for (at, (name, bytes)) in carried()?.iter().enumerate() {
+        fs::write(place.join(format!("page{at}")), bytes)?;
+        fs::write(place.join(format!("page{at}.br")), packed(bytes)?)?;
+        let file = |end: &str| format!("include_bytes!(concat!(env!(\"OUT_DIR\"), \"/page{at}{end}\"))");
+        let line = writeln!(list, "({name:?}, {}, {}),", file(""), file(".br"));
+        line.map_err(io::Error::other)?;
+    }
+    list.push(']');
+    fs::write(place.join("pages.rs"), list)
+}
+
+/// All files by name, in order: the modules as one, the styles as one, without comments.
+fn carried() -> io::Result<BTreeMap<String, Vec<u8>>> {
+    let mut names = Vec::new();
+    collect(Path::new(PAGES), "", &mut names)?;
+    let read = |name: &str| fs::read_to_string(Path::new(PAGES).join(name));
+    let index = read(INDEX)?;
+    let (mut modules, mut styles) = (join::Modules::new(), String::new());
+    let mut files = BTreeMap::new();
+    for name in names {
+        let kind = name.rsplit_once('.').map_or("", |(_, kind)| kind);
+        // What others wrote is as they made it: a test holds it against a hash.
+        let is_own = !name.starts_with("vendor/");
+        match kind {
+            "css" if is_own => {}
+            "js" if name.starts_with("app/") && !name.starts_with(WORDS) => {
+                modules.insert(name.clone(), read(&name)?);
+            }
+            "js" if is_own => {
+                files.insert(name.clone(), join::stripped(&read(&name)?).into());
+            }
+            _ => {
+                files.insert(name.clone(), fs::read(Path::new(PAGES).join(&name))?);
+            }
+        }
+    }
+    // One style that stands later wins.
+    for name in index
+        .lines()
+        .filter_map(named)
+        .filter(|name| name.ends_with(".css") && !files.contains_key(*name))
+    {
+        styles.push_str(&join::stripped(&read(name)?));
+    }
+    let script = join::joined(&modules, ENTRY).map_err(io::Error::other)?;
+    files.insert(ENTRY.to_owned(), script.into());
+    files.insert(STYLE.to_owned(), styles.into());
+    let is_there = |line: &&str| named(line).is_none_or(|name| files.contains_key(name));
+    let index: String = index.split_inclusive('\n').filter(is_there).collect();
+    files.insert(INDEX.to_owned(), index.into());
+    Ok(files)
+}
+
+/// The file that a line of the page names.
+fn named(line: &str) -> Option<&str> {
+    line.split("=\"/ui/").nth(1)?.split('"').next()
+}
+
+/// With Brotli, which every browser takes from machines it trusts.
+fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let params = brotli::enc::BrotliEncoderParams {
+        quality: 11,
+        size_hint: bytes.len(),
+        ..Default::default()
+    };
+    let mut packed = Vec::new();
+    brotli::BrotliCompress(&mut &*bytes, &mut packed, &params)?;
+    Ok(packed)
 }
 
 /// Adds the names of all files of a folder, as they stand in addresses.

@@ -8,6 +8,7 @@ use windrow_engine::ports::access::sign_in_store::{NewSignIn, SIGN_INS_MAX, Sign
 use windrow_engine::ports::access::token_store::{NewToken, TokenGrant, TokenStore, TokenView};
 use windrow_engine::ports::tasks::list::{AuditFilter, TaskList};
 use windrow_engine::ports::tasks::store::Write;
+use windrow_engine::ports::tasks::upkeep::{Sweep, UpkeepStore};
 use windrow_store::sql::Store;
 
 use crate::engines::{Engine, runtime};
@@ -135,6 +136,17 @@ async fn facts(store: &Store) {
     };
     let ended = store.audits(&entries("session.end"), None, 1000).await.unwrap();
     assert_eq!(ended.len(), 1, "one was ended, once");
+    assert_eq!(
+        store.sweep(Sweep::SignIns, WallMs(NOW.0 + 10)).await.unwrap(),
+        0,
+        "it is over at that moment"
+    );
+    assert_eq!(store.sweep(Sweep::SignIns, WallMs(NOW.0 + 11)).await.unwrap(), 1);
+    assert_eq!(
+        hashes_of(store, &["h-bob", &newest]).await,
+        [false, true],
+        "of whichever token"
+    );
     let begins = store.audits(&entries("session.begin"), None, 1000).await.unwrap();
     assert_eq!(begins.len() as u64, 3 + SIGN_INS_MAX + 1);
 }

@@ -186,8 +186,8 @@ fn is_asleep(task: &Task) -> bool {
 
 fn sweep(state: &mut State, what: Sweep, before: WallMs) -> u64 {
     match what {
-        // Answers, and bytes elsewhere, are kept by SQL stores only.
-        Sweep::Answers | Sweep::ResultBytes | Sweep::ArchiveHalves => 0,
+        // Answers, sign-ins, and bytes elsewhere are kept by SQL stores only.
+        Sweep::Answers | Sweep::ResultBytes | Sweep::ArchiveHalves | Sweep::SignIns => 0,
         Sweep::Delivered => calls(state, CallState::Done, before),
         Sweep::GivenUp => calls(state, CallState::Dead, before),
         Sweep::Sessions => sessions(state, before),

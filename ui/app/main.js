@@ -17,6 +17,9 @@ const PAGES = [
   ['/', 'overview', 'Overview'],
   ['/tasks', 'tasks', 'Tasks'],
   ['/tasks/new', 'make/page', 'NewTask'],
+  // What metrics call tasks that they don't name singly, and alerts link to.
+  ['/tasks/other', 'tasks', 'Tasks'],
+  ['/tasks/other/:tab', 'tasks', 'Tasks'],
   ['/tasks/:task/items/:index', 'task/page', 'Task'],
   ['/tasks/:task/:tab', 'task/page', 'Task'],
   ['/tasks/:task', 'task/page', 'Task', 'task/live'],

@@ -7,6 +7,7 @@ use sea_orm::{
 };
 
 use crate::sql::business::outbox::{DEAD, DONE};
+use crate::sql::business::sign_ins;
 use crate::sql::entity::{business, idempotency, item, outbox, session, shard, task};
 use crate::sql::run::{close, result_place, results};
 use crate::sql::source::appended;
@@ -143,6 +144,7 @@ impl UpkeepStore for Store {
             Sweep::Statistics => days::expire(self, before).await,
             Sweep::Appended => settled(|| appended::sweep(self, before)).await,
             Sweep::ArchiveHalves => archive::sweep(self, before).await,
+            Sweep::SignIns => settled(|| sign_ins::expire(self, before)).await,
             Sweep::AppendKeys => settled(|| appended::sweep_keys(self, before)).await,
         }
     }

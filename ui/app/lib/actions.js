@@ -143,6 +143,34 @@ export function change(task, members, words) {
   };
 }
 
+/** Puts a label on a task, beside those that it has. */
+function label(task, name, value) {
+  const before = task.labels ?? {};
+  const set = (labels) => ({ method: 'PATCH', path: taskPath(task), body: () => ({ labels }), cli: `windrow task set ${task.id} --label '${name}=${value}'` });
+  return { ...set({ ...before, [name]: value }), undo: () => set(before) };
+}
+
+/** One question about several tasks. */
+const several = (tasks, title, verb, each, more = {}) => ({
+  title, verb, each: (values) => tasks.map((task) => each(task, values)), text: tasks.map((task) => task.id).join(', '), ...more,
+});
+
+/** Starts several tasks. */
+export const startAll = (tasks, after) => several(tasks, t('Start {n} tasks?', { n: tasks.length }), t('Start'), start, { after });
+
+/** Stops several tasks. */
+export const stopAll = (tasks, after) => several(tasks, t('Stop {n} tasks?', { n: tasks.length }), t('Stop'), stop, { after });
+
+/** Gives several tasks one rate. */
+export const rateAll = (tasks, after) => several(tasks, t('One rate for {n} tasks', { n: tasks.length }), t('Apply'), (task, values) => change(task, { rate: values.rate }), {
+  after, fields: [{ name: 'rate', label: t('Rate'), value: tasks[0].rate, required: true }],
+});
+
+/** Puts one label on several tasks. */
+export const labelAll = (tasks, after) => several(tasks, t('One label for {n} tasks', { n: tasks.length }), t('Apply'), (task, values) => label(task, values.name.trim(), values.value.trim()), {
+  after, fields: [{ name: 'name', label: t('Label'), required: true, hint: 'team' }, { name: 'value', label: t('Value'), hint: 'growth' }],
+});
+
 /** Does failures again, as a task of its own. */
 export function redrive(task, filter, number) {
   const chosen = filter.codes ? `--code ${filter.codes.join(',')}` : filter.indexes ? `--indexes ${filter.indexes}` : '--all';

@@ -1,5 +1,6 @@
 /** @file What can be done to businesses, nodes, schedules, datasets, limits and tokens. Does nothing itself. */
 import { part } from './api.js';
+import { localTime, stamp } from './format.js';
 import { t } from './i18n.js';
 
 const verb = (noun, command, name, word) => ({ method: 'POST', path: `/v1/${noun}/${part(name)}/${word}`, cli: `windrow ${command} ${word} ${name}` });
@@ -35,6 +36,60 @@ export const pauseSchedule = (one) => (one.paused
   ? { ...scheduled(one, 'resume'), title: t('Let {name} fire again?', { name: one.name }), text: t('From its next time on; what it missed meanwhile is not made up for.'), verb: t('Resume'), done: () => t('{name} fires again', { name: one.name }), undo: pauseSchedule }
   : { ...scheduled(one, 'pause'), title: t('Pause {name}?', { name: one.name }), text: t('It fires no more by itself. Tasks that run go on.'), verb: t('Pause'), done: () => t('{name} is paused', { name: one.name }), undo: pauseSchedule });
 
+/** A text as the JSON that it is; a text that is none stays, and the node says what is wrong. */
+function json(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** `0 3 * * *` or `20m`, as the API wants it. */
+const timesOf = ({ times, zone }) => (/\s/.test(times.trim()) ? { cron: times.trim(), ...(zone.trim() ? { zone: zone.trim() } : {}) } : { every: times.trim() });
+const scheduleOf = (values) => ({ ...timesOf(values), overlap: values.overlap, missed: values.missed.trim(), task: json(values.task) });
+const OVERLAPS = ['skip', 'queue', 'cancel_running', 'allow'];
+
+const scheduleFields = (one) => [
+  { name: 'times', label: t('Times'), value: one.cron ?? one.every, required: true, hint: t('20m, or minute, hour, day, month and weekday: 0 3 * * *') },
+  { name: 'zone', label: t('Time zone'), value: one.zone ?? '', hint: t('such as Europe/Berlin; UTC if it is empty') },
+  { name: 'overlap', label: t('While one runs'), value: one.overlap, options: OVERLAPS.map((word) => [word, t(word)]) },
+  { name: 'missed', label: t('Missed fires'), value: one.missed, hint: 'latest, none, all 10' },
+  { name: 'task', label: t('The task of each fire'), value: JSON.stringify(one.task, null, 2), type: 'json' },
+];
+const foresee = ({ next_fires: next }) => (next?.length ? t('It would fire at {times}', { times: next.map(stamp).join(', ') }) : t('It would not fire any more.'));
+
+/** Makes a schedule. */
+export const newSchedule = (businesses) => ({
+  method: 'POST', path: '/v1/schedules', cli: 'windrow api POST /v1/schedules', title: t('New schedule'), verb: t('Create'), foresee,
+  fields: [{ name: 'business', label: t('Business'), value: businesses[0], options: businesses.map((name) => [name, name]) }, { name: 'name', label: t('Name'), required: true },
+    ...scheduleFields({ every: '1h', overlap: 'skip', missed: 'latest', task: { source: { type: 'range', total: 1000 }, rate: '50/s' } })],
+  body: (values) => ({ business: values.business, name: values.name.trim(), ...scheduleOf(values) }),
+  flags: (values) => `-d '${JSON.stringify({ business: values.business, name: values.name.trim(), ...scheduleOf(values) })}'`,
+  done: (now) => t('{name} was made', { name: now.name }), next: (now) => `/schedules/${now.id}`,
+});
+
+/** Changes when a schedule fires, and what; what it was before is the way back. */
+export const editSchedule = (one) => ({
+  method: 'PATCH', path: `/v1/schedules/${part(one.id)}`, cli: `windrow schedule set ${one.id}`, title: t('Change {name}', { name: one.name }), verb: t('Apply'), foresee,
+  fields: scheduleFields(one), body: scheduleOf, done: () => t('{name} is changed', { name: one.name }),
+  flags: (values) => { const { task, ...rest } = scheduleOf(values); return [...Object.entries(rest).map(([name, value]) => `--${name} '${value}'`), `--task '${JSON.stringify(task)}'`].join(' '); },
+  undo: () => ({ method: 'PATCH', path: `/v1/schedules/${part(one.id)}`, body: () => ({ ...(one.cron ? { cron: one.cron, zone: one.zone } : { every: one.every }), overlap: one.overlap, missed: one.missed, task: one.task }) }),
+});
+
+const utc = (local) => (local ? new Date(local).toISOString() : undefined);
+
+/** Orders the fires of a time that is over. */
+export const backfill = (one) => ({
+  ...scheduled(one, 'backfill'), title: t('Fire {name} for a time that is over', { name: one.name }), text: t('One task after the other is made. Times that have a task already are left out.'), verb: t('Order'),
+  fields: [{ name: 'from', label: t('From'), type: 'datetime-local', required: true, value: localTime(Date.now() - 86_400_000) }, { name: 'to', label: t('Until (now, if it is empty)'), type: 'datetime-local' },
+    { name: 'publish', label: t('Their tasks publish what those of the schedule do'), type: 'checkbox', value: false }],
+  body: (values) => ({ from: utc(values.from), ...(values.to ? { to: utc(values.to) } : {}), ...(values.publish ? { publish: true } : {}) }),
+  flags: (values) => [`--from ${utc(values.from)}`, values.to && `--to ${utc(values.to)}`, values.publish && '--publish'].filter(Boolean).join(' '),
+  foresee: ({ items }) => t('{n} fires: {times}', { n: items.length, times: items.slice(0, 5).map((fire) => stamp(fire.time)).join(', ') + (items.length > 5 ? ' …' : '') }),
+  done: ({ items }) => t('{n} fires are ordered', { n: items?.length ?? '' }),
+});
+
 /** Fires a schedule at once. */
 export const trigger = (one) => ({ ...scheduled(one, 'trigger'), title: t('Fire {name} now?', { name: one.name }), text: t('One task is made, besides those of its times.'), verb: t('Fire now'), done: () => t('{name} fires', { name: one.name }) });
 
@@ -57,6 +112,62 @@ export const pin = (dataset, one) => {
     title: one.pinned ? t('Let generation {n} go once it is old?', { n: one.generation }) : t('Keep generation {n}, however many come after it?', { n: one.generation }),
     verb: one.pinned ? t('Unpin') : t('Pin'), done: () => (one.pinned ? t('generation {n} is unpinned', { n: one.generation }) : t('generation {n} is pinned', { n: one.generation })) };
 };
+
+/** Changes how many generations stay. */
+export const keepGenerations = (one) => ({
+  method: 'PATCH', path: `/v1/datasets/${part(one.name)}`, cli: `windrow dataset set ${one.name}`, title: t('How many generations of {name} stay', { name: one.name }),
+  text: t('Older ones go, but for pinned ones and the current one.'), verb: t('Apply'), fields: [{ name: 'keep', label: t('Keeps'), type: 'number', value: one.keep, required: true }],
+  body: (values) => ({ keep: Number(values.keep) }), flags: (values) => `--keep ${values.keep}`, done: (now) => t('{name} keeps {n}', { name: one.name, n: now.keep }),
+});
+
+/** Removes a dataset. */
+export const removeDataset = (one) => ({
+  method: 'DELETE', path: `/v1/datasets/${part(one.name)}`, cli: `windrow dataset delete ${one.name}`, title: t('Delete {name}?', { name: one.name }),
+  text: t('With all its generations: readers find nothing any more. This cannot be undone.'), verb: t('Delete'), isDanger: true, typed: one.name, done: () => t('{id} is gone', { id: one.name }), next: () => '/datasets',
+});
+
+/** Removes a limit. */
+export const removeLimit = (limit) => ({
+  method: 'DELETE', path: `/v1/limits/${part(limit.name)}`, cli: `windrow limit delete ${limit.name}`, role: 'admin', title: t('Delete {name}?', { name: limit.name }),
+  text: t('It is refused while a business or a task names it.'), verb: t('Delete'), isDanger: true, typed: limit.name, done: () => t('{id} is gone', { id: limit.name }), next: () => '/limits',
+});
+
+/** Members of a business that people change, as the form has them. */
+const businessForm = (one) => ({
+  ...(one.url == null ? {} : { url: one.url }), ...(one.command == null ? {} : { command: one.command }), display_name: one.display_name ?? '', pool: one.pool,
+  rate: one.defaults.rate ?? '', timeout: one.defaults.timeout ?? '', limit_rate: one.limits.rate ?? '', limit_concurrency: one.limits.concurrency ?? '', insecure_skip_verify: one.insecure_skip_verify,
+});
+const businessWords = () => ({
+  url: t('Address'), command: t('Command'), display_name: t('Name for people (optional)'), pool: t('Pool'), rate: t('Rate of its tasks (optional)'), timeout: t('Time for a call (optional)'),
+  limit_rate: t('All its tasks together (optional)'), limit_concurrency: t('Calls of all its tasks at once (optional)'), insecure_skip_verify: t('trust any certificate (test systems only)'),
+});
+const FLAGS = { timeout: 'call-timeout' };
+const GROUPS = { rate: 'defaults', timeout: 'defaults', limit_rate: 'limits', limit_concurrency: 'limits' };
+
+/** The members that a form changes, as a merge patch of the business. */
+function businessPatch(before, values) {
+  const patch = {};
+  for (const [name, value] of Object.entries(values)) {
+    if (value === before[name]) continue;
+    const group = GROUPS[name];
+    const sent = value === '' ? null : name === 'limit_concurrency' ? Number(value) : value;
+    if (group) (patch[group] ??= {})[name.replace('limit_', '')] = sent;
+    else patch[name] = sent;
+  }
+  return patch;
+}
+
+/** Changes a business. */
+export function editBusiness(one) {
+  const [before, words] = [businessForm(one), businessWords()];
+  const patch = (body) => ({ method: 'PATCH', path: `/v1/businesses/${part(one.name)}`, role: 'admin', body });
+  return {
+    ...patch((values) => businessPatch(before, values)), cli: `windrow biz edit ${one.name}`, title: t('Change {name}', { name: one.name }), text: t('Runs under way take it up within seconds.'), verb: t('Apply'),
+    fields: Object.entries(before).map(([name, value]) => ({ name, label: words[name], value, type: typeof value === 'boolean' ? 'checkbox' : 'text' })),
+    flags: (values) => Object.entries(values).filter(([name, value]) => value !== before[name]).map(([name, value]) => `--${(FLAGS[name] ?? name).replaceAll('_', '-')} '${value}'`).join(' '),
+    done: () => t('{name} is changed', { name: one.name }), undo: (now) => patch(() => businessPatch(businessForm(now), before)),
+  };
+}
 
 /** Changes what a limit allows. */
 export const setLimit = (limit) => ({

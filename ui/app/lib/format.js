@@ -89,6 +89,12 @@ export function day(time) {
   return parts(time, { dateStyle: 'short' });
 }
 
+/** A moment as fields of day and time want it: by the clock of this machine. */
+export function localTime(time) {
+  const at = new Date(time);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
 /** A rate as people write it, in items per second; null where nothing limits it. */
 export function perSecond(written) {
   const found = /^\s*([\d.]+)\s*\/\s*([\d.]*)\s*(ms|s|m|h|d)?\s*$/.exec(written ?? '');

@@ -2,7 +2,12 @@
 
 /** What a cell's items are doing, each worse than the one before; the API's letters. */
 export const LETTERS = 'SPFKRA';
-export const [SETTLED, FREE, FLYING, PARKED, RETRYING, ABANDONED] = [0, 1, 2, 3, 4, 5];
+export const SETTLED = 0;
+export const FREE = 1;
+export const FLYING = 2;
+export const PARKED = 3;
+export const RETRYING = 4;
+export const ABANDONED = 5;
 
 /** Reads `F1S411P3`: one number a cell. */
 export function parse(text) {

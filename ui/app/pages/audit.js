@@ -1,21 +1,63 @@
 /** @file Who changed what, when, from where and why: all of it. */
-import { html } from '../../vendor/preact-htm.js';
-import { path } from '../lib/api.js';
+import { html, useState } from '../../vendor/preact-htm.js';
+import { get, path } from '../lib/api.js';
 import { t } from '../lib/i18n.js';
 import { useResource } from '../lib/resource.js';
 import { route } from '../lib/router.js';
 import { Empty, Whole } from '../parts/basic.js';
 import { Changes } from '../parts/changes.js';
+import { Icon } from '../parts/icon.js';
 import { Page } from '../parts/shell.js';
 import { Filter, Pager } from '../parts/table.js';
+import { toast } from '../parts/toast.js';
 
 const FILTERS = ['task', 'business', 'actor', 'action', 'cursor'];
+
+/** The most entries of a file. */
+const ROWS_MAX = 20_000;
+const NAMES = ['id', 'at', 'actor', 'source', 'action', 'task', 'business', 'before', 'after', 'reason', 'request_id'];
+
+/** A cell of CSV; one that a spreadsheet would take for a formula is text. */
+function cell(value) {
+  const text = value == null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+}
+
+/** All entries that the filters let through, as CSV. */
+export async function csvOf(query, read = get) {
+  const lines = [NAMES.join()];
+  for (let cursor = null; lines.length <= ROWS_MAX;) {
+    const page = await read(path('/v1/audit', { ...query, cursor, limit: 500 }));
+    lines.push(...page.items.map((entry) => NAMES.map((name) => cell(entry[name])).join()));
+    cursor = page.next_cursor;
+    if (!cursor) break;
+  }
+  return `${lines.join('\r\n')}\r\n`;
+}
+
+function Export({ query }) {
+  const [isPending, setPending] = useState(false);
+  const load = async () => {
+    setPending(true);
+    try {
+      const link = document.createElement('a');
+      link.href = URL.createObjectURL(new Blob([await csvOf(query)], { type: 'text/csv' }));
+      link.download = 'audit.csv';
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    } catch (error) {
+      toast(error.message);
+    }
+    setPending(false);
+  };
+  return html`<button type="button" class="button" disabled=${isPending} onClick=${load}><${Icon} name="down" />CSV</button>`;
+}
 
 /** The page. */
 export function Audit() {
   const query = Object.fromEntries(FILTERS.map((name) => [name, route.value.query.get(name)]));
   const read = useResource(path('/v1/audit', { ...query, limit: 100 }), { every: 5000, keep: true });
-  return html`<${Page} title=${t('Audit')}>
+  return html`<${Page} title=${t('Audit')} acts=${html`<${Export} query=${{ ...query, cursor: null }} />`}>
     <div class="filters"><${Filter} name="actor" label=${t('who')} width="9rem" /><${Filter} name="action" label=${t('what, such as task.start')} width="13rem" />
       <${Filter} name="task" label=${t('task')} width="7rem" /><${Filter} name="business" label=${t('business')} width="9rem" /></div>
     <${Whole} of=${read}>${(page) => (page.items.length ? html`<${Changes} entries=${page.items} isGlobal=${true} /><${Pager} next=${page.next_cursor} />` : html`<${Empty} say=${t('Nobody changed anything like this.')} />`)}<//><//>`;

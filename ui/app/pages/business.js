@@ -1,6 +1,6 @@
 /** @file One business: how it is called, whether it keeps to the contract, its tasks, and who changed what. */
 import { html, useState } from '../../vendor/preact-htm.js';
-import { archive, rotate } from '../lib/actions_more.js';
+import { archive, editBusiness, rotate } from '../lib/actions_more.js';
 import { call, part } from '../lib/api.js';
 import { count } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
@@ -93,7 +93,7 @@ export function Business({ business: name }) {
   const read = useResource(`/v1/businesses/${part(name)}`, { every: 15_000 });
   const after = (action) => ({ ...action, after: (answer) => { action.after?.(answer); read.reload(); } });
   const acts = read.data && html`<a class="button is-main" href=${`/tasks/new?business=${part(name)}`} data-key="c">${t('New task')}</a>
-    ${read.data.url && html`<${ActButton} action=${rotate(read.data, (answer) => setSecret(answer.secret))}>${t('New secret')}<//>`}<${ActButton} action=${after(archive(read.data))} />`;
+    <${ActButton} action=${after(editBusiness(read.data))}>${t('Change')}<//>${read.data.url && html`<${ActButton} action=${rotate(read.data, (answer) => setSecret(answer.secret))}>${t('New secret')}<//>`}<${ActButton} action=${after(archive(read.data))} />`;
   return html`<${Page} title=${name} up=${[['/businesses', t('Businesses')]]} acts=${acts}>
     ${secret && html`<div class="stack"><p class="strong">${t('The new secret, shown this once:')}</p><${Command} text=${secret} /></div>`}
     <${Whole} of=${read}>${(one) => html`<${Check} name=${name} /><${Facts} one=${one} /><${Tasks} name=${name} /><${Revisions} name=${name} />`}<//><//>`;

@@ -1,13 +1,15 @@
 /** @file The businesses: who handles items, and how they are called. */
-import { html } from '../../vendor/preact-htm.js';
+import { html, useEffect } from '../../vendor/preact-htm.js';
 import { path } from '../lib/api.js';
 import { t } from '../lib/i18n.js';
 import { useResource } from '../lib/resource.js';
 import { route, withQuery } from '../lib/router.js';
 import { may } from '../lib/session.js';
+import { keepTasks, tasks } from '../lib/tasks.js';
 import { Ago, Empty, Segments, Whole } from '../parts/basic.js';
 import { Icon } from '../parts/icon.js';
 import { Page } from '../parts/shell.js';
+import { Mark } from '../parts/status.js';
 import { Pager, Table } from '../parts/table.js';
 
 /** How a business is called, in a few words. */
@@ -16,10 +18,19 @@ export const handler = (one) => one.url ?? (one.command && `command ${one.comman
 /** What all its tasks may have together. */
 export const limits = (one) => [one.limits.rate, one.limits.concurrency && `${one.limits.concurrency}×`, ...(one.limits.named ?? [])].filter(Boolean).join(', ') || null;
 
+/** How the handler fares, as far as tasks that run say it. */
+function Health({ name }) {
+  const running = [...(tasks.value?.values() ?? [])].filter((task) => task.business === name && task.status === 'running');
+  if (!running.length) return html`<span class="soft">${t('nothing runs')}</span>`;
+  const down = running.find((task) => task.handler_down);
+  return down ? html`<a href=${`/tasks/${down.id}`} title=${down.status_text}><${Mark} icon="warn" tone="bad" text=${t('down')} /></a>` : html`<${Mark} icon="check" tone="ok" text=${t('answers')} />`;
+}
+
 function columns() {
   return [
     { head: t('Business'), class: 'nowrap', cell: (one) => html`<a class="strong" data-row href=${`/businesses/${one.name}`}>${one.name}</a> ${one.display_name && html`<span class="soft">${one.display_name}</span>`}` },
     { head: t('Handler'), class: 'fill main-cell', cell: (one) => html`<code class="cut block" title=${handler(one)}>${handler(one)}</code>` },
+    { head: t('Health'), class: 'nowrap', cell: (one) => html`<${Health} name=${one.name} />` },
     { head: t('TLS'), cell: (one) => one.insecure_skip_verify && html`<span class="warn">${t('not verified')}</span>` },
     { head: t('Pool'), cell: (one) => one.pool },
     { head: t('Limits'), class: 'nowrap', cell: (one) => limits(one) ?? html`<span class="soft">–</span>` },
@@ -31,6 +42,7 @@ function columns() {
 /** All businesses. */
 export function Businesses() {
   const { query } = route.value;
+  useEffect(keepTasks, []);
   const archived = query.get('archived');
   const read = useResource(path('/v1/businesses', { archived, limit: 100, cursor: query.get('cursor') }), { every: 10_000, keep: true });
   const acts = html`<a class="button is-main" href="/businesses/new" aria-disabled=${!may('admin')} data-key="c"><${Icon} name="plus" />${t('Register')}</a>`;

@@ -1,6 +1,6 @@
 /** @file One dataset: its generations, which of them readers see, looking into them, and going back. */
 import { html, useState } from '../../vendor/preact-htm.js';
-import { pin, rollBack } from '../lib/actions_more.js';
+import { keepGenerations, pin, removeDataset, rollBack } from '../lib/actions_more.js';
 import { get, part, path } from '../lib/api.js';
 import { count, stamp } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
@@ -25,9 +25,9 @@ function columns(name, reload) {
     { head: t('Task'), cell: (one) => html`<a class="link" href=${`/tasks/${one.task}`}>${one.task}</a>` },
     { head: t('Published'), cell: (one) => one.published_at && html`<span class="nowrap">${stamp(one.published_at)}</span>` },
     { head: t('Why'), class: 'fill main-cell', cell: (one) => html`<span class="soft">${one.why}</span>` },
-    { head: t('Actions'), bare: true, class: 'num nowrap', cell: (one) => isPublished(one) && html`
+    { head: t('Actions'), bare: true, class: 'num nowrap', cell: (one) => isPublished(one) && html`<span class="row">
       <a class="button is-small" download href=${`/v1/datasets/${part(name)}/generations/${one.generation}/results?format=csv`}><${Icon} name="down" />CSV</a>
-      <${ActButton} class="is-small" action=${then(pin(name, one))} /> ${!one.current && html`<${ActButton} class="is-small" action=${then(rollBack(name, one.generation))} />`}` },
+      <${ActButton} class="is-small" action=${then(pin(name, one))} /> ${!one.current && html`<${ActButton} class="is-small" action=${then(rollBack(name, one.generation))} />`}</span>` },
   ];
 }
 
@@ -65,7 +65,8 @@ export function Dataset({ dataset: name }) {
   const read = useResource(`/v1/datasets/${part(name)}`, { every: 5000 });
   const list = useResource(path(`/v1/datasets/${part(name)}/generations`, { limit: 50, cursor: route.value.query.get('cursor') }), { every: 5000, keep: true });
   const reload = () => { read.reload(); list.reload(); };
-  return html`<${Page} title=${name} up=${[['/datasets', t('Datasets')]]}><${Whole} of=${read}>${(one) => html`
+  const acts = read.data && html`<${ActButton} action=${{ ...keepGenerations(read.data), after: reload }}>${t('Keep')}<//><${ActButton} class="is-danger" action=${removeDataset(read.data)} />`;
+  return html`<${Page} title=${name} up=${[['/datasets', t('Datasets')]]} acts=${acts}><${Whole} of=${read}>${(one) => html`
     <${Current} name=${name} one=${one} />
     <${Section} title=${t('Generations')} aside=${t('the newest {n} stay', { n: one.keep })}><${Whole} of=${list}>${(page) => html`
       <${Table} columns=${columns(name, reload)} rows=${page.items} id=${(each) => String(each.generation)} label=${t('Generations')} /><${Pager} next=${page.next_cursor} />`}<//><//>`}<//><//>`;

@@ -1,6 +1,6 @@
 /** @file Limits that tasks and businesses share on all nodes, and who uses them. */
 import { html } from '../../vendor/preact-htm.js';
-import { newLimit, setLimit } from '../lib/actions_more.js';
+import { newLimit, removeLimit, setLimit } from '../lib/actions_more.js';
 import { part } from '../lib/api.js';
 import { count, rate } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
@@ -38,7 +38,8 @@ function Parts({ limit }) {
 /** A limit. */
 export function Limit({ limit: name }) {
   const read = useResource(`/v1/limits/${part(name)}`, { every: 2000 });
-  return html`<${Page} title=${name} up=${[['/limits', t('Limits')]]} acts=${read.data && html`<${ActButton} action=${{ ...setLimit(read.data), after: read.reload }}>${t('Change')}<//>`}><${Whole} of=${read}>${(limit) => html`
+  const acts = read.data && html`<${ActButton} action=${{ ...setLimit(read.data), after: read.reload }}>${t('Change')}<//><${ActButton} class="is-danger" action=${removeLimit(read.data)} />`;
+  return html`<${Page} title=${name} up=${[['/limits', t('Limits')]]} acts=${acts}><${Whole} of=${read}>${(limit) => html`
     <${Pairs} of=${[[t('Rate'), limit.rate], [t('Concurrency'), limit.concurrency], [t('Businesses'), limit.businesses.map((one) => html`<a class="link" key=${one} href=${`/businesses/${one}`}>${one}</a> `)]]} />
     <${Section} title=${t('What each node has of it')}><${Parts} limit=${limit} /><//>
     <${Section} title=${t('Tasks that name it')} aside=${count(limit.tasks_total)}>${limit.tasks.map((one) => html`<p class="row" key=${one.id}><a class="link" href=${`/tasks/${one.id}`}>${one.id}</a> ${one.business} <${TaskStatus} task=${one} /></p>`)}<//>`}<//><//>`;

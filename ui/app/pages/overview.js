@@ -125,7 +125,7 @@ function taskColumns() {
     { head: t('Task'), class: 'main-cell fill', cell: (task) => html`<span class="row"><a data-row href=${`/tasks/${task.id}`} class="cut"><span class="soft">${task.id}</span> ${task.name ?? task.business}</a></span>` },
     { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percent(settled(task.counts), task.total)}</span></span>` },
     { head: t('Rate'), class: 'num', cell: (task) => html`<span class=${isSlow(task, rateOf(task)) ? 'warn' : ''}>${rate(rateOf(task))}</span><span class="soft"> / ${task.rate === 'unlimited' ? '∞' : rate(target(task))}</span>` },
-    { head: t('Trend'), class: 'hide-s', cell: (task) => html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
+    { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
     { head: t('Left'), class: 'num w5', cell: (task) => span(secondsLeft(task, rateOf(task))) },
   ];
 }

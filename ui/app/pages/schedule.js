@@ -1,6 +1,6 @@
 /** @file One schedule: its fires on a calendar, those that come and those that were, and what each came to. */
 import { html } from '../../vendor/preact-htm.js';
-import { pauseSchedule, removeSchedule, trigger } from '../lib/actions_more.js';
+import { backfill, editSchedule, pauseSchedule, removeSchedule, trigger } from '../lib/actions_more.js';
 import { part, path } from '../lib/api.js';
 import { byDay, dayOf } from '../lib/calendar.js';
 import { now } from '../lib/clock.js';
@@ -94,7 +94,8 @@ export function Schedule({ schedule: id }) {
   const next = useResource(`/v1/schedules/${part(id)}/next?count=100`, { every: 30_000 });
   const fires = useResource(path(`/v1/schedules/${part(id)}/fires`, { limit: 100, cursor: route.value.query.get('cursor') }), { every: 5000, keep: true });
   const then = (action) => ({ ...action, after: () => { read.reload(); fires.reload(); } });
-  const acts = read.data && html`<${ActButton} action=${then(trigger(read.data))} /><${ActButton} action=${then(pauseSchedule(read.data))} /><${ActButton} class="is-danger" action=${removeSchedule(read.data)} />`;
+  const acts = read.data && html`<${ActButton} action=${then(trigger(read.data))} /><${ActButton} action=${then(pauseSchedule(read.data))} />
+    <${ActButton} action=${then(editSchedule(read.data))}>${t('Change')}<//><${ActButton} action=${then(backfill(read.data))}>${t('Backfill')}<//><${ActButton} class="is-danger" action=${removeSchedule(read.data)} />`;
   return html`<${Page} title=${read.data?.name ?? id} up=${[['/schedules', t('Schedules')]]} acts=${acts}><${Whole} of=${read}>${(one) => html`
     <${Facts} one=${one} />
     <${Section} title=${t('Calendar')}><${Calendar} fires=${fires.data?.items ?? []} next=${next.data?.items ?? one.next_fires} /><//>

@@ -1,10 +1,11 @@
 /** @file What recurs: when each schedule fires next, and whether it does. */
 import { html } from '../../vendor/preact-htm.js';
-import { pauseSchedule, trigger } from '../lib/actions_more.js';
+import { newSchedule, pauseSchedule, trigger } from '../lib/actions_more.js';
 import { path } from '../lib/api.js';
 import { t } from '../lib/i18n.js';
 import { useResource } from '../lib/resource.js';
 import { route } from '../lib/router.js';
+import { session } from '../lib/session.js';
 import { ActButton } from '../parts/ask.js';
 import { Ago, Empty, Whole } from '../parts/basic.js';
 import { Page } from '../parts/shell.js';
@@ -37,7 +38,10 @@ function columns(reload) {
 /** All schedules. */
 export function Schedules() {
   const read = useResource(path('/v1/schedules', { limit: 100, cursor: route.value.query.get('cursor') }), { every: 5000, keep: true });
-  return html`<${Page} title=${t('Schedules')}><${Whole} of=${read}>${(page) => (page.items.length
+  const businesses = useResource(session.value.role === 'business' ? null : '/v1/businesses?limit=200');
+  const names = session.value.business ? [session.value.business] : (businesses.data?.items ?? []).map((one) => one.name);
+  const acts = names.length > 0 && html`<${ActButton} isMain=${true} hotkey="c" action=${newSchedule(names)}>${t('New schedule')}<//>`;
+  return html`<${Page} title=${t('Schedules')} acts=${acts}><${Whole} of=${read}>${(page) => (page.items.length
     ? html`<${Table} columns=${columns(read.reload)} rows=${page.items} id=${(one) => one.id} label=${t('Schedules')} /><${Pager} next=${page.next_cursor} />`
     : html`<${Empty} say=${t('Nothing recurs yet. A schedule makes a task at each of its times.')} commands=${["windrow schedule create hello nightly --cron '0 3 * * *' --zone Europe/Berlin --total 1000 --rate 50/s"]} />`)}<//><//>`;
 }

@@ -1,7 +1,8 @@
 /** @file All tasks: by status, business, label and text; several at once. Fresh numbers over a list that keeps still. */
 import { html, useEffect, useRef } from '../../vendor/preact-htm.js';
-import { start, stop } from '../lib/actions.js';
-import { call, path } from '../lib/api.js';
+import { labelAll, rateAll, start, startAll, stop, stopAll } from '../lib/actions.js';
+import { path } from '../lib/api.js';
+import { families } from '../lib/families.js';
 import { count, percent, rate, span } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { useResource } from '../lib/resource.js';
@@ -16,7 +17,6 @@ import { Spark } from '../parts/plot.js';
 import { Page } from '../parts/shell.js';
 import { Progress, TaskStatus } from '../parts/status.js';
 import { Filter, Fresh, Pager, Table, useCalm, usePick } from '../parts/table.js';
-import { toast } from '../parts/toast.js';
 
 const TABS = [
   ['', 'All'],
@@ -45,23 +45,24 @@ function Statuses({ counts }) {
   }))} />`;
 }
 
-function Name({ task }) {
-  return html`<span class="row">
-    <a data-row href=${`/tasks/${task.id}`} class="cut"><span class="soft">${task.id}</span> ${task.name ?? html`<span class="soft">${t('no name')}</span>`}</a>
-    ${task.parent && html`<a class="soft nowrap" href=${`/tasks/${task.parent}`} title=${t('does failures of {id} again', { id: task.parent })}>↳ ${task.parent}</a>`}
+function Name({ task, isChild }) {
+  return html`<span class=${isChild ? 'row is-child' : 'row'}>
+    <a data-row href=${`/tasks/${task.id}`} class="cut"><span class="soft">${isChild && '↳ '}${task.id}</span> ${task.name ?? html`<span class="soft">${task.parent ? t('redrive of {id}', { id: task.parent }) : t('no name')}</span>`}</a>
+    ${task.parent && !isChild && html`<a class="soft nowrap" href=${`/tasks/${task.parent}`} title=${t('does failures of {id} again', { id: task.parent })}>↳ ${t('redrive of {id}', { id: task.parent })}</a>`}
   </span>`;
 }
 
-function columns() {
+function columns(rows) {
+  const present = new Set(rows.map((task) => task.id));
   return [
-    { head: t('Task'), class: 'fill main-cell', cell: (task) => html`<${Name} task=${task} />` },
+    { head: t('Task'), class: 'fill main-cell', cell: (task) => html`<${Name} task=${task} isChild=${present.has(task.parent)} />` },
     { head: t('Business'), cell: (task) => html`<a class="soft" href=${withQuery({ business: task.business, cursor: null })}>${task.business}</a>` },
     { head: t('Status'), cell: (task) => html`<${TaskStatus} task=${task} />` },
     { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percent(settled(task.counts), task.total)}</span></span>` },
     { head: t('Items'), class: 'num', cell: (task) => count(task.total) },
     { head: t('Abandoned'), class: 'num', cell: (task) => (task.counts.abandoned ? html`<a class="bad" href=${`/tasks/${task.id}/failures`}>${count(task.counts.abandoned)}</a>` : html`<span class="soft">0</span>`) },
     { head: t('Rate'), class: 'num', cell: (task) => html`<${Rate} task=${task} />` },
-    { head: t('Trend'), class: 'hide-s', cell: (task) => task.status === 'running' && html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
+    { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => task.status === 'running' && html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
     { head: t('Left'), class: 'num w5', cell: (task) => span(secondsLeft(task, rateOf(task))) },
     { head: t('Since'), class: 'num', cell: (task) => html`<${Ago} at=${task.since} />` },
   ];
@@ -74,44 +75,25 @@ function Rate({ task }) {
   return html`<span class=${isSlow(task, actual) ? 'warn' : ''}>${rate(actual)}</span><span class="soft"> / ${wanted}</span>`;
 }
 
-/** Does one thing to several tasks, one after the other, and says how it went. */
-async function doToAll(ids, verb) {
-  const failed = [];
-  for (const id of ids) {
-    try {
-      await call('POST', `/v1/tasks/${id}/${verb}`, {});
-    } catch (error) {
-      failed.push(`${id}: ${error.message}`);
-    }
-  }
-  toast(failed.length ? t('{n} of {all} refused: {why}', { n: failed.length, all: ids.length, why: failed[0] }) : t('{n} tasks: {verb}', { n: ids.length, verb: t(verb) }));
-}
-
 function Bulk({ pick, rows }) {
   const chosen = rows.filter((task) => pick.has(task.id));
-  const startable = chosen.filter((task) => offers(task).start);
-  const stoppable = chosen.filter((task) => offers(task).stop);
+  const fit = (word) => chosen.filter((task) => offers(task)[word]);
   const isAllowed = may('operator');
-  const all = async (list, verb) => { await doToAll(list.map((task) => task.id), verb); pick.clear(); };
-  if (chosen.length === 1) {
-    const [task] = chosen;
-    return html`<div class="filters"><span>${t('{n} selected', { n: 1 })}</span>
-      <button class="button is-small" type="button" disabled=${!stoppable.length || !isAllowed} onClick=${() => ask(stop(task))}>${t('Stop')}</button>
-      <button class="button is-small" type="button" disabled=${!startable.length || !isAllowed} onClick=${() => ask(start(task))}>${t('Start')}</button></div>`;
-  }
+  const button = (text, list, one, all) => html`<button class="button is-small" type="button" disabled=${!list.length || !isAllowed}
+    onClick=${() => ask(list.length === 1 && one ? one(list[0]) : all(list, pick.clear))}>${text} ${list.length > 1 && list.length}</button>`;
   return html`<div class="filters"><span>${t('{n} selected', { n: chosen.length })}</span>
-    <button class="button is-small" type="button" disabled=${!stoppable.length || !isAllowed} onClick=${() => all(stoppable, 'stop')}>${t('Stop')} ${stoppable.length || ''}</button>
-    <button class="button is-small" type="button" disabled=${!startable.length || !isAllowed} onClick=${() => all(startable, 'start')}>${t('Start')} ${startable.length || ''}</button>
+    ${button(t('Stop'), fit('stop'), stop, stopAll)} ${button(t('Start'), fit('start'), start, startAll)}
+    ${button(t('Rate'), fit('edit'), null, rateAll)} ${button(t('Label'), chosen, null, labelAll)}
     <button class="button is-small is-quiet" type="button" onClick=${pick.clear}>${t('Clear')}</button></div>`;
 }
 
 function List({ page, read }) {
   const fresh = page.items.map((task) => tasks.value?.get(task.id) ?? task);
-  const calm = useCalm(fresh, (task) => task.id);
+  const calm = useCalm(families(fresh), (task) => task.id);
   const pick = usePick(calm.rows.map((task) => task.id));
   if (!page.items.length) return html`<${Nothing} />`;
   return html`${pick.ids.length > 0 && html`<${Bulk} pick=${pick} rows=${calm.rows} />`}
-    <div class="calm" ...${calm.over}><${Fresh} calm=${calm} /><${Table} columns=${columns()} rows=${calm.rows} id=${(task) => task.id} label=${t('Tasks')} pick=${pick} isLoading=${read.isLoading} /></div>
+    <div class="calm" ...${calm.over}><${Fresh} calm=${calm} /><${Table} columns=${columns(calm.rows)} rows=${calm.rows} id=${(task) => task.id} label=${t('Tasks')} pick=${pick} isLoading=${read.isLoading} /></div>
     <${Pager} next=${page.next_cursor} />`;
 }
 

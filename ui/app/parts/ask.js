@@ -28,6 +28,8 @@ import { toast } from './toast.js';
  * @property {(answer: any) => Action} [undo] the way back
  * @property {(answer: any) => string | void} [next] where one goes then
  * @property {(answer: any) => void} [after]
+ * @property {(would: any) => any} [foresee] what is shown of what the node says would come of it
+ * @property {(values: any) => Action[]} [each] instead of a request: what is done one after the other, under one question
  */
 
 const asked = signal(/** @type {Action | null} */ (null));
@@ -53,18 +55,22 @@ function requestOf(action, values, reason) {
 }
 
 function commandOf(action, values, reason) {
+  if (action.each) return action.each(values).map((one) => commandOf(one, values, reason)).join('\n');
   const flags = action.flags?.(values) ?? '';
   const said = reason && !action.noReason ? ` --reason ${word(reason)}` : '';
   return `${action.cli}${flags ? ` ${flags}` : ''}${said}`;
 }
 
-function curlOf(action, { path, body }) {
+function curlOf(action, values, reason) {
+  if (action.each) return action.each(values).map((one) => curlOf(one, values, reason)).join('\n');
+  const { path, body } = requestOf(action, values, reason);
   const data = body === undefined ? '' : ` -H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}`;
   return `curl -X ${action.method} -H "authorization: Bearer $WINDROW_TOKEN"${data} ${word(location.origin + path)}`;
 }
 
 /** Does what was asked, at once. @returns {Promise<any>} the node's answer */
 export async function perform(action, values = {}, reason = '') {
+  if (action.each) return performAll(action, values, reason);
   const { path, body } = requestOf(action, values, reason);
   const answer = await call(action.method, path, body);
   action.after?.(answer);
@@ -77,13 +83,34 @@ export async function perform(action, values = {}, reason = '') {
   return answer;
 }
 
+/** Does several things, one after the other, and says how it went; what was done can be undone together. */
+async function performAll(action, values, reason) {
+  const [undos, refusals] = [[], []];
+  const all = action.each(values);
+  for (const one of all) {
+    try {
+      const { path, body } = requestOf(one, values, reason);
+      undos.push(one.undo?.(await call(one.method, path, body)));
+    } catch (error) {
+      refusals.push(error);
+    }
+  }
+  renewed.value += 1;
+  if (refusals.length === all.length) throw refusals[0];
+  const back = () => performAll({ each: () => undos.filter(Boolean) }, {}, '').catch((error) => toast(error.message));
+  toast(refusals.length
+    ? t('{n} of {all} refused: {why}', { n: refusals.length, all: all.length, why: refusals[0].message })
+    : t('{n} tasks: done', { n: all.length }), undos.some(Boolean) ? back : undefined);
+  action.after?.();
+}
+
 function Field({ field, value, set }) {
   const change = (event) => set(field.type === 'checkbox' ? event.target.checked : event.target.value);
   if (field.type === 'checkbox') {
     return html`<label class="check"><input type="checkbox" checked=${value} onChange=${change} /><span>${field.label}</span></label>`;
   }
   return html`<div class="field"><label><span>${field.label}</span>
-    ${field.options
+    ${field.type === 'json' ? html`<textarea rows="6" value=${value} onInput=${change} spellcheck=${false}></textarea>` : field.options
       ? html`<select value=${value} onChange=${change}>${field.options.map(([name, text]) => html`<option key=${name} value=${name} selected=${name === value}>${text}</option>`)}</select>`
       : html`<input type=${field.type ?? 'text'} value=${value} required=${field.required} onInput=${change} autocomplete="off" spellcheck=${false} aria-describedby=${field.hint && `${field.name}-hint`} />`}</label>
     ${field.hint && html`<span class="hint" id=${`${field.name}-hint`}>${field.hint}</span>`}
@@ -110,6 +137,21 @@ function useAnswers(action) {
   return { values, set, reason, setReason, typed, setTyped, submit, ...state };
 }
 
+/** What the node would do, asked a moment after the last key. */
+function Foreseen({ action, values }) {
+  const [state, setState] = useState({ would: null, error: null });
+  const { path, body } = requestOf(action, values, '');
+  useEffect(() => {
+    const timer = setTimeout(() => call(action.method, `${path}?dry_run=true`, body).then(
+      ({ would }) => setState({ would, error: null }),
+      (error) => setState({ would: null, error }),
+    ), 400);
+    return () => clearTimeout(timer);
+  }, [JSON.stringify(body)]);
+  if (state.error) return html`<${Problem} error=${state.error} />`;
+  return state.would && html`<p class="soft" role="status">${action.foresee(state.would)}</p>`;
+}
+
 function Question({ action }) {
   const answers = useAnswers(action);
   const { values, reason } = answers;
@@ -122,10 +164,10 @@ function Question({ action }) {
       <input type="text" value=${answers.typed} onInput=${(event) => answers.setTyped(event.target.value)} autocomplete="off" spellcheck=${false} /></label>`}
     ${!action.noReason && html`<label class="field"><span>${t('Reason, for the audit (optional)')}</span>
       <input type="text" maxlength="1000" value=${reason} onInput=${(event) => answers.setReason(event.target.value)} /></label>`}
-    ${answers.error && html`<${Problem} error=${answers.error} />`}
+    ${answers.error ? html`<${Problem} error=${answers.error} />` : action.foresee && html`<${Foreseen} action=${action} values=${values} />`}
     <div class="ends">
       <span class="left"><${Copy} text=${commandOf(action, values, reason)}>${t('Copy as command')}<//>
-        <${Copy} text=${curlOf(action, requestOf(action, values, reason))}>curl<//></span>
+        <${Copy} text=${curlOf(action, values, reason)}>curl<//></span>
       <button type="button" class="button" onClick=${() => { asked.value = null; }}>${t('Cancel')}</button>
       <button type="submit" class=${`button is-main ${action.isDanger ? 'is-danger-main' : ''}`} disabled=${isHeld || answers.isPending} autofocus=${!action.fields && action.typed == null}>
         ${answers.isPending ? t('Waiting for the node…') : action.verb}</button>

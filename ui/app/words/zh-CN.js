@@ -1,8 +1,5 @@
-/** @file Simplified Chinese: the frame, tasks and what all pages share. The left side is the text in the code; a test holds both against one another. */
-import pages from './zh-CN-pages.js';
-
+/** @file Simplified Chinese. The left side is the text in the code; a test holds both against one another. */
 export default {
-  ...pages,
   // Places and the frame.
   Overview: '概览', Tasks: '任务', Businesses: '业务', Schedules: '定时计划', Datasets: '数据集', Nodes: '节点', Limits: '限额',
   Statistics: '统计', 'Data log': '数据日志', Audit: '审计', Settings: '设置', Pages: '页面', Menu: '菜单',
@@ -52,7 +49,7 @@ export default {
   'Nothing runs.': '没有任务在运行。', 'New task': '新建任务', 'Ended lately': '最近结束',
   // The list of tasks.
   'does failures of {id} again': '重做 {id} 的失败条目', 'any business': '任何业务', 'label key:value': '标签 键:值', 'name or number': '名称或编号',
-  '{n} selected': '已选 {n}', '{n} of {all} refused: {why}': '{all} 个中有 {n} 个被拒绝：{why}', '{n} tasks: {verb}': '{n} 个任务：{verb}',
+  '{n} selected': '已选 {n}', '{n} of {all} refused: {why}': '{all} 个中有 {n} 个被拒绝：{why}',
   'No task is like this.': '没有这样的任务。', 'Show all tasks': '显示所有任务',
   'There are no tasks yet. A task is one pass over many items: rows of a file, or so many numbers.': '还没有任务。任务就是把许多条目走一遍：文件的各行，或者一串编号。',
   // What is done to tasks.
@@ -89,4 +86,81 @@ export default {
   '{n} abandoned, {share} of the budget of {budget}': '放弃 {n}，占预算 {budget} 的 {share}', 'failed attempts': '失败的尝试', Errors: '错误',
   'Why not faster?': '为什么不更快？', 'It goes as fast as it is to: {actual} of {target} per second.': '已按要求的速度进行：每秒 {actual} / {target}。',
   '{n} of {target} per second are missing': '每秒 {target} 中少了 {n}', 'over the last {n} s': '最近 {n} 秒',
+  // Failures and items.
+  'Groups by code': '按代码分组', '{n} items, {share} of those that are settled': '{n} 个条目，占已了结的 {share}', Share: '占比', First: '首次', Last: '最近', Example: '示例', Carries: '内容',
+  Redrive: '重做', 'Redrive all {n}': '重做全部 {n} 个', 'Redrive {n} selected': '重做所选 {n} 个', 'Failures by code': '按代码的失败', 'Items that failed with {code}': '因 {code} 失败的条目', Redrives: '重做任务',
+  'Nothing has failed for good.': '没有最终失败的条目。', 'Items that are abandoned after their last attempt stand here, grouped by their code.': '最后一次尝试后被放弃的条目列在这里，按代码分组。',
+  Attempts: '尝试', Attempt: '尝试', At: '时间', Took: '耗时', 'Failed attempts': '失败的尝试', 'No attempt of it failed.': '它没有失败过。', 'Next attempt': '下次尝试', 'What it carries': '携带的内容',
+  'Nothing but its number.': '只有它的编号。', 'What the handler answered': '处理器的应答', 'Item {index}': '条目 {index}', 'Item before': '上一个条目', 'Item after': '下一个条目',
+  Made: '创建于', Succeeded: '成功', Skipped: '跳过', Settled: '已了结',
+  // Results, log, runs, settings.
+  Output: '输出', 'No result is kept from here on.': '从这里起没有保存的结果。', 'This task keeps no results.': '此任务不保存结果。', 'What handlers answer as "output" is kept where a task says results: keep.': '任务设为 results: keep 时，处理器应答中的 "output" 会被保存。',
+  'in index order': '按序号', 'from item': '从条目', 'any level': '任何级别', 'any origin': '任何来源', '{level} and above': '{level} 及以上', Follow: '跟随', Pause: '暂停', 'Not kept:': '未保留：', 'No line is like this.': '没有这样的行。',
+  'Handlers write lines with their answers ("logs"); windrow writes one for each item that is abandoned.': '处理器在应答中写日志（"logs"）；每放弃一个条目，windrow 也写一行。',
+  'Who owned what when': '何时由谁运行', 'run {n}': '第 {n} 次', Began: '开始', End: '结束', 'Low water': '低水位', runs: '运行中', 'It has not run yet.': '它还没有运行过。', 'handed over': '移交', done: '完成',
+  'broke, recovers': '中断，恢复中', 'lost with its node': '随节点丢失', Pace: '节奏', Keeping: '保存', Facts: '事实', Source: '来源', Pool: '池', Priority: '优先级', Shards: '分片', 'Skipped at the head': '开头略过',
+  Starts: '启动次数', Version: '版本', Parameters: '参数', History: '历史', Changes: '更改',
+  // A new task.
+  'Handled by': '处理者', 'choose…': '选择…', 'unique within the business': '在业务内唯一', 'Labels (optional)': '标签（可选）', Labels: '标签', 'Where they come from': '从哪里来', 'a file': '文件', 'so many numbers': '一串编号',
+  'an address': '网址', 'added while it runs': '运行中追加', 'How many': '多少', 'handlers get the numbers 0, 1, 2 …': '处理器得到编号 0、1、2 …', Address: '地址', Format: '格式',
+  'Programs append items while it runs, until it is sealed:': '程序在运行中追加条目，直到封存：', '500/s, 30/m, unlimited; also while it runs': '500/s、30/m、unlimited；运行中也可改', 'items in flight: a number, or auto': '在途条目数，或 auto',
+  'how far ahead of the slowest item': '比最慢的条目可超前多少', 'Time for a call (optional)': '单次调用时限（可选）', Safety: '安全', 'Canary first': '先试跑', 'Items of the canary': '试跑的条目数', 'so many items, then it stops and asks': '走这么多条目，然后停下询问',
+  '10/s pauses, 1% or 500 abandoned stops, none': '10/s 暂停，放弃 1% 或 500 停止，none', 'Attempts of an item (optional)': '每个条目的尝试次数（可选）', 'as its business says, else 5': '按业务设定，否则 5', 'Wait between attempts (optional)': '两次尝试的间隔（可选）',
+  'An item without attempts left': '用尽尝试的条目', 'is abandoned, the rest goes on': '放弃它，其余继续', 'stops the task': '停止任务', 'What handlers answer': '处理器的应答', 'is forgotten': '不保存', 'is kept, to be read and downloaded': '保存，可读取和下载',
+  'parts that several nodes run at once': '由多个节点同时运行的部分', 'Not before': '不早于', 'Stopped at': '停止于', 'Parameters: any JSON, for each call': '参数：任意 JSON，随每次调用', 'What will happen': '将会发生', 'pushes items to {business}': '把条目交给 {business}',
+  'pushes {n} items to {business}': '把 {n} 个条目交给 {business}', 'as fast as the handler takes them': '处理器能多快就多快', 'at {rate}': '速率 {rate}', 'about {span}': '约 {span}', 'done about {time}, if it starts now': '若现在开始，约 {time} 完成',
+  'first {n} items as a canary, then it stops and asks': '先试跑 {n} 个条目，然后停下询问', 'stops when an item has no attempt left': '有条目用尽尝试时停止', 'gives up an item that has no attempt left, and goes on': '放弃用尽尝试的条目，继续进行',
+  'error budget {budget}': '错误预算 {budget}', 'The node would take it.': '节点会接受。', 'Something is not right yet; see the fields.': '还有不对的地方，请看各栏。', Create: '创建', 'Register a business': '注册业务',
+  'There is no business yet: somebody must handle the items.': '还没有业务：得有人处理条目。', 'Another file': '换一个文件', 'Choose a file': '选择文件', 'or drop it here: CSV, NDJSON, or a line an item; also compressed': '或拖到这里：CSV、NDJSON，或一行一个；可压缩',
+  '{sent} of {size} sent': '已发送 {sent} / {size}', '{n} items': '{n} 个条目', 'The first rows': '前几行', Preview: '预演', 'Call the handler with a few items': '用几个条目调用处理器', 'Asking the handler…': '正在问处理器…',
+  'The handler is told that it is a preview; nothing is recorded.': '处理器会被告知这是预演；什么都不记录。', Indexes: '序号', 'would be tried again': '会重试', 'breaks the contract': '违反契约', 'not called': '未调用', Result: '结果',
+  // Businesses.
+  Handler: '处理器', TLS: 'TLS', 'not verified': '未验证', verified: '已验证', Revision: '版次', Changed: '更改于', Register: '注册', Shown: '显示', 'in use': '使用中', archived: '已归档', 'No business is archived.': '没有归档的业务。',
+  'No business yet. A business is whoever handles items: an HTTP address, or a command.': '还没有业务。业务就是处理条目的一方：一个 HTTP 地址，或一条命令。', 'Show {name} again?': '重新显示 {name}？', 'Show again': '重新显示', '{name} is shown again': '{name} 已重新显示',
+  'Archive {name}?': '归档 {name}？', 'It takes no new tasks; those that it has go on.': '不再接受新任务；已有的继续。', Archive: '归档', '{name} is archived': '{name} 已归档', 'New signing secret for {name}?': '给 {name} 新的签名密钥？',
+  'It is shown once. The old one stays valid for 24 hours.': '只显示一次。旧的 24 小时内仍有效。', 'Make a new secret': '生成新密钥', '{name} has a new secret': '{name} 有了新密钥', 'New secret': '新密钥', 'The new secret, shown this once:': '新密钥，仅显示这一次：',
+  Contract: '契约', 'what windrow and its handler expect of one another': 'windrow 与处理器的约定', 'Check now': '立即检查', 'Checking…': '检查中…', 'It keeps to the contract.': '它遵守契约。', 'It does not keep to the contract.': '它不遵守契约。',
+  'A check calls the handler as a preview: nothing is recorded.': '检查以预演方式调用处理器：什么都不记录。', 'How it is called': '如何调用', Body: '正文', Headers: '请求头', 'Secret headers': '保密请求头', Proxy: '代理', Signature: '签名', required: '必需', 'not required': '非必需',
+  Hooks: '钩子', Archived: '归档于', 'What its tasks begin with': '任务的初始设置', 'It has no tasks.': '它没有任务。', 'a secret changed': '密钥已更改', '{name} is registered': '{name} 已注册',
+  'Its calls are signed with this secret. It is shown this once; the handler verifies with it.': '调用用此密钥签名。仅显示这一次；处理器用它验证。', 'small letters, digits and -; never changes': '小写字母、数字和 -；不可更改', 'Name for people (optional)': '显示名称（可选）', By: '方式',
+  'a command of the node': '节点的命令', Command: '命令', 'a name under [handler.command.commands]': '[handler.command.commands] 下的名称', 'Rate of its tasks (optional)': '任务的速率（可选）', 'All its tasks together (optional)': '所有任务合计（可选）',
+  'trust any certificate (test systems only)': '信任任何证书（仅限测试系统）', 'check it before it is saved': '保存前检查',
+  // Nodes.
+  'not known': '未知', 'cannot be asked': '问不到', Up: '已运行', Pools: '池', Seen: '最近见到', Drain: '排空', 'All nodes are well.': '所有节点正常。', Cluster: '集群', Store: '存储', Witness: '见证', Versions: '版本',
+  '{owned} owned, {released} waiting, {recovering} recovering, {orphaned} orphaned': '{owned} 有主，{released} 等待，{recovering} 恢复中，{orphaned} 失主', 'Drain {name}?': '排空 {name}？', 'It takes no new work and hands over what it has. Its runs go on elsewhere.': '不再接新工作，并移交已有的。运行在别处继续。',
+  '{name} drains': '{name} 正在排空', 'Let {name} take work again?': '让 {name} 重新接工作？', Undrain: '恢复接单', '{name} takes work again': '{name} 重新接工作', 'Capacity of {name}': '{name} 的容量',
+  'The sum of the rates of the tasks that it may run. It holds until the node is restarted.': '它可运行的任务速率之和。到节点重启为止有效。', '{name} may hold {rate}': '{name} 的容量为 {rate}', Actor: 'actor', Actors: 'actor 树', Restarts: '重启', Mailbox: '信箱', 'Last handled': '上次处理',
+  'only what is not well': '只看不正常的', Capacity: '容量', '{used} of {all} reserved': '已预留 {used} / {all}', 'Not asked': '未问到', 'Log filter': '日志过滤',
+  // Schedules.
+  'every {span}': '每 {span}', fires: '会触发', over: '已结束', Schedule: '计划', Times: '时间', Next: '下次', 'While one runs': '运行期间', 'Missed fires': '错过的触发', 'Nothing recurs yet. A schedule makes a task at each of its times.': '还没有周期性的工作。计划在每个时间点生成一个任务。',
+  'Let {name} fire again?': '让 {name} 重新触发？', 'From its next time on; what it missed meanwhile is not made up for.': '从下一个时间起；其间错过的不补。', Resume: '恢复', '{name} fires again': '{name} 重新触发', 'Pause {name}?': '暂停 {name}？', 'It fires no more by itself. Tasks that run go on.': '不再自动触发。运行中的任务继续。',
+  '{name} is paused': '{name} 已暂停', 'Fire {name} now?': '现在触发 {name}？', 'One task is made, besides those of its times.': '在既定时间之外另建一个任务。', 'Fire now': '立即触发', '{name} fires': '{name} 已触发', 'Delete {name}?': '删除 {name}？', 'With what is known of its fires; its tasks stay.': '连同触发记录；任务保留。',
+  'made a task': '已生成任务', 'being made': '生成中', 'waits for the one before': '等待前一个', missed: '错过', failed: '失败', 'missed or failed': '错过或失败', comes: '将来', '{day}: {n} fires': '{day}：{n} 次触发', Outcome: '结果', Kind: '种类', Why: '原因', Decided: '决定于', Fires: '触发',
+  Jitter: '抖动', Queued: '排队', Calendar: '日历', 'It has not fired yet.': '它还没有触发过。', 'The task of each fire': '每次触发的任务', skip: '跳过', queue: '排队', cancel_running: '取消运行中的', allow: '允许', latest: '补最近一次', scheduled: '按计划', triggered: '手动', backfilled: '补做',
+  // Datasets.
+  Dataset: '数据集', 'Current generation': '当前代', 'none yet': '尚无', Highest: '最高', Keeps: '保留', Publications: '发布次数', Published: '发布于',
+  'Nothing was published yet. A task can publish its results as a generation of a dataset, which readers then see at once.': '还没有发布。任务可以把结果发布为数据集的一代，读者随即看到。', Generation: '代', Generations: '各代', current: '当前', pinned: '已固定', published: '已发布', withheld: '未发布',
+  'Make generation {n} of {name} current again?': '让 {name} 的第 {n} 代重新成为当前代？', 'Readers see it at once. Generations after it stay where they are.': '读者立即看到。之后的各代保持不变。', 'Roll back': '回退', 'generation {n} is current': '第 {n} 代已是当前代',
+  'Let generation {n} go once it is old?': '第 {n} 代变旧后可以清除？', 'Keep generation {n}, however many come after it?': '无论之后有多少代，都保留第 {n} 代？', Unpin: '取消固定', Pin: '固定', 'generation {n} is unpinned': '第 {n} 代已取消固定', 'generation {n} is pinned': '第 {n} 代已固定',
+  'Look up by': '查找依据', index: '序号', Value: '值', 'Look up': '查找', Found: '找到', 'Nothing was published yet: readers see nothing.': '尚未发布：读者看不到任何内容。', 'Looked up by': '按此查找', 'Of the task': '来自任务', Summary: '摘要', 'Look into it': '查看内容', 'the newest {n} stay': '保留最新 {n} 代',
+  // Limits.
+  Limit: '限额', 'New limit': '新建限额', 'What all who name it may do together, on all nodes.': '引用它的所有任务在所有节点上合计可用的量。', '{name} was made': '已创建 {name}', 'Change the limit {name}': '更改限额 {name}', 'Tasks under way obey within seconds.': '进行中的任务几秒内遵从。', '{name} is changed': '{name} 已更改',
+  'No limit is shared. A limit is what all tasks that name it may do together, on all nodes.': '没有共享的限额。限额是引用它的所有任务在所有节点上合计可用的量。', Parts: '份额', 'Nobody wants anything of it now.': '现在没有人需要它。', 'What each node has of it': '各节点所得', 'Tasks that name it': '引用它的任务',
+  // Statistics, audit, settings.
+  'Day (UTC)': '日期 (UTC)', 'Tasks made': '新建任务', 'in what is shown': '所示范围内', 'by day': '按天', 'by business': '按业务', 'by task': '按任务', '{n} days': '{n} 天', 'Nothing was done in this time.': '这段时间没有完成任何事。',
+  'what, such as task.start': '动作，如 task.start', 'Nobody changed anything like this.': '没有这样的更改。', revoked: '已吊销', expired: '已过期', valid: '有效', Role: '角色', Expires: '到期', Revoke: '吊销', Tokens: '令牌', 'New token': '新建令牌', 'Who will hold it': '持有者',
+  'Business (for the roles business and reader)': '业务（用于业务和读者角色）', 'The token of {name}, shown this once:': '{name} 的令牌，仅显示这一次：', 'Revoke the token of {name}?': '吊销 {name} 的令牌？', 'At once and for good.': '立即且永久。', 'the token of {name} is revoked': '{name} 的令牌已吊销',
+  'This browser': '此浏览器', 'Sign the browser of {name} out?': '让 {name} 的浏览器退出？', 'It has to give a token again.': '它需要重新提供令牌。', 'Sign out': '退出', 'the browser of {name} is signed out': '{name} 的浏览器已退出', 'this browser': '此浏览器', From: '来自', 'Signed in': '登录于', 'Browsers that are signed in': '已登录的浏览器', 'kept here, not on the node': '保存在这里，不在节点上', 'Who you are': '你是谁', 'This node': '此节点', API: 'API', Numbers: '指标', Problems: '问题', 'Of others': '第三方', English: 'English', 中文: '中文', UTC: 'UTC',
+  // Schedules, datasets and several tasks at once.
+  'Start {n} tasks?': '启动 {n} 个任务？', 'Stop {n} tasks?': '停止 {n} 个任务？', 'One rate for {n} tasks': '为 {n} 个任务设同一速率', 'One label for {n} tasks': '为 {n} 个任务加同一标签',
+  Label: '标签', '20m, or minute, hour, day, month and weekday: 0 3 * * *': '20m，或分、时、日、月、星期：0 3 * * *',
+  'such as Europe/Berlin; UTC if it is empty': '如 Asia/Shanghai；留空为 UTC', 'It would fire at {times}': '将触发于 {times}', 'It would not fire any more.': '不会再触发。',
+  'New schedule': '新建定时计划', 'Fire {name} for a time that is over': '为过去的时间触发 {name}',
+  'One task after the other is made. Times that have a task already are left out.': '任务逐个创建；已有任务的时间会略过。', Order: '安排', 'Until (now, if it is empty)': '直到（留空为现在）',
+  'Their tasks publish what those of the schedule do': '这些任务也照计划发布', '{n} fires: {times}': '{n} 次触发：{times}', '{n} fires are ordered': '已安排 {n} 次触发',
+  'How many generations of {name} stay': '{name} 保留多少代', 'Older ones go, but for pinned ones and the current one.': '更早的会删除，已固定的和当前的除外。',
+  '{name} keeps {n}': '{name} 保留 {n} 代', 'With all its generations: readers find nothing any more. This cannot be undone.': '连同所有代一起删除：读者再也读不到。不可撤销。',
+  'It is refused while a business or a task names it.': '仍有业务或任务用到它时会被拒绝。', 'Calls of all its tasks at once (optional)': '所有任务合计的并发（可选）',
+  'Runs under way take it up within seconds.': '正在进行的运行几秒内生效。', 'nothing runs': '无运行', down: '不可用', answers: '正常', Health: '健康', Keep: '保留', Backfill: '回填',
+  'redrive of {id}': '{id} 的重做', '{n} tasks: done': '{n} 个任务：完成',
 };

@@ -236,8 +236,8 @@ async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
             Sweep::Sessions => SESSIONS_KEPT,
             Sweep::Failures => keep.failures,
             Sweep::Results => keep.results,
-            // What a publication let go is gone for readers at once.
-            Sweep::Generations => Duration::ZERO,
+            // What a publication let go is gone for readers at once; a sign-in that is over is believed by nobody.
+            Sweep::Generations | Sweep::SignIns => Duration::ZERO,
             Sweep::ResultBytes => RESULT_BYTES_KEPT,
             Sweep::Statistics => keep.statistics,
             Sweep::Appended => keep.appended,

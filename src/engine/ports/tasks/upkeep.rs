@@ -39,11 +39,13 @@ pub enum Sweep {
     AppendKeys,
     /// Halves of files that nobody goes on writing, among the tasks that are archived, by when they were written last.
     ArchiveHalves,
+    /// Sign-ins of browsers, by when they are over.
+    SignIns,
 }
 
 impl Sweep {
     /// All of them.
-    pub const ALL: [Sweep; 12] = [
+    pub const ALL: [Sweep; 13] = [
         Sweep::Answers,
         Sweep::Delivered,
         Sweep::GivenUp,
@@ -56,6 +58,7 @@ impl Sweep {
         Sweep::Appended,
         Sweep::AppendKeys,
         Sweep::ArchiveHalves,
+        Sweep::SignIns,
     ];
 }
 

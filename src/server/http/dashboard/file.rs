@@ -35,8 +35,8 @@ pub(super) struct File {
     kind: &'static str,
     hash: String,
     plain: Bytes,
-    /// With gzip, where that is shorter.
-    packed: Option<Bytes>,
+    /// Shorter forms, the shortest first, by the name of their coding.
+    packed: Vec<(&'static str, Bytes)>,
 }
 
 impl File {
@@ -46,15 +46,17 @@ impl File {
             kind: kind_of(name),
             hash: hash(&bytes),
             plain: bytes,
-            packed: None,
+            packed: Vec::new(),
         }
     }
 
-    /// A file that is sent packed to whoever takes that.
-    pub(super) fn packed(name: &str, bytes: Bytes) -> File {
-        let packed = packed(&bytes).ok().filter(|packed| packed.len() < bytes.len());
+    /// A file that is sent packed to whoever takes that. `brotli` is the content with Brotli; empty if it isn't there.
+    pub(super) fn packed(name: &str, bytes: Bytes, brotli: &'static [u8]) -> File {
+        let gzip = packed(&bytes).map(Bytes::from).unwrap_or_default();
+        let forms = [("br", Bytes::from_static(brotli)), ("gzip", gzip)];
+        let is_shorter = |form: &Bytes| !form.is_empty() && form.len() < bytes.len();
         File {
-            packed: packed.map(Bytes::from),
+            packed: forms.into_iter().filter(|(_, form)| is_shorter(form)).collect(),
             ..File::plain(name, bytes)
         }
     }
@@ -66,14 +68,14 @@ impl File {
 
     /// The answer to a GET or HEAD.
     pub(super) fn answer(&self, method: &Method, asked: &HeaderMap, keep: Keep) -> Response {
-        let packed = self.packed.as_ref().filter(|_| takes_gzip(asked));
-        // Each of the two forms has a tag of its own (RFC 9110, §8.8.3.3).
+        let packed = self.packed.iter().find(|(coding, _)| takes(asked, coding));
+        // Each form has a tag of its own (RFC 9110, §8.8.3.3).
         let tag = match packed {
-            Some(_) => format!("\"{}-gz\"", self.hash),
+            Some((coding, _)) => format!("\"{}-{coding}\"", self.hash),
             None => format!("\"{}\"", self.hash),
         };
         let is_known = has(asked, &tag);
-        let body = packed.unwrap_or(&self.plain).clone();
+        let body = packed.map_or(&self.plain, |(_, form)| form).clone();
         let mut response = Response::new(Body::empty());
         let headers = response.headers_mut();
         self.tell(headers, keep);
@@ -82,8 +84,8 @@ impl File {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             return response;
         }
-        if packed.is_some() {
-            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        if let Some((coding, _)) = packed {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
         }
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
         if *method != Method::HEAD {
@@ -149,15 +151,15 @@ fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
     packer.finish()
 }
 
-/// Whether the client takes gzip: it names it, and not as what it doesn't want.
-fn takes_gzip(asked: &HeaderMap) -> bool {
+/// Whether the client takes a coding: it names it, and not as what it doesn't want.
+fn takes(asked: &HeaderMap, coding: &str) -> bool {
     let codings = text(asked, header::ACCEPT_ENCODING).split(',');
-    let mut codings = codings.map(|coding| {
-        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+    let mut codings = codings.map(|one| {
+        let (name, weight) = one.split_once(';').unwrap_or((one, ""));
         let weight = weight.trim().trim_start_matches("q=");
         (name.trim(), weight.parse().unwrap_or(1.0_f32) > 0.0)
     });
-    codings.any(|(name, is_wanted)| name.eq_ignore_ascii_case("gzip") && is_wanted)
+    codings.any(|(name, is_wanted)| name.eq_ignore_ascii_case(coding) && is_wanted)
 }
 
 /// Whether the client has the content of this tag.
@@ -182,13 +184,18 @@ mod tests {
 
     #[test]
     fn a_file_is_packed_for_who_takes_it_under_a_tag_of_its_own() {
-        let file = File::packed("x.css", Bytes::from("a { } ".repeat(100)));
+        let file = File::packed("x.css", Bytes::from("a { } ".repeat(100)), b"shortest");
         let plain = answer(&file, Method::GET, &[]);
         assert_eq!(plain.headers()[header::CONTENT_LENGTH], "600");
         assert!(!plain.headers().contains_key(header::CONTENT_ENCODING));
-        let packed = answer(&file, Method::GET, &[(header::ACCEPT_ENCODING, "br, GZIP;q=0.5")]);
-        assert_eq!(packed.headers()[header::CONTENT_ENCODING], "gzip");
-        assert_ne!(plain.headers()[header::ETAG], packed.headers()[header::ETAG]);
+        let mut tags = vec![plain.headers()[header::ETAG].clone()];
+        for (taken, coding) in [("gzip, br", "br"), ("br;q=0, GZIP;q=0.5", "gzip")] {
+            let packed = answer(&file, Method::GET, &[(header::ACCEPT_ENCODING, taken)]);
+            assert_eq!(packed.headers()[header::CONTENT_ENCODING], coding, "{taken}");
+            let tag = packed.headers()[header::ETAG].clone();
+            assert!(!tags.contains(&tag), "{taken}: {tag:?}");
+            tags.push(tag);
+        }
         for unwanted in ["gzip;q=0", "identity", "xgzip"] {
             let plain = answer(&file, Method::GET, &[(header::ACCEPT_ENCODING, unwanted)]);
             assert!(

@@ -18,6 +18,7 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::sign_in_store::{NewSignIn, SIGN_INS_MAX, SignInStore, SignInView};
 use windrow_engine::ports::access::token_store::TokenView;
 use windrow_engine::ports::tasks::store::Write;
+use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
 
 #[async_trait]
 impl SignInStore for Store {
@@ -100,6 +101,24 @@ async fn add(
     record::audit(&transaction, &write.actor, change, now).await?;
     keep(transaction, write).await?;
     Ok(made)
+}
+
+/// Forgets what was over before a moment.
+pub(crate) async fn expire(store: &Store, before: WallMs) -> Result<u64, StoreError> {
+    let over: Vec<i64> = sign_in::Entity::find()
+        .select_only()
+        .column(C::Id)
+        .filter(C::ExpiresAt.lt(before.0))
+        .limit(SWEEP_MAX)
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    if over.is_empty() {
+        return Ok(0);
+    }
+    let gone = sign_in::Entity::delete_many().filter(C::Id.is_in(over));
+    Ok(gone.exec(&store.writer).await.map_err(error)?.rows_affected)
 }
 
 /// Forgets what is over of a token, and the oldest above what is kept.

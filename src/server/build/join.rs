@@ -1,0 +1,143 @@
+//! Makes one script of the dashboard's modules: forty small files pack half as well as one, and each is a request.
+//!
+//! Knows the modules as they are written here, no others: an import or export is a line of its own, and begins it. What it
+//! doesn't understand ends the build. Names, lines and texts stay as they are, so that a fault in a browser can be found.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Below it are the modules.
+const OWN: &str = "app/";
+
+/// Modules by their path from `ui/`, as text.
+pub(crate) type Modules = BTreeMap<String, String>;
+
+/// What is imported of files that aren't among the modules: names by path. All modules of the script see them.
+type Outside = BTreeMap<String, BTreeSet<String>>;
+
+/// One script that does what `entry` does with all of `modules`, each of which runs once, when another first uses it.
+/// It stands where `entry` stands.
+pub(crate) fn joined(modules: &Modules, entry: &str) -> Result<String, String> {
+    let (mut outside, mut script) = (Outside::new(), String::new());
+    for (name, text) in modules.iter().filter(|(name, _)| *name != entry) {
+        let (body, exports) = rewritten(name, text, modules, &mut outside)?;
+        let exports = exports.join(",");
+        script += &format!("make['{name}']=()=>{{\n{body}return{{{exports}}}}};\n");
+    }
+    let (body, _) = rewritten(entry, &modules[entry], modules, &mut outside)?;
+    let mut head = String::new();
+    for (path, names) in &outside {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let (names, path) = (names.join(","), between(entry, path));
+        head += &format!("import{{{names}}}from'{path}';\n");
+    }
+    head.push_str("const made={},make={},use=(name)=>made[name]??=make[name]();\n");
+    Ok(format!("{head}{script}{body}"))
+}
+
+/// A text without the comments and the indentation that stand in lines of their own.
+pub(crate) fn stripped(text: &str) -> String {
+    let (mut is_comment, mut kept) = (false, String::new());
+    for line in text.lines().map(str::trim_start) {
+        let is_begun = line.starts_with("/*");
+        is_comment |= is_begun;
+        if !is_comment && !line.is_empty() && !line.starts_with("// ") {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+        is_comment &= !line.contains("*/");
+    }
+    kept
+}
+
+/// A module's text with its imports as constants, and what it exports. Files that aren't `modules` are added to `outside`.
+fn rewritten(
+    name: &str,
+    text: &str,
+    modules: &Modules,
+    outside: &mut Outside,
+) -> Result<(String, Vec<String>), String> {
+    let (mut body, mut exports) = (String::new(), Vec::new());
+    for line in stripped(text).lines() {
+        let strange = || format!("{name}: a line that the build doesn't understand: {line}");
+        let line = if line.starts_with("import ") {
+            imported(name, line, modules, outside).ok_or_else(strange)?
+        } else if let Some(what) = line.strip_prefix("export ") {
+            exports.push(exported(what).ok_or_else(strange)?);
+            what.to_owned()
+        } else {
+            fetched(name, line, modules)
+        };
+        body.push_str(&line);
+        body.push_str(if line.is_empty() { "" } else { "\n" });
+    }
+    Ok((body, exports))
+}
+
+/// `import { a as b } from './x.js';` as `const{a:b}=use('app/x.js');`; nothing for what comes from outside.
+fn imported(name: &str, line: &str, modules: &Modules, outside: &mut Outside) -> Option<String> {
+    let (what, path) = line
+        .strip_prefix("import ")?
+        .strip_suffix("';")?
+        .split_once(" from '")?;
+    let path = joined_path(name, path);
+    let names = what.strip_prefix("{ ").and_then(|names| names.strip_suffix(" }"));
+    if !modules.contains_key(&path) {
+        let names = names.map_or(vec![format!("default as {what}")], |names| {
+            names.split(", ").map(str::to_owned).collect()
+        });
+        outside.entry(path).or_default().extend(names);
+        return Some(String::new());
+    }
+    let taken = match (names, what.strip_prefix("* as ")) {
+        (Some(names), _) => format!("{{{}}}", names.replace(", ", ",").replace(" as ", ":")),
+        (None, Some(all)) => all.to_owned(),
+        (None, None) => return None,
+    };
+    Some(format!("const {taken}=use('{path}');"))
+}
+
+/// The name of what is exported.
+fn exported(what: &str) -> Option<String> {
+    let what = what.strip_prefix("async ").unwrap_or(what);
+    let (kind, rest) = what.split_once(' ')?;
+    let is_known = ["function", "const", "class"].contains(&kind);
+    let end = rest.find(|at: char| !at.is_alphanumeric() && at != '_')?;
+    (is_known && end > 0).then(|| rest[..end].to_owned())
+}
+
+/// A line in which a module is fetched only when it is wanted: from what is here already, or from where it is.
+fn fetched(name: &str, line: &str, modules: &Modules) -> String {
+    let Some((before, rest)) = line.split_once("import(`") else {
+        return line.to_owned();
+    };
+    let fixed = rest.find("${").unwrap_or(0);
+    let path = joined_path(name, &rest[..fixed]);
+    let is_here = modules.keys().any(|one| one.starts_with(&path));
+    let rest = fetched(name, &rest[fixed..], modules);
+    if is_here {
+        format!("{before}(async(name)=>use(name))(`{path}{rest}")
+    } else {
+        format!("{before}import(`{}{rest}", between(OWN, &path))
+    }
+}
+
+/// What a path means beside a file.
+fn joined_path(beside: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = beside.split('/').collect();
+    parts.pop();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// How a file in [`OWN`] calls another one.
+fn between(own: &str, path: &str) -> String {
+    debug_assert!(own.starts_with(OWN), "{own}");
+    path.strip_prefix(OWN)
+        .map_or_else(|| format!("../{path}"), |rest| format!("./{rest}"))
+}
