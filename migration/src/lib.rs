@@ -28,6 +28,7 @@ mod m0018_open_tasks;
 mod m0019_skips;
 mod m0020_sinks;
 mod m0021_sign_ins;
+mod m0022_sign_in_expiry;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -55,6 +56,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0019_skips::Migration),
             Box::new(m0020_sinks::Migration),
             Box::new(m0021_sign_ins::Migration),
+            Box::new(m0022_sign_in_expiry::Migration),
         ]
     }
 }
