@@ -88,7 +88,7 @@ impl CallbackClient {
         let sent = exchange.send(request);
         let answered = match connects {
             None => deadline.cut_short(sent).await,
-            Some(within) => deadline.cut_short_unless_begun(sent, within, has_begun).await,
+            Some(within) => Box::pin(deadline.cut_short_unless_begun(sent, within, has_begun)).await,
         };
         let answered = answered.ok_or_else(|| {
             if has_begun() {

@@ -63,6 +63,7 @@ impl Wire {
 
 /// The connections that nobody uses now, by host.
 #[derive(Default)]
+#[allow(clippy::vec_box, reason = "they come and go in their boxes")]
 struct Idle {
     wires: HashMap<Authority, Vec<Box<Wire>>>,
     is_looked_after: bool,
@@ -101,7 +102,8 @@ impl Direct {
         loop {
             let (wire, is_fresh) = match poll_fn(|cx| self.take(&host, cx).into()).await {
                 Some(wire) => (wire, false),
-                None => (self.connect(&target, &host).await?, true),
+                // In a box: connecting is rare, and would make the future of every call large.
+                None => (Box::pin(self.connect(&target, &host)).await?, true),
             };
             let wire = used.insert(wire);
             *request.uri_mut() = written(&target, wire.is_proxied);

@@ -34,7 +34,7 @@ enum Way {
     /// Over HTTP/1.1.
     Direct(Direct),
     /// Over what the two agree on, which may be HTTP/2.
-    Negotiated(Client<Lines, GatedBody>),
+    Negotiated(Box<Client<Lines, GatedBody>>),
 }
 
 /// Connections, and how many were made.
@@ -181,7 +181,7 @@ impl Transports {
         let connector = outbound.connector(tls, made.clone()).map_err(refuse)?;
         let lines = Lines(connector);
         let way = if is_https && outbound.http2 {
-            Way::Negotiated(negotiated(lines, outbound))
+            Way::Negotiated(Box::new(negotiated(lines, outbound)))
         } else {
             Way::Direct(Direct::new(lines, outbound.pool_idle))
         };

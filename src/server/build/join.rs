@@ -82,9 +82,10 @@ fn imported(name: &str, line: &str, modules: &Modules, outside: &mut Outside) ->
     let path = joined_path(name, path);
     let names = what.strip_prefix("{ ").and_then(|names| names.strip_suffix(" }"));
     if !modules.contains_key(&path) {
-        let names = names.map_or(vec![format!("default as {what}")], |names| {
-            names.split(", ").map(str::to_owned).collect()
-        });
+        let names = match names {
+            Some(names) => names.split(", ").map(str::to_owned).collect(),
+            None => vec![format!("default as {what}")],
+        };
         outside.entry(path).or_default().extend(names);
         return Some(String::new());
     }

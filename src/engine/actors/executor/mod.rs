@@ -185,9 +185,9 @@ impl WindowExecutor {
                 LaneNote::RowFault(error) => Msg::RowFault(error),
             });
         });
-        let cell = self.arguments.cell.clone();
-        let guard = cell.count_lane();
-        let thread = cell.handler.thread().unwrap_or(self.arguments.work.clone());
+        let (cell, guard) = (self.arguments.cell.clone(), self.arguments.cell.count_lane());
+        let work = || self.arguments.work.clone();
+        let thread = cell.handler.thread().unwrap_or_else(work);
         let lane = Lane {
             cell,
             generation: self.generation,
