@@ -2,7 +2,7 @@
 //!
 //! A connection of HTTP/1.1 serves one call at a time, so the call's own future reads and writes it: no task stands between
 //! a call and its socket, and nothing is woken across threads. (With a task for each connection, as a general client has it,
-//! a small call took 1.3 times the time: `docs/decisions/0051-calls-drive-their-connections.md`.) While nobody uses it, a
+//! a small call took 1.3 times the processor time: `docs/decisions/0051-calls-drive-their-connections.md`.) While nobody uses it, a
 //! connection is looked at now and then, and dropped once it was closed or has been idle for too long.
 
 use std::collections::HashMap;
