@@ -14,24 +14,22 @@
 
 #[path = "http/request.rs"]
 mod request;
+#[path = "shared/server.rs"]
+mod server;
 #[path = "shared/smoke.rs"]
 mod smoke;
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
 use hyper::header::HeaderMap;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response};
+use hyper::{Method, Request};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::net::TcpListener;
+use hyper_util::rt::TokioExecutor;
 use tokio::runtime::{Builder, Runtime};
 
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
@@ -47,7 +45,7 @@ use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use windrow_host::clock::SystemClock;
 
 const IN_FLIGHT: u64 = 64;
-const BATCH: u32 = 100;
+const BATCH: u32 = server::BATCH as u32;
 
 /// One comparison.
 #[derive(Clone, Copy)]
@@ -403,85 +401,11 @@ async fn captured(
     )
 }
 
-/// A server on a thread of its own, which remembers the first request of each connection for `/last`.
+/// A server on a thread of its own.
 fn serve() -> SocketAddr {
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("a runtime");
-        runtime.block_on(async move {
-            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-            sender
-                .send(listener.local_addr().expect("bound"))
-                .expect("the main thread waits");
-            let last = Arc::new(std::sync::Mutex::new((HeaderMap::new(), Bytes::new())));
-            while let Ok((stream, _)) = listener.accept().await {
-                stream.set_nodelay(true).expect("a socket option");
-                let last = last.clone();
-                tokio::spawn(async move {
-                    let is_first = std::sync::atomic::AtomicBool::new(true);
-                    let service = service_fn(|request| {
-                        let is_first = is_first.swap(false, std::sync::atomic::Ordering::Relaxed);
-                        respond(request, is_first.then(|| last.clone()))
-                    });
-                    let io = TokioIo::new(stream);
-                    // Clients hang up when they are done.
-                    drop(
-                        hyper::server::conn::http1::Builder::new()
-                            .serve_connection(io, service)
-                            .await,
-                    );
-                });
-            }
-        });
+        server::serve(|address| sender.send(address).expect("the main thread waits"));
     });
     receiver.recv().expect("the server starts")
-}
-
-type Last = Arc<std::sync::Mutex<(HeaderMap, Bytes)>>;
-
-async fn respond(
-    request: Request<Incoming>,
-    last: Option<Last>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
-    let (parts, body) = request.into_parts();
-    let body = body
-        .collect()
-        .await
-        .map(|body| body.to_bytes())
-        .unwrap_or_default();
-    let (status, reply) = match parts.uri.path() {
-        "/empty" => (204, Bytes::new()),
-        "/default" => (200, Bytes::from_static(br#"{"default":"ok"}"#)),
-        "/results" => (200, results()),
-        _ => {
-            let (headers, body) = last
-                .expect("a fresh connection")
-                .lock()
-                .expect("no panic")
-                .clone();
-            let mut response = Response::new(Full::new(body));
-            *response.headers_mut() = headers;
-            return Ok(response);
-        }
-    };
-    if let Some(last) = last {
-        *last.lock().expect("no panic") = (parts.headers, body);
-    }
-    Ok(Response::builder()
-        .status(status)
-        .body(Full::new(reply))
-        .expect("a response"))
-}
-
-fn results() -> Bytes {
-    static RESULTS: std::sync::OnceLock<Bytes> = std::sync::OnceLock::new();
-    let make = || {
-        let one = |index: u32| format!(r#"{{"index":{index},"result":"ok"}}"#);
-        let all: Vec<String> = (0..BATCH).map(one).collect();
-        Bytes::from(format!(r#"{{"results":[{}]}}"#, all.join(",")))
-    };
-    RESULTS.get_or_init(make).clone()
 }

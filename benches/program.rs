@@ -17,7 +17,9 @@
 
 #[path = "program/peers.rs"]
 mod peers;
-#[path = "program/server.rs"]
+#[path = "program/process.rs"]
+mod process;
+#[path = "shared/server.rs"]
 mod server;
 #[path = "shared/smoke.rs"]
 mod smoke;
@@ -27,11 +29,10 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use peers::{Captured, Spent};
+use server::BATCH;
 
 /// Calls at a time.
 pub const IN_FLIGHT: usize = 64;
-/// Items of a batched call.
-pub const BATCH: u64 = 100;
 
 /// One comparison: what Windrow is told, and the items of a call.
 struct Case {
@@ -69,7 +70,7 @@ const CASES: [Case; 3] = [
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
-        Some("serve") => return server::serve(),
+        Some("serve") => return server::serve(|address| println!("{address}")),
         Some("bare") => return peers::bare(&arguments[1..]),
         Some("pipe") => return peers::pipe(&arguments[1..]),
         _ => {}
@@ -77,7 +78,7 @@ fn main() {
     let mut numbers = arguments.iter().filter_map(|text| text.parse::<u64>().ok());
     let rounds = numbers.next().unwrap_or_else(|| smoke::sized(5, 1));
     let directory = tempfile::tempdir().unwrap();
-    let server = server::Running::start();
+    let server = process::Running::start();
     println!("items/s, and CPU µs a call: median of {rounds} rounds; ratios within a round");
     for case in &CASES {
         http(case, rounds, &server, directory.path());
@@ -115,7 +116,7 @@ fn ratio(one: &[f64], other: &[f64]) -> f64 {
     median(&each)
 }
 
-fn http(case: &Case, rounds: u64, server: &server::Running, directory: &Path) {
+fn http(case: &Case, rounds: u64, server: &process::Running, directory: &Path) {
     println!("{}", case.name);
     let calls = smoke::sized(case.calls, 640);
     let url = format!("http://{}{}", server.address, case.path);

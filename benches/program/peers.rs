@@ -13,7 +13,7 @@ use hyper::client::conn::http1::handshake;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::{IN_FLIGHT, server, timed};
+use super::{IN_FLIGHT, process, timed};
 
 /// Unit of both: seconds.
 #[derive(Clone, Copy)]
@@ -52,7 +52,7 @@ pub struct Captured {
 
 impl Captured {
     /// The last one that the server remembers.
-    pub fn of(server: &server::Running, directory: &Path) -> Captured {
+    pub fn of(server: &process::Running, directory: &Path) -> Captured {
         let mut stream = BlockingStream::connect(&server.address).unwrap();
         let request = format!(
             "GET /last HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n",

@@ -80,6 +80,14 @@ impl Health {
         Some(NotReady { slug: "store", text })
     }
 
+    /// Why the session may not be confirmed, where the node knows.
+    fn why_silent(&self) -> String {
+        if self.meters.is_store_full(self.node.clock.now()) {
+            return store_full_text(0);
+        }
+        "the node's session is not confirmed by the database, so it takes no tasks".to_owned()
+    }
+
     fn tree_fault(&self) -> Option<NotReady> {
         if self.node.supervisor.is_over() {
             return Some(NotReady {
@@ -94,10 +102,9 @@ impl Health {
         let beats = session.is_some_and(|session| {
             session.activity == Activity::Ok && !session.text.is_empty() && session.last_handled < ttl
         });
-        let text = "the node's session is not confirmed by the database, so it takes no tasks".to_owned();
-        (!beats).then_some(NotReady {
+        (!beats).then(|| NotReady {
             slug: "session",
-            text,
+            text: self.why_silent(),
         })
     }
 }

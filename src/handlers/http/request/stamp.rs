@@ -17,7 +17,7 @@ pub(super) enum Precision {
 }
 
 /// A time as RFC 3339 in UTC. Unit of `micros`: microseconds since the Unix epoch. Two stand in each call, so its digits are
-/// put by hand: `format!` took four times as long.
+/// put by hand, without the machinery of `format!`.
 pub(super) fn stamp(micros: i64, precision: Precision) -> HeaderValue {
     let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(micros) * 1000);
     let time = time.ok().filter(|time| (0..10_000).contains(&time.year()));

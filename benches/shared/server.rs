@@ -1,8 +1,8 @@
-//! The server of the whole-program bench: hyper on one thread, in a process of its own.
+//! The server of benches: hyper on one thread. It remembers the first request of each connection for `/last`.
 
 use std::convert::Infallible;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, Stdio};
+use std::io::Write;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -14,50 +14,21 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-use super::BATCH;
-
-/// The server's process; it ends with this value.
-pub struct Running {
-    child: Child,
-    pub address: String,
-}
-
-impl Running {
-    pub fn start() -> Running {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .arg("serve")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut address = String::new();
-        let stdout = child.stdout.as_mut().unwrap();
-        BufReader::new(stdout).read_line(&mut address).unwrap();
-        Running {
-            child,
-            address: address.trim().to_owned(),
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
+/// Items of a batched call.
+pub const BATCH: u64 = 100;
 
 /// The last request that was looked at: the first of a connection.
 type Last = Arc<Mutex<(HeaderMap, Bytes)>>;
 
-/// Serves until it is killed; prints its address.
-pub fn serve() {
+/// Serves until its process or thread ends; says where.
+pub fn serve(say: impl FnOnce(SocketAddr)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        println!("{}", listener.local_addr().unwrap());
+        say(listener.local_addr().unwrap());
         let last = Last::default();
         while let Ok((stream, _)) = listener.accept().await {
             stream.set_nodelay(true).unwrap();
@@ -91,6 +62,7 @@ async fn respond(
         .unwrap_or_default();
     let (status, reply) = match parts.uri.path() {
         "/empty" => (204, Bytes::new()),
+        "/default" => (200, Bytes::from_static(br#"{"default":"ok"}"#)),
         "/results" => (200, results(&body)),
         _ => {
             let (headers, body) = last.expect("a fresh connection").lock().unwrap().clone();
