@@ -13,7 +13,8 @@ mkdir -p "$out"
 cargo build --release --locked --bin windrow
 for bench in ${BENCHES:-$all}; do
     printf '\n== %s\n' "$bench"
-    cargo bench --locked -p windrow --bench "$bench" 2>&1 | tee "$out/$bench.txt"
+    # The profile of the program itself: `bench` would compile everything once more.
+    cargo bench --locked --profile release -p windrow --bench "$bench" 2>&1 | tee "$out/$bench.txt"
 done
 if [ -s "$out/growth.txt" ]; then
     python3 scripts/plot.py "$out/growth.txt" "${PLOTS:-$out}"
