@@ -1,5 +1,7 @@
 //! The server of benches: hyper on one thread. It remembers the first request of each connection for `/last`.
 
+#![allow(clippy::unwrap_used, reason = "a benchmark ends where something is wrong")]
+
 use std::convert::Infallible;
 use std::io::Write;
 use std::net::SocketAddr;
