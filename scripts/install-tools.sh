@@ -34,6 +34,8 @@ have fish || install_package fish
 have systemd-analyze || install_package systemd
 # `promtool check rules` checks the alerts in deploy/.
 have promtool || install_package prometheus
+# `scripts/instructions.sh` counts what an item and a call cost.
+have valgrind || install_package valgrind
 # The tests start database and Redis servers of their own; the default ones that come with the packages are not used.
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || install_package postgresql
 [ -x /usr/sbin/mariadbd ] || [ -x /usr/sbin/mysqld ] || install_package mariadb-server

@@ -31,6 +31,7 @@ browser() {
 }
 run browser browser
 run benches cargo test -p windrow --locked --benches
+run instructions bash scripts/instructions.sh
 run client bash scripts/check-api.sh
 # Other cases at each run, under a seed that is printed. A red one is played once more with the same seed: what is found again
 # is there, what isn't had to do with a busy machine, and is told.

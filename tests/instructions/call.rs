@@ -1,0 +1,114 @@
+//! Calls of the `http` handler, one after the other, and the server that answers them.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+use tokio::time::Instant;
+use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
+use windrow_core::items::run::IndexRun;
+use windrow_core::items::verdict::Dispatch;
+use windrow_engine::ports::clock::Clock;
+use windrow_engine::ports::handling::handler::{
+    Call, CallItems, CallRows, HandlerFactory, Mode, Reply, RunContext,
+};
+use windrow_engine::ports::ownership::gate::Gate;
+use windrow_engine::ports::sources::source::RowChunk;
+use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
+
+use crate::clock::TokioClock;
+
+const ROW: &str = r#"{"user_id":"u_3818","locale":"zh-CN"}"#;
+
+fn context() -> Arc<RunContext> {
+    Arc::new(RunContext {
+        shard: ShardId {
+            task: TaskId(1042),
+            no: 0,
+        },
+        task_name: Some("black-friday".into()),
+        task_revision: 4,
+        business: "push-campaign".into(),
+        params: None,
+        run: RunNo(3),
+        epoch: Epoch(1_795_194_100_123),
+        store: StoreId("k7f3q2".into()),
+        keys_of: None,
+        keeps_results: false,
+        mode: Mode::Live,
+        gate: Arc::new(Gate::always_open()),
+    })
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().build().unwrap()
+}
+
+/// Makes so many calls of one item each.
+pub(crate) fn run(address: &str, count: u64) {
+    let clock: Arc<dyn Clock> = Arc::new(TokioClock(Instant::now()));
+    let options = HttpOptions {
+        batch: 1,
+        ..HttpOptions::new(&format!("http://{address}/"))
+    };
+    let factory = HttpHandlerFactory::new(options, clock.clone());
+    let ends = vec![u32::try_from(ROW.len()).unwrap()];
+    let chunk = Arc::new(RowChunk::new(
+        ItemIndex(0),
+        Bytes::from_static(ROW.as_bytes()),
+        ends,
+    ));
+    runtime().block_on(async {
+        let handler = factory.open(context()).unwrap();
+        for _ in 0..count {
+            let run = IndexRun::new(ItemIndex(0), 1).unwrap();
+            let call = Call {
+                items: CallItems::One(Dispatch {
+                    run,
+                    attempt: Attempt::FIRST,
+                }),
+                rows: CallRows {
+                    chunks: vec![chunk.clone()],
+                    positions: None,
+                },
+                gate_time: clock.now(),
+                timeout: Duration::from_secs(30),
+            };
+            assert_eq!(handler.process(call).await, Reply::AllOk);
+        }
+        handler.close().await;
+    });
+}
+
+async fn answer(request: Request<Incoming>) -> Result<Response<Empty<Bytes>>, Infallible> {
+    // A body that is cut off belongs to a client that ended.
+    request.into_body().collect().await.ok();
+    Ok(Response::builder().status(204).body(Empty::new()).unwrap())
+}
+
+/// Says where, and answers until its process ends.
+pub(crate) fn serve() {
+    runtime().block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        println!("{}", listener.local_addr().unwrap());
+        while let Ok((stream, _)) = listener.accept().await {
+            stream.set_nodelay(true).unwrap();
+            tokio::spawn(async move {
+                let served = hyper::server::conn::http1::Builder::new();
+                // Clients hang up when they are done.
+                served
+                    .serve_connection(TokioIo::new(stream), service_fn(answer))
+                    .await
+                    .ok();
+            });
+        }
+    });
+}
