@@ -1,8 +1,8 @@
 //! How the cost of an item grows with what one may choose, and that what is stored does not: `cargo bench --bench growth`.
 //!
 //! A no-op handler in this process, everything on, SQLite, a lane for each core. Cost is the processor time of the whole
-//! process, its store included. Each line is `what<TAB>how many<TAB>value<TAB>unit`, for `scripts/plot.py`. The last part runs
-//! 10^10 items in one task.
+//! process, its store included. Each line is `what<TAB>how many<TAB>value<TAB>unit`, for `scripts/plot.py`. The last parts count
+//! checkpoints, and run 10^10 items in one task.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 #![allow(
@@ -17,7 +17,7 @@ mod engine;
 #[path = "shared/smoke.rs"]
 mod smoke;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use engine::{Engine, Job, Work};
 
@@ -66,6 +66,7 @@ fn main() {
         };
         cost(&engine, "shards", shards, vec![job]);
     }
+    checkpoints();
     totals();
 }
 
@@ -77,6 +78,36 @@ fn cost(engine: &Engine, what: &str, how_many: u32, jobs: Vec<Job>) {
     println!("{what}\t{how_many}\t{each:.2}\tCPU ns an item");
 }
 
+/// What progress costs: rows written for each shard and second of a run, and its speed beside that of a run that saves as
+/// rarely as it may, of the same items.
+fn checkpoints() {
+    let engine = Engine::start();
+    for (tasks, shards) in smoke::sized([(1, 1), (1, 64), (40, 250)], [(1, 1), (1, 2), (2, 2)]) {
+        let all = tasks * shards;
+        let items = smoke::sized(10_000_000_000, 2_000) / u64::from(tasks);
+        let run = |seconds| {
+            let job = || Job {
+                shards,
+                checkpoint_interval: Duration::from_secs(seconds),
+                batch: 64,
+                concurrency: 16 * 1_024,
+                ..Job::new(Work::Nothing, items)
+            };
+            let begun = Instant::now();
+            let tasks = engine.run_all(&(0..tasks).map(|_| job()).collect::<Vec<_>>());
+            let rows: u64 = tasks.iter().map(|task| engine.checkpoints(*task)).sum();
+            (begun.elapsed().as_secs_f64(), rows as f64)
+        };
+        let ((took, rows), (alone, _)) = (run(1), run(3_600));
+        let each = rows / f64::from(all) / took;
+        println!("checkpoints\t{all}\t{each:.3}\trows a shard and second");
+        println!(
+            "checkpoints\t{all}\t{:.3}\tof the speed of a run that saves rarely",
+            alone / took
+        );
+    }
+}
+
 /// The same task with ever more items, each in a store of its own.
 fn totals() {
     for total in smoke::sized(
@@ -85,7 +116,7 @@ fn totals() {
     ) {
         let engine = Engine::start();
         let begun = Instant::now();
-        engine.run(Job {
+        let task = engine.run(Job {
             batch: 64,
             concurrency: 1_024,
             ..Job::new(Work::Nothing, total)
@@ -94,6 +125,7 @@ fn totals() {
         println!("items\t{total}\t{took:.3}\ts");
         println!("items\t{total}\t{}\tKiB resident", resident_kib());
         println!("items\t{total}\t{}\tbytes stored", engine.stored());
+        println!("items\t{total}\t{}\tcheckpoints", engine.checkpoints(task));
     }
 }
 

@@ -22,7 +22,10 @@ use windrow_core::settings::{Burst, Rate, RateLimit};
 
 fn main() {
     let engine = Engine::start();
-    let (rates, seconds) = smoke::sized((&[10, 100, 1_000, 10_000, 100_000][..], 10), (&[1_000][..], 1));
+    let (rates, seconds) = smoke::sized(
+        (&[10, 100, 1_000, 10_000, 100_000, 1_000_000][..], 10),
+        (&[1_000][..], 1),
+    );
     for &per_second in rates {
         let rate = Rate::per_second(per_second).unwrap();
         let items = per_second * seconds;

@@ -20,8 +20,17 @@ trap 'kill "$server" 2>/dev/null || true; rm -rf "$place"' EXIT
 until [ -s "$place/address" ]; do sleep 0.05; done
 address="$(cat "$place/address")"
 
-# The instructions of one run.
+# The instructions of one run: the least of three, since an answer that comes late has another poll for it.
 collected() {
+    local least="" count
+    for _ in 1 2 3; do
+        count="$(once "$@")" || return
+        if [ -z "$least" ] || [ "$count" -lt "$least" ]; then least="$count"; fi
+    done
+    printf '%s\n' "$least"
+}
+
+once() {
     if ! valgrind --tool=callgrind --callgrind-out-file=/dev/null "$program" "$@" >"$place/log" 2>&1; then
         cat "$place/log" >&2
         return 1

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
+use sea_orm::{ConnectionTrait, DbBackend, Statement};
 use tokio::sync::watch;
 use windrow_config::Config;
 use windrow_core::capacity::Capacity;
@@ -33,6 +34,7 @@ pub struct Job {
     pub window: Option<u32>,
     pub shards: u32,
     pub rate: RateLimit,
+    pub checkpoint_interval: Duration,
     pub work: Work,
     /// Whether what items come to is kept.
     pub keeps_results: bool,
@@ -47,6 +49,7 @@ impl Job {
             window: None,
             shards: 1,
             rate: RateLimit::Unlimited,
+            checkpoint_interval: Duration::from_secs(1),
             work,
             keeps_results: false,
         }
@@ -272,6 +275,20 @@ impl Engine {
         bytes.sum()
     }
 
+    /// The checkpoints that its shards have written for a task: each is one row, written once.
+    #[allow(dead_code, reason = "only the growth bench asks")]
+    pub fn checkpoints(&self, task: TaskId) -> u64 {
+        let path = format!("sqlite://{}", self.directory.path().join("windrow.db").display());
+        self.control.block_on(async {
+            let database = sea_orm::Database::connect(path).await.unwrap();
+            let text = format!("SELECT SUM(ckpt_seq) FROM shard WHERE task_id = {}", task.0);
+            let row = database
+                .query_one_raw(Statement::from_string(DbBackend::Sqlite, text))
+                .await;
+            u64::try_from(row.unwrap().unwrap().try_get_by_index::<i64>(0).unwrap()).unwrap()
+        })
+    }
+
     /// Runs a job to its end; its task.
     pub fn run(&self, job: Job) -> TaskId {
         self.run_all(&[job])[0]
@@ -313,7 +330,7 @@ impl Engine {
 
     async fn create(&self, name: String, job: &Job) -> TaskView {
         let mut tuning = Config::default().task_defaults.tuning.clone();
-        tuning.rate = job.rate;
+        (tuning.rate, tuning.checkpoint_interval) = (job.rate, job.checkpoint_interval);
         if job.keeps_results {
             tuning.results = Results::Keep;
         }
