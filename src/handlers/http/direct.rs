@@ -31,7 +31,7 @@ pub(super) struct Wire {
     sender: SendRequest<GatedBody>,
     /// None once it is over.
     driver: Option<Connection<Line, GatedBody>>,
-    host: Authority,
+    host: Arc<str>,
     is_proxied: bool,
     idle_for: Duration,
 }
@@ -61,11 +61,12 @@ impl Wire {
     }
 }
 
-/// The connections that nobody uses now, by host.
+/// The connections that nobody uses now, by host as it is written: an `Authority` is hashed and compared letter by letter, which
+/// took a twentieth of a small call's instructions.
 #[derive(Default)]
 #[allow(clippy::vec_box, reason = "they come and go in their boxes")]
 struct Idle {
-    wires: HashMap<Authority, Vec<Box<Wire>>>,
+    wires: HashMap<Arc<str>, Vec<Box<Wire>>>,
     is_looked_after: bool,
 }
 
@@ -121,7 +122,7 @@ impl Direct {
 
     fn take(&self, host: &Authority, cx: &mut Context<'_>) -> Option<Box<Wire>> {
         let mut idle = lock(&self.idle);
-        let wires = idle.wires.get_mut(host)?;
+        let wires = idle.wires.get_mut(host.as_str())?;
         std::iter::from_fn(|| wires.pop()).find_map(|mut wire| wire.is_free(cx).then_some(wire))
     }
 
@@ -137,7 +138,7 @@ impl Direct {
         Ok(Box::new(Wire {
             sender,
             driver: Some(driver),
-            host: host.clone(),
+            host: host.as_str().into(),
             is_proxied,
             idle_for: Duration::ZERO,
         }))
@@ -151,7 +152,10 @@ impl Direct {
         }
         wire.idle_for = Duration::ZERO;
         let mut idle = lock(&self.idle);
-        idle.wires.entry(wire.host.clone()).or_default().push(wire);
+        match idle.wires.get_mut(&wire.host) {
+            Some(wires) => wires.push(wire),
+            None => drop(idle.wires.insert(wire.host.clone(), vec![wire])),
+        }
         if !std::mem::replace(&mut idle.is_looked_after, true) {
             tokio::spawn(look_after(Arc::downgrade(&self.idle), self.idle_max));
         }
