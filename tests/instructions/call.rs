@@ -80,7 +80,7 @@ pub(crate) fn run(address: &str, count: u64) {
                     positions: None,
                 },
                 gate_time: clock.now(),
-                timeout: Duration::from_secs(30),
+                timeout: Duration::from_secs(600),
             };
             assert_eq!(handler.process(call).await, Reply::AllOk);
         }
