@@ -318,11 +318,11 @@ impl JobRun<'_> {
             self.tell_results(results.finish().await?);
         }
         match end? {
-            End::Stopped(task, trouble) if !cut => {
+            End::Stopped(task, seen) if !cut => {
                 let took = self.clock.now().since(begun);
                 let settled = task.counters.settled().saturating_sub(settled_before);
                 let outcome = Outcome::gather(&*self.store, *task, Some((took, settled))).await?;
-                self.tell(outcome.troubled(trouble)).await
+                self.tell(outcome.seeing(seen)).await
             }
             End::Stopped(..) | End::Cut => self.tell_cut(&how),
         }

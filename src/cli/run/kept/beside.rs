@@ -75,18 +75,25 @@ async fn jobs_of(
     database: &Path,
     look: impl AsyncFnOnce(&Store) -> Result<Vec<TaskView>, Fault>,
 ) -> Vec<TaskView> {
+    let jobs = looked_at(database, look).await;
+    jobs.and_then(Result::ok).unwrap_or_default()
+}
+
+/// What is found in a database that this program can read as it is; none where it can't.
+pub(super) async fn looked_at<T>(
+    database: &Path,
+    look: impl AsyncFnOnce(&Store) -> Result<T, Fault>,
+) -> Option<Result<T, Fault>> {
     if !is_readable(database).await {
-        return Vec::new();
+        return None;
     }
     // Without the directory's lock: a run that works there goes on undisturbed, and so does one that begins now.
-    let Ok(store) = Store::open(database).await else {
-        return Vec::new();
-    };
-    let jobs = look(&store).await.unwrap_or_default();
+    let store = Store::open(database).await.ok()?;
+    let found = look(&store).await;
     if let Err(error) = store.close().await {
         tracing::debug!(%error, "another job's database was not closed");
     }
-    jobs
+    Some(found)
 }
 
 /// Whether opening a database would leave it as it is: its schema is this program's.

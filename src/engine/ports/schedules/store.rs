@@ -21,6 +21,11 @@ use windrow_core::slugs;
 pub const PER_BUSINESS_MAX: u64 = 200;
 /// How long a fire whose task is being made is nobody else's. Whoever makes it asks for more time meanwhile.
 pub const FIRE_LEASE: Duration = Duration::from_secs(30);
+/// How often a fire's task is tried to be made, whatever ended the tries: a source may be so large that it ends each node that
+/// reads it.
+pub const FIRE_TRIES_MAX: u32 = 5;
+/// A fire that was tried so often is made while its node makes no other: what ends the node with it isn't the fault of those.
+pub const FIRE_ALONE_FROM: u32 = 3;
 /// Fires that one backfill orders, and that wait at once, at most.
 pub const BACKFILL_MAX: usize = 1_000;
 /// Fires that are kept of each schedule, whatever their age allows.
@@ -142,7 +147,7 @@ pub struct Fire {
     pub decided_at: WallMs,
     /// When its outcome was final; none before.
     pub settled_at: Option<WallMs>,
-    /// How often its task was tried to be made without success.
+    /// How often its task was tried to be made; a try that is under way counts.
     pub attempts: u32,
     /// Why it is what it is, where that isn't plain.
     pub text: Option<String>,
@@ -160,6 +165,16 @@ pub struct Backfill<'a> {
 }
 
 impl Fire {
+    /// What is said of a fire whose tries all ended without an answer, or the last of them; `before` is what an earlier one
+    /// came to.
+    pub fn given_up(tries: u32, before: Option<&str>) -> String {
+        let end = "the node ended while it made the task, or couldn't go on";
+        match before {
+            None => format!("given up after {tries} tries: each time {end}"),
+            Some(before) => format!("given up after {tries} tries: {end}; an earlier try came to: {before}"),
+        }
+    }
+
     /// Why a fire for a time that was over publishes nothing: the fire of a later time has made its task.
     pub fn overtaken(later: WallMs) -> String {
         format!(
@@ -226,6 +241,8 @@ pub struct Taken {
     pub fires: Vec<TakenFire>,
     /// Tasks in the way of a fire that cancels what runs: they are to be cancelled.
     pub cancels: Vec<TaskId>,
+    /// They were tried as often as they may be, and have failed now.
+    pub given_up: Vec<Fire>,
 }
 
 /// A schedule could not be made, changed or deleted. Nothing was.
@@ -363,12 +380,18 @@ pub trait ScheduleStore: Send + Sync {
     /// Decides about what is due of a schedule, unless it has changed since it was seen.
     async fn fire_due(&self, due: Due) -> Result<Fired, StoreError>;
 
-    /// Takes fires whose tasks are to be made, at most `limit`, each for [`FIRE_LEASE`]: pending ones whose lease is over,
-    /// and those that waited and in whose way nothing is any more.
-    async fn take_fires(&self, limit: u32) -> Result<Taken, StoreError>;
+    /// Takes fires whose tasks are to be made, at most `limit`, each for [`FIRE_LEASE`] and one try more: pending ones whose
+    /// lease is over, and those that waited and in whose way nothing is any more. One that was tried [`FIRE_ALONE_FROM`]
+    /// times is taken by itself, and only if `alone` says that the node makes no other; one that was tried
+    /// [`FIRE_TRIES_MAX`] times has failed.
+    async fn take_fires(&self, limit: u32, alone: bool) -> Result<Taken, StoreError>;
 
     /// Keeps a fire for another [`FIRE_LEASE`]; says whether it is still pending.
     async fn keep_fire(&self, id: ScheduleId, time: WallMs) -> Result<bool, StoreError>;
+
+    /// Gives back a fire that could not be tried for a reason that isn't its own: the try doesn't count. It may be taken once its
+    /// lease is over.
+    async fn put_back_fire(&self, id: ScheduleId, time: WallMs) -> Result<(), StoreError>;
 
     /// Notes that the task of a fire could not be made: it is tried again after `again`, or not, and then it has failed.
     async fn fail_fire(
