@@ -472,7 +472,11 @@ pub async fn a_fire_that_ends_each_node_which_makes_it_is_given_up_and_those_aft
     harness.lapse_fires(schedule.id).await;
     let busy = harness.store.take_fires(100, false).await.unwrap().fires;
     let times: Vec<_> = busy.iter().map(|fire| fire.time).collect();
-    assert_eq!(times, [innocent.time], "what may end a node isn't made beside others");
+    assert_eq!(
+        times,
+        [innocent.time],
+        "what may end a node isn't made beside others"
+    );
     made(&harness, &busy[0]).await.unwrap();
     for tries in 3..5 {
         let alone = take(&harness).await;
@@ -485,7 +489,10 @@ pub async fn a_fire_that_ends_each_node_which_makes_it_is_given_up_and_those_aft
     let failed = all.iter().find(|fire| fire.time == fires[0].time).unwrap();
     assert_eq!((failed.outcome, failed.attempts), (FireOutcome::Failed, 5));
     let text = failed.text.as_deref().unwrap();
-    assert!(text.starts_with("given up after 5 tries: each time the node ended"), "{text}");
+    assert!(
+        text.starts_with("given up after 5 tries: each time the node ended"),
+        "{text}"
+    );
     harness.lapse_fires(schedule.id).await;
     assert!(take(&harness).await.is_empty(), "it is over");
 }

@@ -35,8 +35,10 @@ async fn a_job_goes_on_when_a_full_disk_has_room_again() {
     life.unlimit();
     let end = life.end().await;
     assert!(
-        end.stderr.iter().any(|line| line.contains("the disk with the progress was full for about")
-            && line.contains("nothing was lost")),
+        end.stderr.iter().any(
+            |line| line.contains("the disk with the progress was full for about")
+                && line.contains("nothing was lost")
+        ),
         "{end:?}"
     );
     let summary = end.summary(8);

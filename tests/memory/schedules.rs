@@ -16,9 +16,8 @@ use windrow_engine::ports::access::actor::Actor;
 use windrow_engine::ports::clock::Clock as _;
 use windrow_engine::ports::schedules::store::{
     Agenda, BACKFILL_MAX, Backfill, CLOCK_SLACK, Due, FIRE_ALONE_FROM, FIRE_LEASE, FIRE_TRIES_MAX,
-    FIRES_KEPT_MAX, Fire, FireKind,
-    FireOutcome, Fired, NewSchedule, OpenFires, PER_BUSINESS_MAX, Schedule, ScheduleEdit, ScheduleError,
-    ScheduleFilter, ScheduleStore, Taken, TakenFire,
+    FIRES_KEPT_MAX, Fire, FireKind, FireOutcome, Fired, NewSchedule, OpenFires, PER_BUSINESS_MAX, Schedule,
+    ScheduleEdit, ScheduleError, ScheduleFilter, ScheduleStore, Taken, TakenFire,
 };
 use windrow_engine::ports::tasks::store::{CreateError, FireKey, Write};
 use windrow_host::clock::SystemClock;

@@ -63,7 +63,12 @@ async fn after_a_restore_of_a_server_no_number_or_key_is_given_twice() {
     let appended = json!({"items": [{"n": 1}]});
     let items = format!("/v1/tasks/{open}/items");
     node.admin
-        .json(Method::POST, &items, &[("idempotency-key", "one")], appended.clone())
+        .json(
+            Method::POST,
+            &items,
+            &[("idempotency-key", "one")],
+            appended.clone(),
+        )
         .await
         .expect(201);
     assert_eq!(node.stop().await, Some(0));
@@ -76,7 +81,11 @@ async fn after_a_restore_of_a_server_no_number_or_key_is_given_twice() {
         .await
         .expect(0);
     let sealed = format!("appended since the backup: {open}");
-    for part in ["new tasks begin at t1000003", &sealed, "schedules that were paused: 1"] {
+    for part in [
+        "new tasks begin at t1000003",
+        &sealed,
+        "schedules that were paused: 1",
+    ] {
         assert!(done.stderr.contains(part), "{part:?} is not in\n{}", done.stderr);
     }
 

@@ -122,7 +122,7 @@ impl JobRun<'_> {
                 };
                 let task = resume::find(&*self.store, name.as_deref().unwrap_or_default(), elsewhere).await?;
                 if task.status.is_terminal() && !self.starts_over(&task) && !self.args.only_failed {
-                    return self.tell_ended(task).await;
+                    return Box::pin(self.tell_ended(task)).await;
                 }
                 resume::spec(&task, &self.state)?
             }
@@ -143,7 +143,7 @@ impl JobRun<'_> {
         }
         let before = self.store.find(&job.business, &job.name).await.ok().flatten();
         match self.begin(&job).await? {
-            JobStart::Ended(task) => self.tell_ended(task).await,
+            JobStart::Ended(task) => Box::pin(self.tell_ended(task)).await,
             JobStart::New(task) => {
                 self.introduce(&task, &job.name, &opened).await;
                 self.tell_of_others(&task).await?;

@@ -241,6 +241,9 @@ mod tests {
             "{many}"
         );
         assert!(of(&[7, 9], 2, 0).starts_with("items 7 and 9 used"));
-        assert!(of(&[], 5, 3).starts_with("5 items used"), "an older node names none");
+        assert!(
+            of(&[], 5, 3).starts_with("5 items used"),
+            "an older node names none"
+        );
     }
 }

@@ -46,7 +46,9 @@ pub fn by_hand(template: &str, spec: &Spec, now: WallMs) -> Option<SameName> {
     let next = spec.next_after(now)?;
     let ordered = next.plus(BY_HAND);
     let name = same(template, spec, (next, ordered))?;
-    let finer = finer(template, |template| same(template, spec, (next, ordered)).is_none());
+    let finer = finer(template, |template| {
+        same(template, spec, (next, ordered)).is_none()
+    });
     Some(SameName {
         name,
         first: next,
@@ -82,7 +84,9 @@ fn in_row(
     looks: usize,
 ) -> Option<SameName> {
     let fires = std::iter::successors(spec.next_after(begin), |last| spec.next_after(*last));
-    let fires = fires.take_while(|fire| end.is_none_or(|end| *fire <= end)).take(looks);
+    let fires = fires
+        .take_while(|fire| end.is_none_or(|end| *fire <= end))
+        .take(looks);
     let mut seen = std::collections::BTreeMap::new();
     let mut previous = None;
     for fire in fires {

@@ -64,12 +64,18 @@ mod tests {
             split("--from", "2026-01-05 06:00 Europe/Berlin").expect("a zone"),
             ("2026-01-05 06:00", berlin)
         );
-        assert_eq!(split("--from", "22:00 UTC").expect("a zone"), ("22:00", Some(Tz::UTC)));
+        assert_eq!(
+            split("--from", "22:00 UTC").expect("a zone"),
+            ("22:00", Some(Tz::UTC))
+        );
         for plain in ["yesterday 18:00", "8h", "2026-01-05 06:00"] {
             assert_eq!(split("--from", plain).expect("no zone"), (plain, None));
         }
         let fault = split("--from", "22:00 Europe/Atlantis").expect_err("there is none");
-        assert!(fault.to_string().contains("no time zone \"Europe/Atlantis\""), "{fault}");
+        assert!(
+            fault.to_string().contains("no time zone \"Europe/Atlantis\""),
+            "{fault}"
+        );
     }
 
     #[test]

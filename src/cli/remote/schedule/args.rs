@@ -161,7 +161,15 @@ pub struct When {
 impl When {
     /// Whether nothing is said.
     pub(super) fn is_empty(&self) -> bool {
-        let texts = [&self.cron, &self.zone, &self.every, &self.start, &self.end, &self.jitter, &self.missed];
+        let texts = [
+            &self.cron,
+            &self.zone,
+            &self.every,
+            &self.start,
+            &self.end,
+            &self.jitter,
+            &self.missed,
+        ];
         texts.iter().all(|text| text.is_none()) && self.overlap.is_none()
     }
 

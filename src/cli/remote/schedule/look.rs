@@ -98,7 +98,10 @@ fn last_cell(schedule: &Value, times: &Times) -> Cell {
     };
     let since = times.text(text(&fire["time"]));
     let tone = if is_trouble(fire) { Tone::Bad } else { Tone::Plain };
-    Cell::new(format!("{word} ({since})")).short(word).plain(word).tone(tone)
+    Cell::new(format!("{word} ({since})"))
+        .short(word)
+        .plain(word)
+        .tone(tone)
 }
 
 /// A fire that is tried again is in trouble, whatever will come of it.
@@ -146,11 +149,16 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
         link.is_business(args.business.as_deref()).await?;
     }
     let exit = link.show_list(&SCHEDULES, &listed, &things)?;
-    for schedule in things.iter().filter(|schedule| is_trouble(&schedule["last_fire"])) {
+    for schedule in things
+        .iter()
+        .filter(|schedule| is_trouble(&schedule["last_fire"]))
+    {
         let (fire, address) = (&schedule["last_fire"], address(schedule));
         let why = fire["text"].as_str().map(|why| format!(": {}", clean(why)));
         let (word, why) = (last_word(fire).unwrap_or_default(), why.unwrap_or_default());
-        link.hint(&format!("{address}: its last fire is {word}{why}; windrow schedule fires {address}"));
+        link.hint(&format!(
+            "{address}: its last fire is {word}{why}; windrow schedule fires {address}"
+        ));
     }
     Ok(exit)
 }
@@ -310,12 +318,16 @@ mod tests {
             now_ms: 0,
         };
         let cell = |outcome: &str| {
-            let fire = json!({"time": "2026-01-05T02:00:00.000Z", "outcome": outcome, "text": "no such file"});
+            let fire =
+                json!({"time": "2026-01-05T02:00:00.000Z", "outcome": outcome, "text": "no such file"});
             last_cell(&json!({ "last_fire": fire }), &times)
         };
         assert_eq!((cell("made").tone, cell("failed").tone), (Tone::Plain, Tone::Bad));
         let again = cell("pending");
-        assert!(again.text.starts_with("retrying (") && again.tone == Tone::Bad, "{again:?}");
+        assert!(
+            again.text.starts_with("retrying (") && again.tone == Tone::Bad,
+            "{again:?}"
+        );
         assert_eq!(last_cell(&json!({"last_fire": null}), &times), Cell::nothing());
     }
 

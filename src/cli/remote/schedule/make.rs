@@ -74,7 +74,11 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     warn(&link, &after);
     let changed: Vec<String> = differences(&before, &after)
         .iter()
-        .filter(|one| !one.member.starts_with("next_") && !one.member.starts_with("last_fire") && one.member != "warnings")
+        .filter(|one| {
+            !one.member.starts_with("next_")
+                && !one.member.starts_with("last_fire")
+                && one.member != "warnings"
+        })
         .map(|one| one.line())
         .collect();
     let what = joined(&changed, "  ").unwrap_or_else(|| "unchanged".to_owned());

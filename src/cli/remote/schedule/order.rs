@@ -107,11 +107,19 @@ async fn try_backfill(
     (request, mut body): (Request, Map<String, Value>),
     schedule: &Value,
 ) -> Result<Exit, Fault> {
-    body.extend(write.reason.iter().map(|reason| ("reason".to_owned(), json!(reason))));
+    body.extend(
+        write
+            .reason
+            .iter()
+            .map(|reason| ("reason".to_owned(), json!(reason))),
+    );
     let (answer, plan) = link.try_out(request.json(&Value::Object(body))).await?;
     let fires = zoned(list(&plan["would"]["items"]).to_vec(), schedule);
     let wide = link.look.form == Form::Wide;
     screen::put(&FIRES.table(&fires, &link.times(&answer), link.look.paper, wide))?;
-    link.say(&format!("{} would be ordered", human::counted(fires.len() as u64, "fire")));
+    link.say(&format!(
+        "{} would be ordered",
+        human::counted(fires.len() as u64, "fire")
+    ));
     Ok(Exit::Ok)
 }

@@ -26,7 +26,12 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
     }
     rows.retain(|row| row.runs || !args.running);
     rows.sort_by(|one, other| {
-        let key = |row: &Row| (row.runs, row.job["ran_at"].as_str().unwrap_or_default().to_owned());
+        let key = |row: &Row| {
+            (
+                row.runs,
+                row.job["ran_at"].as_str().unwrap_or_default().to_owned(),
+            )
+        };
         key(other).cmp(&key(one))
     });
     let jobs: Vec<Value> = rows.into_iter().map(|row| row.job).collect();
@@ -59,7 +64,8 @@ async fn in_place(place: &Path, shell: &Shell) -> Vec<Row> {
             .collect();
     };
     // A run that answers nobody (`--control=off`) is known by the lock of its directory.
-    let mut is_held = live.is_none() && kept.iter().any(shelf::KeptJob::claims_to_run) && StateDir::is_held(place);
+    let mut is_held =
+        live.is_none() && kept.iter().any(shelf::KeptJob::claims_to_run) && StateDir::is_held(place);
     let mut rows = Vec::new();
     for job in &kept {
         let answer = live.take_if(|live| is_of(live, job));

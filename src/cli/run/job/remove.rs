@@ -19,6 +19,7 @@ use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::{Actor, TaskStore, Write};
 use windrow_node::jobs::{self, BUSINESS};
 use windrow_node::{StateDir, Store, SystemClock};
+use windrow_server::service::JobError;
 
 /// How the name of a directory begins that is being removed.
 const REMOVED: &str = ".removed-";
@@ -64,9 +65,11 @@ async fn find(args: &RemoveArgs, shell: &Shell) -> Result<(PathBuf, Option<KeptJ
     let names = place::readable_names(&shell.env);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let what = format!("there is no job {}", which.name);
-    Err(Fault::new(Exit::NotFound, what, "nothing is kept of it on this machine")
-        .hint("`windrow job list` has those that are kept; --state DIR if it ran with one")
-        .meant(like(&which.name, &names)))
+    Err(
+        Fault::new(Exit::NotFound, what, "nothing is kept of it on this machine")
+            .hint("`windrow job list` has those that are kept; --state DIR if it ran with one")
+            .meant(like(&which.name, &names)),
+    )
 }
 
 /// What is lost with it.
@@ -84,7 +87,9 @@ fn lost(name: &str, kept: Option<&KeptJob>) -> String {
         Status::Finished | Status::Cancelled => "the same `windrow run` does every item again",
         _ => "it can't go on any more, and the same `windrow run` begins with the first item",
     };
-    format!("{name} has done {done} of {total} items{failed}. Its progress, results and failures are lost: {then}.")
+    format!(
+        "{name} has done {done} of {total} items{failed}. Its progress, results and failures are lost: {then}."
+    )
 }
 
 fn runs(name: &str, fault: Fault) -> Fault {
@@ -108,7 +113,11 @@ fn remove_directory(place: &Path) -> Result<(), Fault> {
     let (Some(base), Some(name)) = (place.parent(), place.file_name()) else {
         return Err(Fault::bug("a job's directory has no name"));
     };
-    let away = base.join(format!("{REMOVED}{}-{}", std::process::id(), name.to_string_lossy()));
+    let away = base.join(format!(
+        "{REMOVED}{}-{}",
+        std::process::id(),
+        name.to_string_lossy()
+    ));
     std::fs::rename(place, away).map_err(failed)?;
     for entry in std::fs::read_dir(base).map_err(failed)?.flatten() {
         // Also what an earlier removal left that was cut off.
@@ -139,8 +148,12 @@ async fn forget_in(store: &Store, held: &StateDir, name: &str, write: &Write) ->
     };
     let clock = SystemClock::new();
     for round in only_failed::later(store, &task).await? {
-        jobs::forget(store, &round, write, &clock).await?;
+        jobs::forget(store, &round, write, &clock)
+            .await
+            .map_err(JobError::from)?;
     }
-    jobs::forget(store, &task, write, &clock).await?;
+    jobs::forget(store, &task, write, &clock)
+        .await
+        .map_err(JobError::from)?;
     resume::forget_piped(store, &task.source, held).await
 }

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
+use super::args::ListArgs;
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Look, View};
-use crate::output::screen;
-use super::args::ListArgs;
 use crate::output::body::{number, text};
+use crate::output::screen;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
 use windrow_core::explain::rate_text;
@@ -52,12 +52,16 @@ const COLUMNS: &[Column] = &[
         None => Cell::nothing(),
     }),
     Column::count("ABANDONED", Keep::Rank(50), 9, "counts.abandoned"),
-    Column::new("RAN", Side::Left, Keep::Rank(60), 7, |job, times| {
-        match job["process"].is_null() {
+    Column::new(
+        "RAN",
+        Side::Left,
+        Keep::Rank(60),
+        7,
+        |job, times| match job["process"].is_null() {
             true => Cell::time(job, "ran_at", times),
             false => Cell::new("now").plain(text(&job["ran_at"])),
-        }
-    })
+        },
+    )
     .named("ran_at"),
     Column::text("GOES ON WITH", Keep::Rank(55), 20, "go_on").named("go_on"),
     Column::plain("PROCESS", Keep::Wide, 7, "process"),

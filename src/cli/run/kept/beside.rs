@@ -42,15 +42,6 @@ fn told(jobs: &[TaskView]) -> Vec<String> {
     std::iter::once(line(latest)).chain(others).collect()
 }
 
-/// The names of jobs that pipes began without one, and that can go on.
-pub(in crate::run) async fn piped(env: &[(String, String)]) -> Vec<String> {
-    let Ok(place) = place::of_job(None, env) else {
-        return Vec::new();
-    };
-    let jobs = waiting(&StateDir::database_in(&place)).await;
-    jobs.into_iter().filter_map(|job| job.name.clone()).collect()
-}
-
 /// The names of jobs that began on this machine, the latest first, as far as they are found within this time.
 pub(crate) async fn begun(env: &[(String, String)], within: Duration) -> Vec<String> {
     let until = Instant::now() + within;

@@ -12,7 +12,7 @@ use crate::run::end::outcome::{counts_json, thousandths};
 use windrow_core::ids::WallMs;
 use windrow_core::task::lifecycle::{Status, TaskResult};
 use windrow_engine::ports::tasks::list::{TaskFilter, TaskList};
-use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
+use windrow_engine::ports::tasks::store::TaskView;
 use windrow_node::jobs::BUSINESS;
 use windrow_node::{StateDir, Store};
 use windrow_server::http::answer::time::rfc3339;
@@ -21,7 +21,8 @@ use windrow_server::http::answer::time::rfc3339;
 const JOBS_AT_ONCE: u32 = 200;
 /// The status of a job whose process is gone without having stopped it.
 const CUT_OFF: &str = "cut_off";
-const CUT_OFF_WHY: &str = "its process ended without stopping it: what was in flight is repeated when it goes on";
+const CUT_OFF_WHY: &str =
+    "its process ended without stopping it: what was in flight is repeated when it goes on";
 
 /// A job as its directory keeps it.
 #[derive(Debug)]
@@ -49,7 +50,8 @@ pub(in crate::run) async fn of(place: &Path) -> Option<Vec<KeptJob>> {
 /// The job of this name in a directory.
 pub(in crate::run) async fn named(place: &Path, name: &str) -> Option<KeptJob> {
     let jobs = of(place).await?;
-    jobs.into_iter().find(|job| job.task.name.as_deref() == Some(name))
+    jobs.into_iter()
+        .find(|job| job.task.name.as_deref() == Some(name))
 }
 
 async fn read(store: &Store) -> Result<Vec<KeptJob>, Fault> {
@@ -102,7 +104,11 @@ impl KeptJob {
         let task = &self.task;
         let name = task.name.as_deref().unwrap_or_default();
         let (total, done) = (task.total.0, task.counters.settled() + task.counters.excluded);
-        let percent = if total == 0 { 100.0 } else { done as f64 * 100.0 / total as f64 };
+        let percent = if total == 0 {
+            100.0
+        } else {
+            done as f64 * 100.0 / total as f64
+        };
         let is_cut_off = !runs && !is_at_rest(task.status);
         let (status, why) = if is_cut_off {
             (CUT_OFF, Some(CUT_OFF_WHY))

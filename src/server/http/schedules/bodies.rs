@@ -6,8 +6,8 @@ use utoipa::ToSchema;
 
 use super::template::Template;
 use crate::http::answer::time::rfc3339;
-use crate::http::tasks::warnings::WarningJson;
 use crate::http::guard::{reason, some, time, time_option};
+use crate::http::tasks::warnings::WarningJson;
 use crate::service::ServiceError;
 use crate::service::schedules::SpecRequest;
 use windrow_core::ids::WallMs;

@@ -60,7 +60,12 @@ impl Tasks {
             whose: format!("the limit of {slug} allows"),
             raise: format!("a higher limit of {slug}"),
         });
-        let names: BTreeSet<String> = outlook.limits.iter().chain(&business.spec.limits.named).cloned().collect();
+        let names: BTreeSet<String> = outlook
+            .limits
+            .iter()
+            .chain(&business.spec.limits.named)
+            .cloned()
+            .collect();
         let named = match names.is_empty() {
             true => Vec::new(),
             false => {
@@ -105,7 +110,8 @@ fn beyond(asked: Rate, Bound { most, whose, raise }: &Bound) -> Warning {
 
 fn waits(wants: Load, most: Load) -> Warning {
     let detail = format!("a part of the task needs {wants}, but the largest node may run {most}: it waits");
-    let advice = format!("a rate of at most {most} for each shard, more shards, or a higher node.capacity_rate");
+    let advice =
+        format!("a rate of at most {most} for each shard, more shards, or a higher node.capacity_rate");
     Warning {
         code: RATE,
         fault: FieldFault::new("/rate", detail).advise(advice),
