@@ -36,7 +36,7 @@ async fn a_job_goes_on_when_a_full_disk_has_room_again() {
     let end = life.end().await;
     assert!(
         end.stderr.iter().any(
-            |line| line.contains("the disk with the progress was full for about")
+            |line| line.contains("the disk with the progress was full for a while")
                 && line.contains("nothing was lost")
         ),
         "{end:?}"

@@ -47,17 +47,8 @@ pub(super) enum End {
 pub(super) struct Seen {
     /// The last call that failed, if the handler was in trouble when the run ended.
     pub(super) trouble: Option<String>,
-    /// For how long the database's disk was full, all in all.
-    pub(super) disk_full: Duration,
-}
-
-impl Seen {
-    /// One more look at the disk, so long after the one before.
-    fn look(&mut self, is_full: bool, since: Duration) {
-        if is_full {
-            self.disk_full += since;
-        }
-    }
+    /// Whether the disk with the progress was full at any time.
+    pub(super) disk_full: bool,
 }
 
 /// See the module.
@@ -105,7 +96,6 @@ impl Watch<'_> {
         // Its last process died while it was stopping; it has to be stopped before it can be started.
         let mut start_again = task.status == Status::Stopping;
         let (mut stopping, mut meter, mut seen) = (Stopping::No, Meter::default(), Seen::default());
-        let mut looked = self.node.clock().now();
         let (mut who, mut is_late_told) = (None, false);
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -120,9 +110,7 @@ impl Watch<'_> {
                 _ = looks.tick() => {}
             }
             self.tell_late(&mut is_late_told);
-            let now = self.node.clock().now();
-            seen.look(self.meters.is_store_full(now), now.since(looked));
-            looked = now;
+            seen.disk_full |= self.meters.is_store_full(self.node.clock().now());
             let Some(view) = self.view(id).await? else {
                 continue;
             };

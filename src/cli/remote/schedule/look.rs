@@ -66,11 +66,18 @@ const NEXT: Listing = Listing {
     none: "it fires no more",
 };
 
-/// `2026-01-05T02:00:00Z (Mon 03:00 CET)`: with the clocks of the schedule's zone, where those are others.
+/// `2026-01-05T02:00:00Z (Mon 03:00 CET)`, whose day says where it is another date: with the clocks of the schedule's zone, where those are others.
 fn time_cell(fire: &Value, _: &Times) -> Cell {
     let at = text(&fire["time"]);
     let cell = match fire["zone"].as_str().and_then(|zone| beside(at, zone)) {
-        Some(local) => Cell::new(format!("{} ({local})", at.replace(".000Z", "Z"))).short(at),
+        Some(local) => {
+            let parts: Vec<&str> = local.split(' ').collect();
+            let clock = match parts.as_slice() {
+                [day, _date, clock, zone] => format!("{day} {} {zone}", clock.trim_end_matches(":00")),
+                _ => local,
+            };
+            Cell::new(format!("{} ({clock})", at.replace(".000Z", "Z"))).short(at)
+        }
         None => Cell::new(at),
     };
     cell.plain(at).tone(Tone::Strong)
@@ -304,7 +311,7 @@ mod tests {
         };
         let fire = |zone: Value| json!({"time": "2026-01-05T02:00:00.000Z", "zone": zone});
         let cell = time_cell(&fire(json!("Europe/Berlin")), &times);
-        assert_eq!(cell.text, "2026-01-05T02:00:00Z (Mon 2026-01-05 03:00:00 CET)");
+        assert_eq!(cell.text, "2026-01-05T02:00:00Z (Mon 03:00 CET)");
         assert_eq!(cell.plain.as_deref(), Some("2026-01-05T02:00:00.000Z"));
         for zone in [json!("UTC"), Value::Null] {
             assert_eq!(time_cell(&fire(zone), &times).text, "2026-01-05T02:00:00.000Z");

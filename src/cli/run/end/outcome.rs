@@ -84,15 +84,12 @@ impl Outcome {
 
     /// What a disk that was full meant; none where it wasn't.
     pub(in crate::run) fn disk_note(&self) -> Option<String> {
-        let full = self.seen.disk_full;
         let resume = match self.task.status.is_terminal() {
             true => String::new(),
-            false => format!("; make room before {}", crate::run::kept::resume::how(&self.task)),
+            false => format!("; make room, then {}", crate::run::kept::resume::how(&self.task)),
         };
-        (!full.is_zero()).then(|| {
-            let full = seconds(Duration::from_secs(full.as_secs().max(1)));
-            format!("the disk with the progress was full for about {full}: it was saved late, and nothing was lost{resume}")
-        })
+        let note = "the disk with the progress was full for a while: it was saved late, and nothing was lost";
+        self.seen.disk_full.then(|| format!("{note}{resume}"))
     }
 
     /// The same, with what its examples carry.
@@ -179,7 +176,7 @@ impl Outcome {
             "rate": task.tuning.rate.to_string(),
             "actual_rate": self.mean_rate(),
             "duration_seconds": self.seconds(),
-            "disk_full_seconds": thousandths(self.seen.disk_full.as_secs_f64()),
+            "disk_was_full": self.seen.disk_full,
             "failures": self.examples().map(group_json).collect::<Vec<_>>(),
         })
     }
