@@ -130,6 +130,9 @@ impl Explain {
         let limit = self.limit_of(task, &facts, &parts, business).await;
         facts.limit = limit.as_ref().map(shared_limit);
         let mut explanation = explain(&facts);
+        if let Some(nobody) = nobody(task, &facts, &silent) {
+            explanation.why = nobody;
+        }
         self.tell_of_full_disk(task, &mut explanation);
         let shard = |life: &ShardLife| {
             let id = ShardId {
@@ -256,5 +259,25 @@ impl Explain {
                 .filter_map(|run| run.held_by.clone())
                 .fold(BTreeMap::new(), counted),
         }
+    }
+}
+/// What is said of a task that runs, while no node that can be asked runs any of it: the node is gone, or another has just
+/// taken it over.
+fn nobody(task: &TaskView, facts: &Facts, silent: &[Unreachable]) -> Option<String> {
+    if task.status != Status::Running || facts.live.is_some() {
+        return None;
+    }
+    let owner = silent.first();
+    let is_owner =
+        |taken: &&String| owner.is_some_and(|owner| taken.starts_with(&format!("{} ", owner.node)));
+    match (facts.taken_over.as_ref().filter(|taken| !is_owner(taken)), owner) {
+        (Some(taken), _) => Some(format!(
+            "{taken}; its run there has just begun: ask again in a few seconds"
+        )),
+        (None, Some(owner)) => Some(format!(
+            "{} runs it and can't be asked: {}; if it is gone, another node takes the task over by itself",
+            owner.node, owner.why
+        )),
+        (None, None) => None,
     }
 }
