@@ -17,7 +17,7 @@ use windrow_engine::ports::clock::Clock as _;
 use windrow_engine::ports::schedules::store::{
     Agenda, BACKFILL_MAX, Backfill, CLOCK_SLACK, Due, FIRE_ALONE_FROM, FIRE_LEASE, FIRE_TRIES_MAX,
     FIRES_KEPT_MAX, Fire, FireKind, FireOutcome, Fired, NewSchedule, OpenFires, PER_BUSINESS_MAX, Schedule,
-    ScheduleEdit, ScheduleError, ScheduleFilter, ScheduleStore, Taken, TakenFire,
+    ScheduleEdit, ScheduleError, ScheduleFilter, ScheduleStore, Taken, TakenFire, given_up,
 };
 use windrow_engine::ports::tasks::store::{CreateError, FireKey, Write};
 use windrow_host::clock::SystemClock;
@@ -638,7 +638,7 @@ fn take(state: &mut State, limit: u32, alone: bool) -> Taken {
     for stored in open.into_iter().take(limit as usize) {
         let tries = stored.fire.attempts;
         if tries >= FIRE_TRIES_MAX {
-            stored.fire.text = Some(Fire::given_up(tries, stored.fire.text.as_deref()));
+            stored.fire.text = Some(given_up(tries, stored.fire.text.as_deref()));
             settle_as(stored, FireOutcome::Failed);
             given_up.push(stored.fire.clone());
             continue;

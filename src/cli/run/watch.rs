@@ -109,8 +109,7 @@ impl Watch<'_> {
                 },
                 _ = looks.tick() => {}
             }
-            self.tell_late(&mut is_late_told);
-            seen.disk_full |= self.meters.is_store_full(self.node.clock().now());
+            self.tell_late(&mut is_late_told, &mut seen);
             let Some(view) = self.view(id).await? else {
                 continue;
             };
@@ -138,17 +137,18 @@ impl Watch<'_> {
         }
     }
 
-    /// Says once that the disk kept the database from writing in time.
-    fn tell_late(&self, is_told: &mut bool) {
+    /// Says once that the disk kept the database from writing in time; notes whether it is full.
+    fn tell_late(&self, is_told: &mut bool, seen: &mut Seen) {
+        let is_full = self.meters.is_store_full(self.node.clock().now());
+        seen.disk_full |= is_full;
         let beats = [Renewal::Failed, Renewal::Fenced].map(|fate| self.meters.renewals(fate));
         let (_, checkpoints) = self.meters.checkpoints();
         if !*is_told && beats.into_iter().sum::<u64>() + checkpoints > 0 {
             *is_told = true;
-            self.screen
-                .say(&match self.meters.is_store_full(self.node.clock().now()) {
-                    true => format!("progress can't be saved at the moment: {}", store_full_text(0)),
-                    false => SAVED_LATE.to_owned(),
-                });
+            self.screen.say(&match is_full {
+                true => format!("progress can't be saved at the moment: {}", store_full_text(0)),
+                false => SAVED_LATE.to_owned(),
+            });
         }
     }
 

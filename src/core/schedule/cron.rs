@@ -200,6 +200,9 @@ impl Cron {
     }
 }
 
+/// A time zone of the IANA, for whoever reads times by its clocks; its name is read with `parse`.
+pub type Zone = Tz;
+
 /// A time as clocks of a zone show it: `Mon 2026-01-05 03:00:00 CET`; none for a zone that there isn't.
 pub fn in_zone(at: WallMs, zone: &str) -> Option<String> {
     let zone: Tz = zone.parse().ok()?;

@@ -12,6 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
+pub use crate::ports::schedules::tries::{FIRE_ALONE_FROM, FIRE_TRIES_MAX, given_up};
 use crate::ports::tasks::store::Write;
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::{Overlap, Spec};
@@ -21,11 +22,6 @@ use windrow_core::slugs;
 pub const PER_BUSINESS_MAX: u64 = 200;
 /// How long a fire whose task is being made is nobody else's. Whoever makes it asks for more time meanwhile.
 pub const FIRE_LEASE: Duration = Duration::from_secs(30);
-/// How often a fire's task is tried to be made, whatever ended the tries: a source may be so large that it ends each node that
-/// reads it.
-pub const FIRE_TRIES_MAX: u32 = 5;
-/// A fire that was tried so often is made while its node makes no other: what ends the node with it isn't the fault of those.
-pub const FIRE_ALONE_FROM: u32 = 3;
 /// Fires that one backfill orders, and that wait at once, at most.
 pub const BACKFILL_MAX: usize = 1_000;
 /// Fires that are kept of each schedule, whatever their age allows.
@@ -165,16 +161,6 @@ pub struct Backfill<'a> {
 }
 
 impl Fire {
-    /// What is said of a fire whose tries all ended without an answer, or the last of them; `before` is what an earlier one
-    /// came to.
-    pub fn given_up(tries: u32, before: Option<&str>) -> String {
-        let end = "the node ended while it made the task, or couldn't go on";
-        match before {
-            None => format!("given up after {tries} tries: each time {end}"),
-            Some(before) => format!("given up after {tries} tries: {end}; an earlier try came to: {before}"),
-        }
-    }
-
     /// Why a fire for a time that was over publishes nothing: the fire of a later time has made its task.
     pub fn overtaken(later: WallMs) -> String {
         format!(

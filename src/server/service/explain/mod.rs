@@ -130,10 +130,7 @@ impl Explain {
         let limit = self.limit_of(task, &facts, &parts, business).await;
         facts.limit = limit.as_ref().map(shared_limit);
         let mut explanation = explain(&facts);
-        if let Some(nobody) = nobody(task, &facts, &silent) {
-            explanation.why = nobody;
-        }
-        self.tell_of_full_disk(task, &mut explanation);
+        self.tell_before_all_else(task, nobody(task, &facts, &silent), &mut explanation);
         let shard = |life: &ShardLife| {
             let id = ShardId {
                 task: task.id,
@@ -153,8 +150,12 @@ impl Explain {
         }
     }
 
-    /// Before all else: nothing that was counted is the cause, and nothing that is advised helps.
-    fn tell_of_full_disk(&self, task: &TaskView, explanation: &mut Explanation) {
+    /// That nobody can be asked, or that a disk is full: there nothing that was counted is the cause, and nothing that is
+    /// advised helps.
+    fn tell_before_all_else(&self, task: &TaskView, nobody: Option<String>, explanation: &mut Explanation) {
+        if let Some(nobody) = nobody {
+            explanation.why = nobody;
+        }
         if task.status == Status::Running
             && let Some(full) = self.node.store_full(task.id)
         {

@@ -11,7 +11,7 @@ use crate::sql::{Store, dialect, error};
 use windrow_core::ids::{ScheduleId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::schedules::store::{
-    FIRE_ALONE_FROM, FIRE_TEXT_MAX, FIRE_TRIES_MAX, Fire, FireOutcome,
+    FIRE_ALONE_FROM, FIRE_TEXT_MAX, FIRE_TRIES_MAX, Fire, FireOutcome, given_up,
 };
 
 /// What is to be done about a pending fire that nobody has.
@@ -41,7 +41,7 @@ pub(super) fn next(row: &fire::Model, alone: bool) -> Next {
 pub(super) async fn give_up(store: &Store, row: fire::Model) -> Result<Option<Fire>, StoreError> {
     use fire::Column as C;
     let now = dialect::time(&store.writer).await?;
-    let note = Fire::given_up(row.attempts.cast_unsigned(), row.note.as_deref());
+    let note = given_up(row.attempts.cast_unsigned(), row.note.as_deref());
     let note: String = note.chars().take(FIRE_TEXT_MAX).collect();
     let failed = fire::Model {
         outcome: FireOutcome::Failed.as_str().to_owned(),
