@@ -231,7 +231,11 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     });
     let csv = looks.take(200).find(|csv| csv.contains("42.857"));
     let csv = csv.expect("3 of 7 are done");
-    let is_short = |field: &str| field.rsplit_once('.').is_none_or(|(_, digits)| digits.len() <= 3);
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_short = |field: &str| {
+        let decimals = field.rsplit_once('.').map(|(_, decimals)| decimals);
+        decimals.is_none_or(|decimals| decimals.len() <= 3 || !is_number(decimals))
+    };
     assert!(csv.split(',').all(is_short), "{csv}");
     let set = place
         .windrow(&["job", "set", "mine", "--rate", "7/s", "--timeout", "1m"])

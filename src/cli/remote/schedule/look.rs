@@ -73,7 +73,9 @@ fn time_cell(fire: &Value, _: &Times) -> Cell {
         Some(local) => {
             let parts: Vec<&str> = local.split(' ').collect();
             let clock = match parts.as_slice() {
-                [day, _date, clock, zone] => format!("{day} {} {zone}", clock.trim_end_matches(":00")),
+                [day, _date, clock, zone] => {
+                    format!("{day} {} {zone}", clock.strip_suffix(":00").unwrap_or(clock))
+                }
                 _ => local,
             };
             Cell::new(format!("{} ({clock})", at.replace(".000Z", "Z"))).short(at)
