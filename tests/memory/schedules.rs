@@ -634,13 +634,13 @@ fn take(state: &mut State, limit: u32, alone: bool) -> Taken {
         |stored: &&mut StoredFire| stored.fire.outcome == FireOutcome::Pending && stored.lease_until <= now;
     let mut open: Vec<&mut StoredFire> = state.fires.values_mut().filter(loose).collect();
     open.sort_by_key(|stored| stored.fire.attempts);
-    let (mut taken, mut given_up) = (Vec::new(), Vec::new());
+    let (mut taken, mut over) = (Vec::new(), Vec::new());
     for stored in open.into_iter().take(limit as usize) {
         let tries = stored.fire.attempts;
         if tries >= FIRE_TRIES_MAX {
             stored.fire.text = Some(given_up(tries, stored.fire.text.as_deref()));
             settle_as(stored, FireOutcome::Failed);
-            given_up.push(stored.fire.clone());
+            over.push(stored.fire.clone());
             continue;
         }
         let is_suspect = tries >= FIRE_ALONE_FROM;
@@ -662,7 +662,7 @@ fn take(state: &mut State, limit: u32, alone: bool) -> Taken {
     Taken {
         fires,
         cancels,
-        given_up,
+        given_up: over,
     }
 }
 
