@@ -125,6 +125,13 @@ impl StateDir {
             .map_err(|cause| refuse(path, cause.into()))
     }
 
+    /// Whether a process holds the directory now; makes nothing. For the moment of the question nobody else can take it, so it
+    /// is asked only where the answer matters.
+    pub fn is_held(path: &Path) -> bool {
+        File::open(path.join(LOCK_FILE))
+            .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
     /// The directory.
     pub fn path(&self) -> &Path {
         &self.path
@@ -225,7 +232,9 @@ mod tests {
         assert!(matches!(error, LockError::LockedBy { pid: Some(pid), .. } if pid == std::process::id()));
         assert!(error.to_string().contains("is working in"), "{error}");
         let path = held.path().to_owned();
+        assert!(StateDir::is_held(&path));
         drop(held);
+        assert!(!StateDir::is_held(&path) && !StateDir::is_held(place.path()));
         assert!(path.join(LOCK_FILE).exists(), "the file is never unlinked");
         StateDir::lock(&path).expect("free again");
     }

@@ -18,17 +18,45 @@ use windrow_core::items::verdict::ParkedItem;
 use windrow_core::task::lifecycle::Wish;
 use windrow_engine::actors::runtime::context::Times;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::ownership::run_store::{
     CandidatePage, CandidateQuery, CheckpointAck, ClaimOutcome, ClaimRequest, Control, RunClose, RunStore,
     ShardCheckpoint,
 };
+use windrow_engine::ports::ownership::session_store::SessionStore;
 use windrow_engine::ports::sources::provision::{Provider, Provision, ProvisionError};
-use windrow_engine::ports::tasks::store::TaskView;
+use windrow_engine::ports::tasks::store::{CommandError, TaskCommand, TaskStore, TaskView, Write};
+use windrow_engine::ports::tasks::upkeep::UpkeepStore;
 
 /// The business that all jobs of a store belong to.
 pub const BUSINESS: &str = "run";
 /// Whoever begins a job wants it to run, however long it rested.
 const RESTORE_WINDOW: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// Deletes a job of a store that nobody works with: the caller holds its directory. One that hasn't ended is cancelled
+/// first; what a `kill -9` left running is taken from the process that is gone.
+///
+/// # Errors
+/// When the store fails or refuses.
+pub async fn forget(
+    store: &Store,
+    job: &TaskView,
+    write: &Write,
+    clock: &dyn Clock,
+) -> Result<(), CommandError> {
+    if !job.status.is_terminal() {
+        for session in SessionStore::list(store).await? {
+            store.fence(session.id, session.heartbeat, clock.wall()).await?;
+        }
+        TaskStore::command(store, job.id, &TaskCommand::Cancel, write, clock.wall()).await?;
+        let shards: Vec<ShardId> = (0_u32..)
+            .zip(&job.shards)
+            .map(|(no, _)| ShardId { task: job.id, no })
+            .collect();
+        store.disown(&shards, clock.wall()).await?;
+    }
+    TaskStore::delete(store, job.id, write, clock.wall()).await
+}
 
 /// The handlers and items of the jobs that were begun in this process.
 #[derive(Default)]

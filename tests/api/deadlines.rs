@@ -234,7 +234,12 @@ async fn the_limit_of_the_business_and_the_room_of_the_nodes_count() {
         .post("/v1/tasks", task(10, "250/s", json!({"shards": 3})))
         .await
         .expect(201);
-    assert_eq!(codes(&parts), [""; 0], "{parts:#}");
+    assert_eq!(codes(&parts), ["rate_beyond_reach"], "{parts:#}");
+    let detail = parts["warnings"][0]["detail"].as_str().unwrap();
+    assert_eq!(
+        detail,
+        "250/s is asked for, but the node may run 100/s: it reaches 100/s at most"
+    );
 
     let made = node
         .admin
@@ -288,4 +293,53 @@ async fn a_task_that_its_deadline_stopped_is_not_started_before_that_is_moved() 
         .await
         .expect(200);
     node.admin.post("/v1/tasks/t1/start", json!({})).await.expect(202);
+}
+
+#[tokio::test]
+async fn a_rate_that_can_not_be_reached_is_told_with_what_holds_it_down() {
+    let (_business, node) =
+        with(Recipe::new().config("[node]\ncapacity_rate = \"100/s\"\nunlimited_reserves = \"10/s\"\n"))
+            .await;
+    let timeless = |rate: &str, more: Value| {
+        let mut body = task(10, rate, json!({"deadline": null}));
+        merge(&mut body, more);
+        body
+    };
+    let told = async |body: Value| {
+        let made = node.admin.post("/v1/tasks", body).await.expect(201);
+        let warnings = made["warnings"].as_array().cloned().unwrap_or_default();
+        warnings
+            .iter()
+            .for_each(|one| assert_eq!(one["code"], "rate_beyond_reach"));
+        let first = warnings
+            .first()
+            .map(|one| one["detail"].as_str().unwrap().to_owned());
+        first.unwrap_or_default()
+    };
+    assert_eq!(told(timeless("100/s", json!({}))).await, "");
+    let waits = told(timeless("250/s", json!({}))).await;
+    assert!(
+        waits.ends_with("the largest node may run 100/s: it waits"),
+        "{waits}"
+    );
+    let limit = json!({"name": "vendor-x", "rate": "5/s"});
+    node.admin.post("/v1/limits", limit).await.expect(201);
+    node.admin
+        .patch("/v1/businesses/push", json!({"limits": {"rate": "20/s"}}))
+        .await
+        .expect(200);
+    assert_eq!(
+        told(timeless("50/s", json!({}))).await,
+        "50/s is asked for, but the limit of push allows 20/s: it reaches 20/s at most"
+    );
+    assert_eq!(
+        told(timeless("50/s", json!({"limits": ["vendor-x"]}))).await,
+        "50/s is asked for, but the limit vendor-x allows 5/s: it reaches 5/s at most"
+    );
+    let strict = node
+        .admin
+        .post("/v1/tasks?strict=true", timeless("50/s", json!({})))
+        .await
+        .problem(422, "validation-failed");
+    assert_eq!(strict["errors"][0]["pointer"], "/rate", "{strict:#}");
 }

@@ -572,3 +572,68 @@ async fn a_restart_makes_up_for_what_was_missed_once() {
     let missed = all.iter().filter(|fire| fire["outcome"] == "missed").count();
     assert_eq!(missed, 1, "one row for all of them: {all:#?}");
 }
+
+#[tokio::test]
+async fn a_name_that_two_fires_share_is_warned_of_with_one_that_tells_them_apart() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let named = |form: &str| json!({ "task": { "name": format!("board-{{fire_time:{form}}}") } });
+    let tried = node
+        .admin
+        .post("/v1/schedules?dry_run=true", body(named("date")))
+        .await
+        .expect(200);
+    let warning = &tried["would"]["warnings"][0];
+    assert_eq!(
+        (&warning["code"], &warning["pointer"], &warning["advice"]),
+        (
+            &json!("fires_share_names"),
+            &json!("/task/name"),
+            &json!("board-{fire_time:time}")
+        ),
+        "{tried:#}"
+    );
+    let detail = warning["detail"].as_str().unwrap();
+    assert!(detail.contains("the second finds the name taken"), "{detail}");
+    let made = node
+        .admin
+        .post("/v1/schedules", body(named("time")))
+        .await
+        .expect(201);
+    assert_eq!(made["warnings"], json!([]), "{made:#}");
+    let edited = node
+        .admin
+        .patch("/v1/schedules/s1", json!({"every": "30s"}))
+        .await
+        .expect(200);
+    assert_eq!(edited["warnings"][0]["advice"], "board-{fire_time:unix}");
+    let daily = json!({"every": null, "cron": "0 3 * * *", "name": "daily"});
+    let mut daily = body(daily);
+    crate::support::merge(&mut daily, named("date"));
+    let made = node.admin.post("/v1/schedules", daily).await.expect(201);
+    assert_eq!(made["warnings"][0]["code"], "triggers_share_names");
+}
+
+#[tokio::test]
+async fn who_fires_twice_on_a_day_is_told_whose_name_is_in_the_way() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let task = json!({"name": "board-{fire_time:date}"});
+    let spec = json!({"every": null, "cron": "0 3 * * *", "overlap": "allow", "task": task});
+    let path = made(&node.admin, spec).await;
+    let fire = format!("{path}/trigger");
+    let first = node.admin.post(&fire, json!({})).await.expect(201);
+    let task = first["task"].as_str().unwrap();
+    let second = node.admin.post(&fire, json!({})).await.problem(409, "name-taken");
+    let detail = second["detail"].as_str().unwrap();
+    assert!(
+        detail.contains(&format!("{task} is called so already")) && detail.contains("board-{fire_time:time}"),
+        "{detail}"
+    );
+    let shown = node.admin.get(&path).await.expect(200);
+    assert_eq!(
+        (&shown["last_fire"]["outcome"], &shown["last_fire"]["task"]),
+        (&json!("made"), &json!(task)),
+        "nothing was ordered: {shown:#}"
+    );
+}

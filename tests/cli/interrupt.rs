@@ -16,7 +16,7 @@ fn start(place: &Place, gate: &Gate) -> Live {
 }
 
 /// Lets the first items through; the next one stays in the worker's hands.
-fn hold_at(worker: &mut Worker, index: u64) {
+pub(crate) fn hold_at(worker: &mut Worker, index: u64) {
     for expected in 0..index {
         assert_eq!(worker.next(), Some(expected));
         worker.answer(OK);
@@ -231,7 +231,11 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     });
     let csv = looks.take(200).find(|csv| csv.contains("42.857"));
     let csv = csv.expect("3 of 7 are done");
-    let is_short = |field: &str| field.rsplit_once('.').is_none_or(|(_, digits)| digits.len() <= 3);
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_short = |field: &str| {
+        let decimals = field.rsplit_once('.').map(|(_, decimals)| decimals);
+        decimals.is_none_or(|decimals| decimals.len() <= 3 || !is_number(decimals))
+    };
     assert!(csv.split(',').all(is_short), "{csv}");
     let set = place
         .windrow(&["job", "set", "mine", "--rate", "7/s", "--timeout", "1m"])
@@ -268,10 +272,15 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     let rest = worker.serve();
     assert!(rest.is_empty(), "{rest:?}");
     job.end().expect(9);
-    assert!(place.windrow(&["job"]).expect(0).stderr.contains("no job runs"));
+    let none = place.windrow(&["job", "list", "--running"]).expect(0);
+    assert!(none.stderr.contains("no job runs"), "{none:?}");
     place
-        .windrow(&["job", "show", "mine"])
+        .windrow(&["job", "set", "mine", "--rate", "1/s"])
         .refused(3, &["windrow run --resume mine"]);
+    let kept = place.windrow(&["job", "show", "mine"]).expect(0).stdout;
+    for part in ["stopped", "4 succeeded", "windrow run --resume mine"] {
+        assert!(kept.contains(part), "{part:?} is not in\n{kept}");
+    }
     place
         .windrow(&["job", "stop", "mien"])
         .refused(3, &["did you mean mine?"]);
@@ -280,8 +289,12 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     let mut worker = gate.accept();
     assert_eq!(worker.next(), Some(4));
     place
-        .windrow(&["job", "show", "mine"])
+        .windrow(&["job", "set", "mine", "--rate", "1/s"])
         .refused(3, &["doesn't run now"]);
+    let unsteered = place
+        .windrow(&["job", "list", "--running", "-o", "name"])
+        .expect(0);
+    assert_eq!(unsteered.stdout, "mine\n", "it runs all the same");
     drop(job);
 }
 

@@ -7,6 +7,7 @@ mod each;
 mod failures;
 mod init;
 mod interrupt;
+mod jobs;
 mod many_sources;
 mod outages;
 mod pipes;

@@ -122,7 +122,7 @@ fn a_pipe_without_a_name_says_what_it_left_behind_and_how_that_goes_on() {
     );
 
     let jobs = place.windrow(&["job"]).expect(0);
-    assert!(jobs.stderr.contains(name), "{}", jobs.stderr);
+    assert!(jobs.stdout.contains(name), "{}", jobs.stdout);
 
     let done = place.windrow(&resume(name, &[])).expect(0);
     assert_eq!(done.json()["counts"]["succeeded"], 3);

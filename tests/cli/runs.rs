@@ -157,6 +157,7 @@ fn a_summary_has_the_members_of_a_task() {
             "actual_rate",
             "business",
             "counts",
+            "disk_was_full",
             "duration_seconds",
             "failures",
             "id",

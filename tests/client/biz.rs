@@ -422,3 +422,33 @@ async fn what_is_only_tried_changes_nothing() {
         .await
         .refused(4, &["no dry run of"]);
 }
+
+#[tokio::test]
+async fn who_may_not_change_a_business_hears_the_role_that_may() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    for role in ["reader", "viewer", "operator"] {
+        let client = node.client(role, None).await;
+        let person = Person::new()
+            .env("WINDROW_SERVER", &node.url)
+            .env("WINDROW_TOKEN", client.token.as_ref().unwrap());
+        person
+            .windrow("biz edit push --limit-rate 5/s")
+            .await
+            .refused(5, &[&format!("is {role}; this needs admin")]);
+    }
+}
+
+#[tokio::test]
+async fn a_business_that_looks_for_another_is_sent_to_its_own() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let client = node.client("business", Some("push")).await;
+    let person = Person::new()
+        .env("WINDROW_SERVER", &node.url)
+        .env("WINDROW_TOKEN", client.token.as_ref().unwrap());
+    let done = person.windrow("biz show mail").await;
+    assert!(!done.stderr.contains("biz list"), "{done:?}");
+    done.refused(3, &["`windrow biz show push`", "this token is for push"]);
+    person.windrow("biz show push").await.expect(0);
+}

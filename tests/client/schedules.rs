@@ -124,3 +124,133 @@ async fn a_schedule_that_isn_t_there_is_told_with_what_there_is() {
     ];
     person.run(&words, "").await.refused(7, &["--cron"]);
 }
+
+#[tokio::test]
+async fn times_are_shown_and_read_by_the_clocks_of_the_schedule_s_zone() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let person = Person::admin(&node);
+    let create = |more: &'static [&'static str]| {
+        let words = [
+            "schedule",
+            "create",
+            "push",
+            "board",
+            "--cron",
+            "0 3 * * *",
+            "--zone",
+            "Europe/Berlin",
+            "--total",
+            "3",
+        ];
+        [&words, more].concat()
+    };
+    let dry = person
+        .run(&create(&["--start", "2098-01-05 00:00", "--dry-run"]), "")
+        .await
+        .expect(0);
+    assert!(
+        dry.stderr
+            .contains("--start 2098-01-05 00:00 → 2098-01-05T00:00:00+01:00 (Europe/Berlin)"),
+        "{}",
+        dry.stderr
+    );
+    for part in [
+        "2098-01-05T02:00:00Z  Sun 2098-01-05 03:00:00 CET",
+        "2098-01-04T23:00:00Z  Sun 2098-01-05 00:00:00 CET",
+    ] {
+        assert!(dry.stdout.contains(part), "{part:?} is not in\n{}", dry.stdout);
+    }
+    person.run(&create(&[]), "").await.expect(0);
+    let words = [
+        "schedule",
+        "backfill",
+        "push/board",
+        "--from",
+        "2026-01-05 00:00",
+        "--to",
+        "2026-01-07 00:00 America/New_York",
+        "--dry-run",
+    ];
+    let dry = person.run(&words, "").await.expect(0);
+    for part in [
+        "2026-01-05T02:00:00Z (Mon 03:00 CET)",
+        "2026-01-07T02:00:00Z (Wed 03:00 CET)",
+    ] {
+        assert!(dry.stdout.contains(part), "{part:?} is not in\n{}", dry.stdout);
+    }
+    assert!(
+        dry.stderr.contains("(Europe/Berlin)")
+            && dry.stderr.contains("(America/New_York)")
+            && dry.stderr.contains("3 fires would be ordered"),
+        "{}",
+        dry.stderr
+    );
+    let json = person
+        .run(&[&words[..], &["-o", "json"]].concat(), "")
+        .await
+        .expect(0);
+    let plan: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(plan["would"]["items"].as_array().unwrap().len(), 3, "{plan:#}");
+    let unknown = [
+        "schedule",
+        "backfill",
+        "push/board",
+        "--from",
+        "2026-01-05 00:00 Europe/Atlantis",
+    ];
+    person
+        .run(&unknown, "")
+        .await
+        .refused(2, &["no time zone \"Europe/Atlantis\""]);
+}
+
+#[tokio::test]
+async fn a_schedule_whose_fires_fail_is_marked_in_the_list_with_the_reason() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let person = Person::admin(&node);
+    // Nobody listens there.
+    let words = [
+        "schedule",
+        "create",
+        "push",
+        "board",
+        "--every",
+        "366d",
+        "--url",
+        "http://127.0.0.1:9/users.csv",
+    ];
+    person.run(&words, "").await.expect(0);
+    person.windrow("schedule trigger push/board").await.expect(0);
+    let listed = person.windrow("schedule list").await.expect(0);
+    assert!(listed.stdout.contains("retrying ("), "{}", listed.stdout);
+    assert!(
+        listed.stderr.contains("push/board: its last fire is retrying: ")
+            && listed.stderr.contains("windrow schedule fires push/board"),
+        "{}",
+        listed.stderr
+    );
+    let csv = person.windrow("schedule list -o csv").await.expect(0).stdout;
+    assert!(csv.contains(",last,") && csv.contains(",retrying,"), "{csv}");
+}
+
+#[tokio::test]
+async fn a_name_that_fires_share_is_warned_of_where_the_schedule_is_made() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let person = Person::admin(&node);
+    let words = "schedule create push board --every 1h --total 3 --name board-{fire_time:date}";
+    let made = person.windrow(words).await.expect(0);
+    assert!(
+        made.stderr.contains("warning: task/name: the fires of ")
+            && made.stderr.contains("try board-{fire_time:time}"),
+        "{}",
+        made.stderr
+    );
+    person.windrow("schedule trigger push/board").await.expect(0);
+    person
+        .windrow("schedule trigger push/board")
+        .await
+        .refused(4, &["t1 is called so already", "board-{fire_time:time}"]);
+}

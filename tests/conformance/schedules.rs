@@ -75,7 +75,7 @@ async fn all(harness: &Harness, id: ScheduleId) -> Vec<Fire> {
 }
 
 async fn take(harness: &Harness) -> Vec<TakenFire> {
-    harness.store.take_fires(100).await.unwrap().fires
+    harness.store.take_fires(100, true).await.unwrap().fires
 }
 
 /// Fires for times that are over, which publish nothing.
@@ -343,7 +343,7 @@ pub async fn of_many_that_fire_at_once_one_decides(harness: Harness) {
     assert_eq!(decided, 5);
     let takers = (0..8).map(|_| {
         let store = harness.store.clone();
-        tokio::spawn(async move { crate::crossing::again(|| store.take_fires(100)).await })
+        tokio::spawn(async move { crate::crossing::again(|| store.take_fires(100, true)).await })
     });
     let mut taken = Vec::new();
     for one in takers.collect::<Vec<_>>() {
@@ -436,14 +436,65 @@ pub async fn what_runs_is_cancelled_for_a_newer_fire_and_of_those_that_wait_the_
     let fires = fire(&harness, &schedule).await;
     let (pending, queued, skipped) = (FireOutcome::Pending, FireOutcome::Queued, FireOutcome::Skipped);
     assert_eq!(outcomes(&fires), [pending, skipped, queued]);
-    let taken = harness.store.take_fires(10).await.unwrap();
+    let taken = harness.store.take_fires(10, true).await.unwrap();
     assert!(taken.cancels.is_empty());
     let first = made(&harness, &taken.fires[0]).await.unwrap();
-    let next = harness.store.take_fires(10).await.unwrap();
+    let next = harness.store.take_fires(10, true).await.unwrap();
     assert_eq!((next.fires.len(), next.cancels), (0, vec![first.id]));
     harness.command(first.id, TaskCommand::Cancel).await;
     let newest = make_only(&harness).await;
     assert_eq!(newest.fire.map(|fire| fire.time), Some(fires[2].time));
+}
+
+pub async fn a_fire_that_ends_each_node_which_makes_it_is_given_up_and_those_after_it_go(harness: Harness) {
+    let schedule = due(&harness, Overlap::Allow, Missed::All(2), 2).await;
+    let fires = fire(&harness, &schedule).await;
+    let both = take(&harness).await;
+    assert_eq!(both.len(), 2);
+    let (killer, innocent) = (&both[0], &both[1]);
+    harness
+        .store
+        .put_back_fire(schedule.id, innocent.time)
+        .await
+        .unwrap();
+    for tries in 1..3 {
+        // Nobody says what became of it: its node has ended.
+        harness.lapse_fires(schedule.id).await;
+        let again = take(&harness).await;
+        let killed = again.iter().find(|fire| fire.time == killer.time);
+        assert_eq!(killed.map(|fire| fire.attempts), Some(tries));
+        harness
+            .store
+            .put_back_fire(schedule.id, innocent.time)
+            .await
+            .unwrap();
+    }
+    harness.lapse_fires(schedule.id).await;
+    let busy = harness.store.take_fires(100, false).await.unwrap().fires;
+    let times: Vec<_> = busy.iter().map(|fire| fire.time).collect();
+    assert_eq!(
+        times,
+        [innocent.time],
+        "what may end a node isn't made beside others"
+    );
+    made(&harness, &busy[0]).await.unwrap();
+    for tries in 3..5 {
+        let alone = take(&harness).await;
+        assert_eq!((alone.len(), alone[0].attempts), (1, tries));
+        harness.lapse_fires(schedule.id).await;
+    }
+    let last = harness.store.take_fires(100, true).await.unwrap();
+    assert_eq!((last.fires.len(), last.given_up.len()), (0, 1));
+    let all = all(&harness, schedule.id).await;
+    let failed = all.iter().find(|fire| fire.time == fires[0].time).unwrap();
+    assert_eq!((failed.outcome, failed.attempts), (FireOutcome::Failed, 5));
+    let text = failed.text.as_deref().unwrap();
+    assert!(
+        text.starts_with("given up after 5 tries: each time the node ended"),
+        "{text}"
+    );
+    harness.lapse_fires(schedule.id).await;
+    assert!(take(&harness).await.is_empty(), "it is over");
 }
 
 pub async fn a_fire_that_can_t_be_made_is_tried_again_and_then_has_failed(harness: Harness) {

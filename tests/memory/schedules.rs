@@ -15,9 +15,9 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::actor::Actor;
 use windrow_engine::ports::clock::Clock as _;
 use windrow_engine::ports::schedules::store::{
-    Agenda, BACKFILL_MAX, Backfill, CLOCK_SLACK, Due, FIRE_LEASE, FIRES_KEPT_MAX, Fire, FireKind,
-    FireOutcome, Fired, NewSchedule, OpenFires, PER_BUSINESS_MAX, Schedule, ScheduleEdit, ScheduleError,
-    ScheduleFilter, ScheduleStore, Taken, TakenFire,
+    Agenda, BACKFILL_MAX, Backfill, CLOCK_SLACK, Due, FIRE_ALONE_FROM, FIRE_LEASE, FIRE_TRIES_MAX,
+    FIRES_KEPT_MAX, Fire, FireKind, FireOutcome, Fired, NewSchedule, OpenFires, PER_BUSINESS_MAX, Schedule,
+    ScheduleEdit, ScheduleError, ScheduleFilter, ScheduleStore, Taken, TakenFire, given_up,
 };
 use windrow_engine::ports::tasks::store::{CreateError, FireKey, Write};
 use windrow_host::clock::SystemClock;
@@ -181,8 +181,19 @@ impl ScheduleStore for MemoryStore {
         self.act(Call::Command, |state| Ok(fire_due(state, due))).await
     }
 
-    async fn take_fires(&self, limit: u32) -> Result<Taken, StoreError> {
-        self.act(Call::Command, |state| Ok(take(state, limit))).await
+    async fn take_fires(&self, limit: u32, alone: bool) -> Result<Taken, StoreError> {
+        self.act(Call::Command, |state| Ok(take(state, limit, alone)))
+            .await
+    }
+
+    async fn put_back_fire(&self, id: ScheduleId, time: WallMs) -> Result<(), StoreError> {
+        self.act(Call::Command, |state| {
+            if let Some(stored) = pending(state, id, time) {
+                stored.fire.attempts = stored.fire.attempts.saturating_sub(1);
+            }
+            Ok(())
+        })
+        .await
     }
 
     async fn keep_fire(&self, id: ScheduleId, time: WallMs) -> Result<bool, StoreError> {
@@ -207,7 +218,6 @@ impl ScheduleStore for MemoryStore {
                 return Ok(());
             };
             stored.fire.text = Some(text.to_owned());
-            stored.fire.attempts += 1;
             match again {
                 Some(wait) => stored.lease_until = now().plus(wait),
                 None => settle_as(stored, FireOutcome::Failed),
@@ -603,7 +613,7 @@ fn supersede(state: &mut State, id: ScheduleId) {
     }
 }
 
-fn take(state: &mut State, limit: u32) -> Taken {
+fn take(state: &mut State, limit: u32, alone: bool) -> Taken {
     let now = now();
     let ids: Vec<ScheduleId> = state.schedules.keys().copied().collect();
     let mut cancels = Vec::new();
@@ -622,16 +632,38 @@ fn take(state: &mut State, limit: u32) -> Taken {
     }
     let loose =
         |stored: &&mut StoredFire| stored.fire.outcome == FireOutcome::Pending && stored.lease_until <= now;
-    let mut taken = Vec::new();
-    for stored in state.fires.values_mut().filter(loose).take(limit as usize) {
-        stored.lease_until = now.plus(FIRE_LEASE);
+    let mut open: Vec<&mut StoredFire> = state.fires.values_mut().filter(loose).collect();
+    open.sort_by_key(|stored| stored.fire.attempts);
+    let (mut taken, mut over) = (Vec::new(), Vec::new());
+    for stored in open.into_iter().take(limit as usize) {
+        let tries = stored.fire.attempts;
+        if tries >= FIRE_TRIES_MAX {
+            stored.fire.text = Some(given_up(tries, stored.fire.text.as_deref()));
+            settle_as(stored, FireOutcome::Failed);
+            over.push(stored.fire.clone());
+            continue;
+        }
+        let is_suspect = tries >= FIRE_ALONE_FROM;
+        if is_suspect && !(alone && taken.is_empty()) {
+            continue;
+        }
+        // What it was before this try.
         taken.push(stored.fire.clone());
+        stored.lease_until = now.plus(FIRE_LEASE);
+        stored.fire.attempts += 1;
+        if is_suspect {
+            break;
+        }
     }
     let fires = taken
         .into_iter()
         .filter_map(|fire| taken_fire(state, &fire))
         .collect();
-    Taken { fires, cancels }
+    Taken {
+        fires,
+        cancels,
+        given_up: over,
+    }
 }
 
 fn taken_fire(state: &State, fire: &Fire) -> Option<TakenFire> {

@@ -19,6 +19,7 @@ mod open;
 #[path = "../client/program.rs"]
 mod program;
 mod questions;
+mod restored;
 mod results;
 mod schedules;
 #[path = "../servers/mod.rs"]

@@ -149,6 +149,10 @@ impl Fault {
             ),
             LockError::ReadOnly { .. } => (Exit::Failed, format!("make it writable, or use another {place}")),
             LockError::NotADirectory { .. } => (Exit::Failed, format!("remove it, or use another {place}")),
+            LockError::Io { cause, .. } if cause.kind() == std::io::ErrorKind::StorageFull => (
+                Exit::Failed,
+                format!("its disk is full: make room there, or use another {place}; nothing was begun"),
+            ),
             LockError::Io { .. } => (Exit::Failed, format!("use a {place} of your own on a local disk")),
         };
         let because = match error {

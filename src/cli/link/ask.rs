@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use super::open::Link;
+use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 
@@ -41,12 +42,7 @@ impl Link<'_> {
     /// # Errors
     /// `Usage` where nobody can be asked, `Interrupted` when the person says no.
     pub fn confirm(&self, danger: Danger, question: &str) -> Result<(), Fault> {
-        match way(danger, self.remote.yes, self.is_ci(), is_terminal()) {
-            Way::Go => Ok(()),
-            Way::Refuse => Err(nobody(question)),
-            Way::Ask if is_yes(&ask(&format!("{question} [y/N]"))?) => Ok(()),
-            Way::Ask => Err(refused("the answer was no").hint("y, or --yes, to confirm")),
-        }
+        confirm(danger, self.remote.yes, self.shell, question)
     }
 
     /// The same for what can't be undone: a person types the word.
@@ -96,8 +92,25 @@ impl Link<'_> {
     }
 
     fn is_ci(&self) -> bool {
-        self.shell.var("CI").is_some()
+        is_ci(self.shell)
     }
+}
+
+/// Asks a person before something is done, unless it is answered already.
+///
+/// # Errors
+/// As [`Link::confirm`].
+pub(crate) fn confirm(danger: Danger, yes: bool, shell: &Shell, question: &str) -> Result<(), Fault> {
+    match way(danger, yes, is_ci(shell), is_terminal()) {
+        Way::Go => Ok(()),
+        Way::Refuse => Err(nobody(question)),
+        Way::Ask if is_yes(&ask(&format!("{question} [y/N]"))?) => Ok(()),
+        Way::Ask => Err(refused("the answer was no").hint("y, or --yes, to confirm")),
+    }
+}
+
+fn is_ci(shell: &Shell) -> bool {
+    shell.var("CI").is_some()
 }
 
 fn refused(because: impl Into<String>) -> Fault {

@@ -51,7 +51,21 @@ impl Look {
     /// # Errors
     /// When standard output can't be written.
     pub(crate) fn list(&self, listing: &Listing, all: &[Value], shell: &Shell) -> Result<Exit, Fault> {
-        let times = self.times(0);
+        self.list_at(0, listing, all, shell)
+    }
+
+    /// The same for things that have times, seen from this moment.
+    ///
+    /// # Errors
+    /// As [`Look::list`].
+    pub(crate) fn list_at(
+        &self,
+        now_ms: i64,
+        listing: &Listing,
+        all: &[Value],
+        shell: &Shell,
+    ) -> Result<Exit, Fault> {
+        let times = self.times(now_ms);
         let text = match self.form {
             Form::Json => json!({"items": all, "next_cursor": null}).to_string(),
             Form::Ndjson => all.iter().map(|one| format!("{one}\n")).collect(),

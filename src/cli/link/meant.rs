@@ -55,13 +55,36 @@ impl Link<'_> {
 
     /// A list that can't be had, since the caller may not see it for instance, leaves the fault as it is.
     async fn guessed(&self, fault: Fault, list: Request, member: &str, name: &str) -> Fault {
-        let Ok(answer) = self.client.send(list).await else {
-            return fault;
+        let answer = match self.client.send(list).await {
+            Ok(answer) => answer,
+            Err(ClientError::Problem(problem)) if problem.status == 403 => return self.own(fault).await,
+            Err(_) => return fault,
         };
         let listed: Value = answer.json().unwrap_or_default();
         let things = listed["items"].as_array().into_iter().flatten();
         let known: Vec<&str> = things.filter_map(|thing| thing[member].as_str()).collect();
         fault.meant(like(name, &known))
+    }
+}
+
+impl Link<'_> {
+    /// Whoever may not see the list isn't sent there: a business's token is for that business alone.
+    async fn own(&self, fault: Fault) -> Fault {
+        let Ok(answer) = self.client.send(Request::get("/v1/whoami")).await else {
+            return fault;
+        };
+        let caller: Value = answer.json().unwrap_or_default();
+        let hint = match (caller["business"].as_str(), caller["role"].as_str()) {
+            (Some(business), _) => format!(
+                "`windrow biz show {business}`: this token is for {business} and sees no other business"
+            ),
+            (None, Some(role)) => format!("this token's role is {role}; one of a viewer sees what there is"),
+            (None, None) => return fault,
+        };
+        Fault {
+            hint: Some(hint),
+            ..fault
+        }
     }
 }
 

@@ -13,6 +13,7 @@ pub mod reach;
 
 pub use self::args::{Form, Named, NamedWrite, Pages, Paging, Remote, View, Write, word};
 pub use self::ask::Danger;
+pub(crate) use self::ask::confirm;
 pub use self::look::Look;
 pub use self::open::Link;
 pub use self::pages::Listed;

@@ -254,7 +254,7 @@ impl ControlTarget {
 }
 
 /// What can be changed while it runs, as it is written on the command line.
-fn settings_json(tuning: &Tuning) -> Value {
+pub(super) fn settings_json(tuning: &Tuning) -> Value {
     json!({
         "rate": tuning.rate, "burst": tuning.burst, "concurrency": tuning.concurrency, "window": tuning.window,
         "batch": tuning.batch, "timeout": span_text(tuning.timeout), "max_attempts": tuning.max_attempts,

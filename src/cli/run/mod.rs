@@ -122,7 +122,7 @@ impl JobRun<'_> {
                 };
                 let task = resume::find(&*self.store, name.as_deref().unwrap_or_default(), elsewhere).await?;
                 if task.status.is_terminal() && !self.starts_over(&task) && !self.args.only_failed {
-                    return self.tell_ended(task).await;
+                    return Box::pin(self.tell_ended(task)).await;
                 }
                 resume::spec(&task, &self.state)?
             }
@@ -143,7 +143,7 @@ impl JobRun<'_> {
         }
         let before = self.store.find(&job.business, &job.name).await.ok().flatten();
         match self.begin(&job).await? {
-            JobStart::Ended(task) => self.tell_ended(task).await,
+            JobStart::Ended(task) => Box::pin(self.tell_ended(task)).await,
             JobStart::New(task) => {
                 self.introduce(&task, &job.name, &opened).await;
                 self.tell_of_others(&task).await?;
@@ -318,11 +318,11 @@ impl JobRun<'_> {
             self.tell_results(results.finish().await?);
         }
         match end? {
-            End::Stopped(task, trouble) if !cut => {
+            End::Stopped(task, seen) if !cut => {
                 let took = self.clock.now().since(begun);
                 let settled = task.counters.settled().saturating_sub(settled_before);
                 let outcome = Outcome::gather(&*self.store, *task, Some((took, settled))).await?;
-                self.tell(outcome.troubled(trouble)).await
+                self.tell(outcome.seeing(seen)).await
             }
             End::Stopped(..) | End::Cut => self.tell_cut(&how),
         }

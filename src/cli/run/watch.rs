@@ -36,10 +36,19 @@ const SAVED_LATE: &str = "progress can't be saved at the moment (is the disk slo
 
 /// How following ended.
 pub(super) enum End {
-    /// The task is finished, cancelled or stopped; with the last call that failed, if the handler was in trouble.
-    Stopped(Box<TaskView>, Option<String>),
+    /// The task is finished, cancelled or stopped, and what was seen on the way.
+    Stopped(Box<TaskView>, Seen),
     /// The second Ctrl-C.
     Cut,
+}
+
+/// What a run saw that its task doesn't tell.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    /// The last call that failed, if the handler was in trouble when the run ended.
+    pub(super) trouble: Option<String>,
+    /// Whether the disk with the progress was full at any time.
+    pub(super) disk_full: bool,
 }
 
 /// See the module.
@@ -86,7 +95,7 @@ impl Watch<'_> {
         let id = task.id;
         // Its last process died while it was stopping; it has to be stopped before it can be started.
         let mut start_again = task.status == Status::Stopping;
-        let (mut stopping, mut meter, mut trouble) = (Stopping::No, Meter::default(), None);
+        let (mut stopping, mut meter, mut seen) = (Stopping::No, Meter::default(), Seen::default());
         let (mut who, mut is_late_told) = (None, false);
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -100,7 +109,7 @@ impl Watch<'_> {
                 },
                 _ = looks.tick() => {}
             }
-            self.tell_late(&mut is_late_told);
+            self.tell_late(&mut is_late_told, &mut seen);
             let Some(view) = self.view(id).await? else {
                 continue;
             };
@@ -119,26 +128,27 @@ impl Watch<'_> {
             self.show(&view, &live, carried, lines, &mut meter);
             if !live.is_empty() {
                 let call = live.iter().find_map(|live| failed_call(live, now));
-                trouble = call.map(|call| call + carried);
+                seen.trouble = call.map(|call| call + carried);
             }
             if view.status.is_terminal() || view.status == Status::Stopped {
-                return Ok(End::Stopped(Box::new(view), trouble));
+                return Ok(End::Stopped(Box::new(view), seen));
             }
             stopping = self.hurry(id, stopping).await?;
         }
     }
 
-    /// Says once that the disk kept the database from writing in time.
-    fn tell_late(&self, is_told: &mut bool) {
+    /// Says once that the disk kept the database from writing in time; notes whether it is full.
+    fn tell_late(&self, is_told: &mut bool, seen: &mut Seen) {
+        let is_full = self.meters.is_store_full(self.node.clock().now());
+        seen.disk_full |= is_full;
         let beats = [Renewal::Failed, Renewal::Fenced].map(|fate| self.meters.renewals(fate));
         let (_, checkpoints) = self.meters.checkpoints();
         if !*is_told && beats.into_iter().sum::<u64>() + checkpoints > 0 {
             *is_told = true;
-            self.screen
-                .say(&match self.meters.is_store_full(self.node.clock().now()) {
-                    true => format!("progress can't be saved at the moment: {}", store_full_text(0)),
-                    false => SAVED_LATE.to_owned(),
-                });
+            self.screen.say(&match is_full {
+                true => format!("progress can't be saved at the moment: {}", store_full_text(0)),
+                false => SAVED_LATE.to_owned(),
+            });
         }
     }
 
@@ -152,7 +162,10 @@ impl Watch<'_> {
     /// The task as stored; none when the store can't be read now.
     async fn view(&self, id: TaskId) -> Result<Option<TaskView>, Fault> {
         if self.node.is_over() {
-            return Err(Fault::bug("the node ended although its task had not"));
+            return Err(match self.meters.is_store_full(self.node.clock().now()) {
+                true => disk_full("the run ended, since it could save nothing"),
+                false => Fault::bug("the node ended although its task had not"),
+            });
         }
         match self.node.tasks().get(id).await {
             Ok(Some(view)) => Ok(Some(view)),
@@ -207,7 +220,11 @@ impl Watch<'_> {
         let now = self.node.clock().wall();
         let stopped = service::stop(self.node.tasks(), id, at_once, self.write, now).await;
         self.node.nudge(id);
-        stopped.map_err(|error| Fault::new(Exit::Failed, "the task can't be stopped", error.to_string()))
+        let full = self.meters.is_store_full(self.node.clock().now());
+        stopped.map_err(|error| match full || error.to_string().contains("is full") {
+            true => disk_full("the run was ended without its last checkpoint"),
+            false => Fault::new(Exit::Failed, "the task can't be stopped", error.to_string()),
+        })
     }
 
     /// A stop that takes too long becomes an immediate one, and an immediate one that does is given up.
@@ -221,6 +238,9 @@ impl Watch<'_> {
                 Ok(Stopping::AtOnce(now.plus(STOP_NOW_PATIENCE)))
             }
             Stopping::AtOnce(until) if now >= until => {
+                if self.meters.is_store_full(now) {
+                    return Err(disk_full("the run was ended without its last checkpoint"));
+                }
                 let because = format!("it did not stop within {}s", STOP_NOW_PATIENCE.as_secs());
                 Err(Fault::new(
                     Exit::Failed,
@@ -240,6 +260,14 @@ impl Watch<'_> {
         }
         Ok(End::Cut)
     }
+}
+
+/// A run that ends on a full disk: what that means, and how it goes on.
+fn disk_full(what: &str) -> Fault {
+    let because = "the disk with its progress is full: what was saved is safe, and items whose calls ended since the last \
+                   checkpoint are called again";
+    Fault::new(Exit::Failed, what, because)
+        .hint("make room on the disk, then run the same command again: it resumes from the last checkpoint")
 }
 
 /// The item that failed last, while that is told. An outage is about no item.

@@ -114,16 +114,20 @@ impl Execution {
                 self.canary.change(Verdict::Open, Verdict::Passed);
             }
             CanaryThen::Continue | CanaryThen::Stop => {
-                let text = self.canary_text(until);
+                let text = self.canary_text(until, then);
                 self.stop(RunEnd::stopped(StopReason::CanaryDone, text));
             }
         }
     }
 
-    fn canary_text(&self, until: ItemIndex) -> String {
+    fn canary_text(&self, until: ItemIndex, then: CanaryThen) -> String {
         let counters = &self.counters;
+        let why = match then {
+            CanaryThen::Stop => "",
+            CanaryThen::Continue => ", and it goes on by itself only if none is",
+        };
         format!(
-            "the canary of {} items is done: {} succeeded, {} skipped, {} abandoned; start the task to go on with the rest",
+            "the canary of {} items is done: {} succeeded, {} skipped, {} abandoned{why}; start the task to go on with the rest",
             until.0 - self.range.start.0,
             counters.succeeded,
             counters.skipped,

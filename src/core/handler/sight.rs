@@ -61,6 +61,8 @@ pub fn together<'a>(states: impl IntoIterator<Item = &'a HandlerState>) -> Handl
     for state in states {
         all.contacted |= state.contacted;
         all.held += state.held;
+        all.held_items.extend(&state.held_items);
+        all.held_tries = all.held_tries.max(state.held_tries);
         all.judged_in = sooner(all.judged_in, state.judged_in);
         all.next_probe_in = sooner(all.next_probe_in, state.next_probe_in);
         all.outage = match (all.outage, state.outage) {

@@ -61,17 +61,38 @@ fn said(error: &LastError) -> String {
     )
 }
 
+/// Which items are tried although they used all their attempts, how often, until when, and what shortens that.
 fn judged(state: &HandlerState) -> String {
-    match (state.held, state.judged_in) {
-        (1, Some(wait)) => format!(
-            "; 1 item used all attempts and nothing else is left to compare it with: it is tried for {} more (--judge-after)",
-            seconds(wait)
-        ),
-        (held @ 2.., Some(wait)) => format!(
-            "; {held} items used all attempts and nothing else is left to compare them with: they are tried for {} more (--judge-after)",
-            seconds(wait)
-        ),
-        _ => String::new(),
+    let Some(wait) = state.judged_in.filter(|_| state.held > 0) else {
+        return String::new();
+    };
+    let (whose, them, they) = match state.held {
+        1 => ("its", "it", "it is"),
+        _ => ("their", "them", "each is"),
+    };
+    let times = match state.held_tries {
+        0 => String::new(),
+        1 => "once more ".to_owned(),
+        tries => format!("{tries} times more "),
+    };
+    format!(
+        "; {} used all {whose} attempts, and nothing else is left to compare {them} with: {they} tried {times}and judged \
+         in {} (a shorter --judge-after judges sooner)",
+        held(state),
+        seconds(wait)
+    )
+}
+
+/// `item 7`, `items 7 and 9`, `items 7, 9, 12 and 40 more`.
+fn held(state: &HandlerState) -> String {
+    let named: Vec<String> = state.held_items.iter().map(|item| item.0.to_string()).collect();
+    let more = state.held.saturating_sub(named.len() as u64);
+    let noun = if state.held == 1 { "item" } else { "items" };
+    match (named.as_slice(), more) {
+        ([], count) => format!("{count} {noun}"),
+        ([one], 0) => format!("{noun} {one}"),
+        ([first @ .., last], 0) => format!("{noun} {} and {last}", first.join(", ")),
+        (all, more) => format!("{noun} {} and {more} more", all.join(", ")),
     }
 }
 
@@ -193,18 +214,36 @@ mod tests {
     }
 
     #[test]
-    fn items_that_are_tried_again_name_the_setting_that_ends_it() {
-        for held in [1, 3] {
+    fn items_that_are_tried_again_are_named_with_their_tries_and_the_setting_that_ends_it() {
+        let of = |items: &[u64], held: u64, tries: u32| {
             let state = HandlerState {
                 error: Some(error("DIED")),
                 held,
+                held_items: items.iter().copied().map(ItemIndex).collect(),
+                held_tries: tries,
                 judged_in: Some(Duration::from_secs(597)),
                 ..HandlerState::default()
             };
-            let said = crate::handler::sight::HandlerSight::of([("n1", &state)], WallMs(50_000))
-                .text()
-                .expect("a text");
-            assert!(said.ends_with("tried for 9m 57s more (--judge-after)"), "{said}");
-        }
+            let sight = crate::handler::sight::HandlerSight::of([("n1", &state)], WallMs(50_000));
+            let said = sight.text().expect("a text");
+            let (_, judged) = said.split_once("; ").expect("what is judged");
+            judged.to_owned()
+        };
+        assert_eq!(
+            of(&[7], 1, 2),
+            "item 7 used all its attempts, and nothing else is left to compare it with: it is tried 2 times more and \
+             judged in 9m 57s (a shorter --judge-after judges sooner)"
+        );
+        let many = of(&[7, 9, 12], 43, 1);
+        assert!(
+            many.starts_with("items 7, 9, 12 and 40 more used all their attempts")
+                && many.contains("each is tried once more and judged in 9m 57s"),
+            "{many}"
+        );
+        assert!(of(&[7, 9], 2, 0).starts_with("items 7 and 9 used"));
+        assert!(
+            of(&[], 5, 3).starts_with("5 items used"),
+            "an older node names none"
+        );
     }
 }

@@ -147,6 +147,12 @@ pub struct HandlerState {
     pub error: Option<LastError>,
     /// Items that used all their attempts without a verdict and wait for another item's answer.
     pub held: u64,
+    /// The first few of those.
+    #[serde(default)]
+    pub held_items: Vec<ItemIndex>,
+    /// How often each of them is still tried, where nothing else is left.
+    #[serde(default)]
+    pub held_tries: u32,
     /// How long until held items are judged without one, where nothing else is left.
     pub judged_in: Option<Duration>,
     /// It asked for a pause, which goes on.

@@ -200,6 +200,34 @@ impl Cron {
     }
 }
 
+/// A time zone of the IANA, for whoever reads times by its clocks; its name is read with `parse`.
+pub type Zone = Tz;
+
+/// A time as clocks of a zone show it: `Mon 2026-01-05 03:00:00 CET`; none for a zone that there isn't.
+pub fn in_zone(at: WallMs, zone: &str) -> Option<String> {
+    let zone: Tz = zone.parse().ok()?;
+    let utc = DateTime::<Utc>::from_timestamp_millis(at.0)?;
+    let local = zone.from_utc_datetime(&utc.naive_utc());
+    Some(local.format("%a %Y-%m-%d %H:%M:%S %Z").to_string())
+}
+
+/// When the clocks of a zone are put back between two times, to within an hour.
+pub fn falls_back(zone: &str, from: WallMs, until: WallMs) -> Vec<WallMs> {
+    let Ok(zone) = zone.parse::<Tz>() else {
+        return Vec::new();
+    };
+    let offset = |at: WallMs| {
+        let utc = DateTime::<Utc>::from_timestamp_millis(at.0).unwrap_or_default();
+        let offset = zone.offset_from_utc_datetime(&utc.naive_utc());
+        offset.fix().local_minus_utc()
+    };
+    let hour = std::time::Duration::from_secs(3600);
+    let hours = std::iter::successors(Some(from), |at| Some(at.plus(hour)));
+    let hours: Vec<WallMs> = hours.take_while(|at| *at <= until).collect();
+    let backs = hours.windows(2).filter(|pair| offset(pair[1]) < offset(pair[0]));
+    backs.map(|pair| pair[1]).collect()
+}
+
 /// The names of all time zones.
 pub fn zones() -> impl Iterator<Item = &'static str> {
     chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name())

@@ -4,6 +4,7 @@
 //! are due: a task is made, or the fire waits, or it is listed as skipped or missed. Nothing here knows what time it is.
 
 pub mod cron;
+pub mod names;
 pub mod placeholders;
 pub mod plan;
 #[cfg(test)]

@@ -126,6 +126,7 @@ fn kind(path: &[String], arg: &Arg) -> Option<Kind> {
             _ => "",
         })),
         (Some("ctx"), "name") | (_, "context") => Some(Kind::Context),
+        (Some("job"), "name") if ["rm", "show"].contains(&verb) => Some(Kind::Begun),
         (Some("job"), "name") => Some(Kind::Running),
         (Some("run"), "resume") => Some(Kind::Begun),
         (Some("help"), "words") => Some(Kind::Topic),
@@ -296,6 +297,7 @@ mod tests {
         );
         assert_eq!(of(&["windrow", "api"], "context"), Some(Kind::Context));
         assert_eq!(of(&["windrow", "job", "stop"], "name"), Some(Kind::Running));
+        assert_eq!(of(&["windrow", "job", "rm"], "name"), Some(Kind::Begun));
         assert_eq!(of(&["windrow", "run"], "resume"), Some(Kind::Begun));
         assert_eq!(of(&["windrow", "run"], "name"), None);
     }

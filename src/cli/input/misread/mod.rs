@@ -49,7 +49,7 @@ biz: delete rm remove: a business is not deleted, since its tasks name it; 'wind
 biz: stop pause start resume: tasks are stopped and started: 'windrow task stop', 'start'
 job: start resume continue unpause: the same 'windrow run' goes on with a job, or 'windrow run --resume NAME'
 job: retry rerun redrive: 'windrow run --only-failed' goes over what a job gave up
-job: delete rm remove: 'windrow run --restart' forgets what a job did, and begins anew
+job: remove forget: 'windrow job rm' deletes what a job keeps; 'windrow run --restart' begins it anew
 job: watch explain log tail top: what a job does is shown where it runs; 'windrow job show' says how it stands
 node: delete rm remove stop kill: a node ends where it runs, with SIGTERM; 'windrow node drain' hands its tasks over first
 cluster: list ls ps nodes: 'windrow node list' lists the nodes

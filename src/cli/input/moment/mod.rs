@@ -3,11 +3,13 @@
 //!
 //! What isn't an exact time is said back as one (`22:00 → 2026-11-22T22:00:00+01:00`), on standard error.
 
+pub(crate) mod zones;
+
 use std::fmt;
 
 use chrono::{
     DateTime, Days, Local, NaiveDate, NaiveDateTime, NaiveTime, SecondsFormat, SubsecRound, TimeDelta,
-    TimeZone, Timelike,
+    TimeZone, Timelike, Utc,
 };
 
 use crate::exit::Exit;
@@ -262,10 +264,12 @@ pub(crate) fn given_option(
 }
 
 fn now() -> DateTime<Local> {
+    utc_now().with_timezone(&Local)
+}
+
+fn utc_now() -> DateTime<Utc> {
     let now = SystemClock::new().wall();
-    DateTime::from_timestamp_millis(now.0)
-        .unwrap_or_default()
-        .with_timezone(&Local)
+    DateTime::from_timestamp_millis(now.0).unwrap_or_default()
 }
 
 /// What was understood, and the line that says so.

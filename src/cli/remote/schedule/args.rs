@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use serde_json::Value;
 use windrow_core::settings::text::parse_span;
 
 use crate::link::{Pages, Paging, Remote, Write};
@@ -139,10 +140,11 @@ pub struct When {
     /// A period, such as 30m: at whole multiples of it
     #[arg(long, value_name = "SPAN")]
     pub every: Option<String>,
-    /// No fire before this time; none takes it away
+    /// No fire before this time, by the clocks of --zone unless it says which (2026-01-05 06:00
+    /// Europe/Berlin); none takes it away
     #[arg(long, value_name = "TIME")]
     pub start: Option<String>,
-    /// No fire at or after this time; none takes it away
+    /// No fire at or after this time, said as --start; none takes it away
     #[arg(long, value_name = "TIME")]
     pub end: Option<String>,
     /// Each fire is late by a time of its own, at most this one
@@ -154,6 +156,33 @@ pub struct When {
     /// Which missed fires are made up for: latest, none, 'all 10'
     #[arg(long, value_name = "WHICH")]
     pub missed: Option<String>,
+}
+
+impl When {
+    /// Whether nothing is said.
+    pub(super) fn is_empty(&self) -> bool {
+        let texts = [
+            &self.cron,
+            &self.zone,
+            &self.every,
+            &self.start,
+            &self.end,
+            &self.jitter,
+            &self.missed,
+        ];
+        texts.iter().all(|text| text.is_none()) && self.overlap.is_none()
+    }
+
+    /// The zone in which times of the schedule are meant that name none; none is this machine's: a period has no zone.
+    pub(super) fn clocks<'a>(&'a self, before: &'a Value) -> Option<&'a str> {
+        match (&self.every, &self.zone, &self.cron, before["zone"].as_str()) {
+            (Some(_), ..) => None,
+            (None, Some(zone), ..) => Some(zone),
+            (None, None, _, Some(zone)) => Some(zone),
+            (None, None, Some(_), None) => Some("UTC"),
+            (None, None, None, None) => None,
+        }
+    }
 }
 
 /// `windrow schedule create`
@@ -220,10 +249,11 @@ pub struct SetArgs {
 pub struct BackfillArgs {
     /// The schedule: s7, or business/name
     pub schedule: String,
-    /// From this time on (yesterday 18:00, 8h, RFC 3339)
+    /// From this time on (yesterday 18:00, 8h, RFC 3339), by the clocks of the schedule's zone
+    /// unless it says which (2026-01-05 06:00 Europe/Berlin)
     #[arg(long, value_name = "TIME")]
     pub from: String,
-    /// Before this time; without it until now
+    /// Before this time, said as --from; without it until now
     #[arg(long, value_name = "TIME")]
     pub to: Option<String>,
     /// Their tasks publish too, but for times before one that has made its task

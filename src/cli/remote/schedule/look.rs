@@ -9,9 +9,11 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, word};
 use crate::output::body::{joined, list as items, number, text};
-use crate::output::table::times::Times;
-use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
+use crate::output::table::times::{Times, parsed};
+use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, clean};
 use windrow_client::Request;
+use windrow_core::ids::WallMs;
+use windrow_core::schedule::cron::in_zone;
 
 /// So many of the newest fires are looked at for how a schedule fares.
 const LAST_MAX: usize = 20;
@@ -29,6 +31,7 @@ pub(super) const SCHEDULES: Listing = Listing {
         Column::new("NEXT", Side::Left, Keep::Always, 6, next_cell),
         Column::text("OVERLAP", Keep::Rank(40), 5, "overlap"),
         Column::text("MISSED", Keep::Rank(20), 5, "missed"),
+        Column::new("LAST", Side::Left, Keep::Rank(60), 8, last_cell).named("last"),
         Column::plain("REVISION", Keep::Wide, 3, "revision"),
         Column::time("UPDATED", Keep::Wide, "updated_at"),
     ],
@@ -39,7 +42,7 @@ pub(super) const SCHEDULES: Listing = Listing {
 /// Fires.
 pub(super) const FIRES: Listing = Listing {
     columns: &[
-        Column::text("TIME", Keep::Always, 20, "time").tone(Tone::Strong),
+        Column::new("TIME", Side::Left, Keep::Always, 20, time_cell).named("time"),
         Column::new("OUTCOME", Side::Left, Keep::Always, 7, outcome),
         Column::text("TASK", Keep::Always, 3, "task"),
         Column::plain("FIRES", Keep::Rank(50), 3, "count"),
@@ -56,12 +59,69 @@ pub(super) const FIRES: Listing = Listing {
 /// Times to come.
 const NEXT: Listing = Listing {
     columns: &[
-        Column::text("TIME", Keep::Always, 20, "time").tone(Tone::Strong),
+        Column::new("TIME", Side::Left, Keep::Always, 20, time_cell).named("time"),
         Column::time("FROM NOW", Keep::Always, "time").named("from_now"),
     ],
     name: |fire| text(&fire["time"]).to_owned(),
     none: "it fires no more",
 };
+
+/// `2026-01-05T02:00:00Z (Mon 03:00 CET)`, whose day says where it is another date: with the clocks of the schedule's zone, where those are others.
+fn time_cell(fire: &Value, _: &Times) -> Cell {
+    let at = text(&fire["time"]);
+    let cell = match fire["zone"].as_str().and_then(|zone| beside(at, zone)) {
+        Some(local) => {
+            let parts: Vec<&str> = local.split(' ').collect();
+            let clock = match parts.as_slice() {
+                [day, _date, clock, zone] => {
+                    format!("{day} {} {zone}", clock.strip_suffix(":00").unwrap_or(clock))
+                }
+                _ => local,
+            };
+            Cell::new(format!("{} ({clock})", at.replace(".000Z", "Z"))).short(at)
+        }
+        None => Cell::new(at),
+    };
+    cell.plain(at).tone(Tone::Strong)
+}
+
+/// What clocks of a zone show at a time of the API; none in UTC, where they show the same.
+fn beside(at: &str, zone: &str) -> Option<String> {
+    let time = parsed(at).filter(|_| zone != "UTC")?;
+    in_zone(WallMs(time.timestamp_millis()), zone)
+}
+
+/// Things that have a `time`, with the zone of their schedule beside it.
+pub(super) fn zoned(mut things: Vec<Value>, schedule: &Value) -> Vec<Value> {
+    for thing in things.iter_mut().filter_map(Value::as_object_mut) {
+        thing.insert("zone".to_owned(), schedule["zone"].clone());
+    }
+    things
+}
+
+/// `made (2m ago)`, `failed (2h ago)`: what its last fire came to.
+fn last_cell(schedule: &Value, times: &Times) -> Cell {
+    let fire = &schedule["last_fire"];
+    let Some(word) = last_word(fire) else {
+        return Cell::nothing();
+    };
+    let since = times.text(text(&fire["time"]));
+    let tone = if is_trouble(fire) { Tone::Bad } else { Tone::Plain };
+    Cell::new(format!("{word} ({since})"))
+        .short(word)
+        .plain(word)
+        .tone(tone)
+}
+
+/// A fire that is tried again is in trouble, whatever will come of it.
+fn last_word(fire: &Value) -> Option<&str> {
+    let outcome = fire["outcome"].as_str()?;
+    Some(if outcome == "pending" { "retrying" } else { outcome })
+}
+
+fn is_trouble(fire: &Value) -> bool {
+    matches!(last_word(fire), Some("retrying" | "failed" | "missed"))
+}
 
 fn outcome(fire: &Value, _: &Times) -> Cell {
     let cell = Cell::member(fire, "outcome");
@@ -97,7 +157,19 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
     if things.is_empty() {
         link.is_business(args.business.as_deref()).await?;
     }
-    link.show_list(&SCHEDULES, &listed, &things)
+    let exit = link.show_list(&SCHEDULES, &listed, &things)?;
+    for schedule in things
+        .iter()
+        .filter(|schedule| is_trouble(&schedule["last_fire"]))
+    {
+        let (fire, address) = (&schedule["last_fire"], address(schedule));
+        let why = fire["text"].as_str().map(|why| format!(": {}", clean(why)));
+        let (word, why) = (last_word(fire).unwrap_or_default(), why.unwrap_or_default());
+        link.hint(&format!(
+            "{address}: its last fire is {word}{why}; windrow schedule fires {address}"
+        ));
+    }
+    Ok(exit)
 }
 
 /// Shows a schedule.
@@ -146,9 +218,15 @@ fn last(fires: &[Value], times: &Times) -> Option<String> {
 pub(super) fn card(schedule: &Value, times: &Times) -> Card {
     let jitter = schedule["jitter"].as_str().filter(|jitter| *jitter != "0s");
     let next = items(&schedule["next_fires"]).iter().map(text);
+    let zone = text(&schedule["zone"]);
+    let exact = |at: &str| match beside(at, zone) {
+        Some(local) => format!("{}  {local}", at.replace(".000Z", "Z")),
+        None => at.replace(".000Z", "Z"),
+    };
     let next: Vec<String> = next
-        .map(|at| format!("{} ({})", at.replace(".000Z", "Z"), times.text(at)))
+        .map(|at| format!("{} ({})", exact(at), times.text(at)))
         .collect();
+    let bound = |member: &str| schedule[member].as_str().map(exact);
     let paused = if schedule["paused"] == true { "paused" } else { "" };
     let open = [
         ("pending", number(&schedule["pending"])),
@@ -164,8 +242,8 @@ pub(super) fn card(schedule: &Value, times: &Times) -> Card {
         .title(text(&schedule["id"]), Tone::Plain)
         .title(paused, Tone::Dim)
         .line("when", when(schedule))
-        .time("start", &schedule["start"], times)
-        .time("end", &schedule["end"], times)
+        .maybe("start", bound("start"))
+        .maybe("end", bound("end"))
         .maybe("jitter", jitter)
         .line("overlap", text(&schedule["overlap"]))
         .line("missed", text(&schedule["missed"]))
@@ -182,16 +260,27 @@ pub(super) fn card(schedule: &Value, times: &Times) -> Card {
 /// Lists fires.
 pub(super) async fn fires(args: &FiresArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
-    let path = format!("{}/fires", place(&link, &args.schedule).await?);
+    let place = place(&link, &args.schedule).await?;
+    let path = format!("{place}/fires");
     let request = Request::get(&path).query_option("outcome", args.outcome.as_ref().map(word));
     let listed = link.list(request, Some(&args.paging)).await?;
-    link.show_list(&FIRES, &listed, &listed.things()?)
+    let things = zoned(listed.things()?, &of(&link, &place).await?);
+    link.show_list(&FIRES, &listed, &things)
+}
+
+/// The schedule, where people see times in its zone.
+pub(super) async fn of(link: &Link<'_>, place: &str) -> Result<Value, Fault> {
+    match link.look.form.is_for_people() {
+        true => Ok(link.get(place).await?.json()?),
+        false => Ok(Value::Null),
+    }
 }
 
 /// Lists the next fires.
 pub(super) async fn next(args: &NextArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
-    let path = format!("{}/next", place(&link, &args.schedule).await?);
+    let place = place(&link, &args.schedule).await?;
+    let path = format!("{place}/next");
     let listed = link
         .list(Request::get(&path).query("count", args.count), None)
         .await?;
@@ -200,6 +289,7 @@ pub(super) async fn next(args: &NextArgs, shell: &Shell) -> Result<Exit, Fault> 
         .into_iter()
         .map(|at| json!({ "time": at }))
         .collect();
+    let things = zoned(things, &of(&link, &place).await?);
     link.show_list(&NEXT, &listed, &things)
 }
 
@@ -213,6 +303,41 @@ mod tests {
         assert_eq!(when(&json!({"every": "30m", "cron": null})), "every 30m");
         let cron = json!({"every": null, "cron": "0 3 * * *", "zone": "Europe/Berlin"});
         assert_eq!(when(&cron), "0 3 * * * Europe/Berlin");
+    }
+
+    #[test]
+    fn a_time_is_shown_with_the_clocks_of_the_schedule_s_zone() {
+        let times = Times {
+            style: TimeStyle::Utc,
+            now_ms: 0,
+        };
+        let fire = |zone: Value| json!({"time": "2026-01-05T02:00:00.000Z", "zone": zone});
+        let cell = time_cell(&fire(json!("Europe/Berlin")), &times);
+        assert_eq!(cell.text, "2026-01-05T02:00:00Z (Mon 03:00 CET)");
+        assert_eq!(cell.plain.as_deref(), Some("2026-01-05T02:00:00.000Z"));
+        for zone in [json!("UTC"), Value::Null] {
+            assert_eq!(time_cell(&fire(zone), &times).text, "2026-01-05T02:00:00.000Z");
+        }
+    }
+
+    #[test]
+    fn a_schedule_whose_last_fire_is_in_trouble_is_marked() {
+        let times = Times {
+            style: TimeStyle::Utc,
+            now_ms: 0,
+        };
+        let cell = |outcome: &str| {
+            let fire =
+                json!({"time": "2026-01-05T02:00:00.000Z", "outcome": outcome, "text": "no such file"});
+            last_cell(&json!({ "last_fire": fire }), &times)
+        };
+        assert_eq!((cell("made").tone, cell("failed").tone), (Tone::Plain, Tone::Bad));
+        let again = cell("pending");
+        assert!(
+            again.text.starts_with("retrying (") && again.tone == Tone::Bad,
+            "{again:?}"
+        );
+        assert_eq!(last_cell(&json!({"last_fire": null}), &times), Cell::nothing());
     }
 
     #[test]

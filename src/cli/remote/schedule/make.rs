@@ -8,7 +8,7 @@ use super::{address, place};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::input::moment::{self, Lean};
+use crate::input::moment::{Lean, zones};
 use crate::link::change::differences;
 use crate::link::{Link, Write};
 use crate::output::body::{joined, text};
@@ -16,6 +16,7 @@ use crate::output::screen;
 use crate::task::args::make::Begin;
 use crate::task::look::rows::check_url;
 use crate::task::make::draft::{Draft, json};
+use crate::task::make::warnings;
 use windrow_client::{Answer, Request};
 
 /// What takes a time away.
@@ -30,11 +31,12 @@ pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
     draft.put("name", &args.schedule)?;
     draft.put("task", task.raw()?)?;
     draft.put_option("paused", args.paused.then_some(true))?;
-    when(&mut draft, &args.when, &link)?;
+    when(&mut draft, &args.when, args.when.clocks(&Value::Null), &link)?;
     let Some(answer) = send(&link, &draft, &args.write, Request::post("/v1/schedules")).await? else {
         return Ok(Exit::Ok);
     };
     let made = answer.json()?;
+    warn(&link, &made);
     let next = match made["next_fires"].get(0).filter(|_| made["paused"] != true) {
         Some(next) => format!("fires first {}", link.times(&answer).text(text(next))),
         None => "paused".to_owned(),
@@ -53,13 +55,14 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
         .map(|task| json("--task", task))
         .transpose()?;
     draft.put_option("task", task)?;
-    when(&mut draft, &args.when, &link)?;
-    if draft.is_empty() {
+    if draft.is_empty() && args.when.is_empty() {
         let fault = Fault::new(Exit::Usage, "nothing to change", "no flag says what");
         return Err(fault.hint("windrow schedule set --help lists what can be changed"));
     }
     let path = place(&link, &args.schedule).await?;
     let before = link.get(&path).await?;
+    let schedule: Value = before.json()?;
+    when(&mut draft, &args.when, args.when.clocks(&schedule), &link)?;
     let mut request = Request::patch(&path);
     if let Some(tag) = before.header("etag") {
         request = request.header("if-match", tag);
@@ -68,9 +71,14 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
         return Ok(Exit::Ok);
     };
     let (before, after): (Value, Value) = (before.json()?, answer.json()?);
+    warn(&link, &after);
     let changed: Vec<String> = differences(&before, &after)
         .iter()
-        .filter(|one| !one.member.starts_with("next_"))
+        .filter(|one| {
+            !one.member.starts_with("next_")
+                && !one.member.starts_with("last_fire")
+                && one.member != "warnings"
+        })
         .map(|one| one.line())
         .collect();
     let what = joined(&changed, "  ").unwrap_or_else(|| "unchanged".to_owned());
@@ -89,6 +97,7 @@ async fn send(
         return link.send(request).await.map(Some);
     }
     let (answer, plan) = link.try_out(request).await?;
+    warn(link, &plan["would"]);
     match link.look.form.is_for_people() {
         true => screen::put(&card(&plan["would"], &link.times(&answer)).text(link.look.paper))?,
         false => screen::put(&answer.text())?,
@@ -96,8 +105,15 @@ async fn send(
     Ok(None)
 }
 
+/// Says what a node warns of.
+fn warn(link: &Link<'_>, schedule: &Value) {
+    for line in warnings::lines(schedule, "", link.look.style) {
+        link.must_say(&format!("warning: {line}"));
+    }
+}
+
 /// Adds when it fires.
-fn when(draft: &mut Draft, when: &When, link: &Link<'_>) -> Result<(), Fault> {
+fn when(draft: &mut Draft, when: &When, clocks: Option<&str>, link: &Link<'_>) -> Result<(), Fault> {
     for (flag, given) in [("--every", &when.every), ("--jitter", &when.jitter)] {
         if let Some(Err(why)) = given.as_deref().map(span) {
             return Err(Fault::new(Exit::Usage, format!("{flag} can't be used"), why));
@@ -109,15 +125,22 @@ fn when(draft: &mut Draft, when: &When, link: &Link<'_>) -> Result<(), Fault> {
     draft.put_option("jitter", when.jitter.as_ref())?;
     draft.put_option("overlap", when.overlap.map(|overlap| overlap.as_str()))?;
     draft.put_option("missed", when.missed.as_ref())?;
-    time(draft, "start", when.start.as_ref(), link)?;
-    time(draft, "end", when.end.as_ref(), link)
+    time(draft, "start", (when.start.as_ref(), clocks), link)?;
+    time(draft, "end", (when.end.as_ref(), clocks), link)
 }
 
-fn time(draft: &mut Draft, name: &str, text: Option<&String>, link: &Link<'_>) -> Result<(), Fault> {
+fn time(
+    draft: &mut Draft,
+    name: &str,
+    (text, clocks): (Option<&String>, Option<&str>),
+    link: &Link<'_>,
+) -> Result<(), Fault> {
     match text {
         Some(text) if text == NO_TIME => draft.put(name, Value::Null),
         text => {
-            let at = moment::given_option(&format!("--{name}"), text, Lean::Ahead, link)?;
+            let flag = format!("--{name}");
+            let at = text.map(|text| zones::given(&flag, text, (Lean::Ahead, clocks), link));
+            let at = at.transpose()?;
             draft.put_option(name, at.map(|at| at.exact))
         }
     }

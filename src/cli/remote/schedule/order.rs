@@ -3,14 +3,15 @@
 use serde_json::{Map, Value, json};
 
 use super::args::{BackfillArgs, OneWrite};
-use super::look::{FIRES, SCHEDULES};
+use super::look::{FIRES, SCHEDULES, zoned};
 use super::{address, place};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::input::moment::{self, Lean};
-use crate::link::{Danger, Link};
-use crate::output::body::text;
+use crate::input::moment::{Lean, zones};
+use crate::link::{Danger, Form, Link, Write};
+use crate::output::body::{list, text};
+use crate::output::screen;
 use crate::output::table::human;
 use windrow_client::Request;
 
@@ -74,12 +75,18 @@ pub(super) async fn trigger(args: &OneWrite, shell: &Shell) -> Result<Exit, Faul
 /// Orders fires for a time that is over.
 pub(super) async fn backfill(args: &BackfillArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
-    let from = moment::given("--from", &args.from, Lean::Back, &link)?.exact;
-    let to = moment::given_option("--to", args.to.as_ref(), Lean::Back, &link)?;
+    let place = place(&link, &args.schedule).await?;
+    let schedule: Value = link.get(&place).await?.json()?;
+    let clocks = (Lean::Back, schedule["zone"].as_str());
+    let from = zones::given("--from", &args.from, clocks, &link)?.exact;
+    let to = args.to.as_ref().map(|to| zones::given("--to", to, clocks, &link));
     let mut body = Map::from_iter([("from".to_owned(), json!(from))]);
-    body.extend(to.map(|to| ("to".to_owned(), json!(to.exact))));
+    body.extend(to.transpose()?.map(|to| ("to".to_owned(), json!(to.exact))));
     body.extend(args.publish.then(|| ("publish".to_owned(), json!(true))));
-    let request = Request::post(&format!("{}/backfill", place(&link, &args.schedule).await?));
+    let request = Request::post(&format!("{place}/backfill"));
+    if args.write.dry_run && link.look.form.is_for_people() {
+        return try_backfill(&link, &args.write, (request, body), &schedule).await;
+    }
     let Some(answer) = link.change(&args.write, request, body).await? else {
         return Ok(Exit::Ok);
     };
@@ -91,4 +98,28 @@ pub(super) async fn backfill(args: &BackfillArgs, shell: &Shell) -> Result<Exit,
         human::counted(count as u64, "fire")
     );
     link.show_done(&FIRES, &answer, &line)
+}
+
+/// The fires that would be ordered, for people.
+async fn try_backfill(
+    link: &Link<'_>,
+    write: &Write,
+    (request, mut body): (Request, Map<String, Value>),
+    schedule: &Value,
+) -> Result<Exit, Fault> {
+    body.extend(
+        write
+            .reason
+            .iter()
+            .map(|reason| ("reason".to_owned(), json!(reason))),
+    );
+    let (answer, plan) = link.try_out(request.json(&Value::Object(body))).await?;
+    let fires = zoned(list(&plan["would"]["items"]).to_vec(), schedule);
+    let wide = link.look.form == Form::Wide;
+    screen::put(&FIRES.table(&fires, &link.times(&answer), link.look.paper, wide))?;
+    link.say(&format!(
+        "{} would be ordered",
+        human::counted(fires.len() as u64, "fire")
+    ));
+    Ok(Exit::Ok)
 }

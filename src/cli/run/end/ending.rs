@@ -1,14 +1,15 @@
 //! What is said when a job is over: by now, or by an earlier run.
 
 use super::failures_out;
-use super::outcome::{self, Outcome};
+use super::outcome::{Outcome, second_text};
 use super::results_out::ResultsOut;
-use crate::args::{IfFinished, Output};
+use crate::args::{IfFinished, Output, RunArgs};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::screen;
 use crate::run::JobRun;
-use crate::run::kept::only_failed;
+use crate::run::handler::identity;
+use crate::run::kept::only_failed::{self, Net};
 use windrow_core::settings::Results;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::TaskView;
@@ -21,7 +22,7 @@ impl JobRun<'_> {
         let net = only_failed::net(&*self.store, &task).await?;
         self.shell
             .screen
-            .must_say(&outcome::already(&task, net.as_ref(), self.args));
+            .must_say(&already(&task, net.as_ref(), self.args));
         let is_finished = task.status == Status::Finished;
         self.write_results(&task).await?;
         let outcome = Outcome::gather(&*self.store, task, None)
@@ -75,6 +76,9 @@ impl JobRun<'_> {
             Some(Ok(source)) => outcome.naming(&**source, &self.members()).await,
             _ => outcome,
         };
+        if let Some(full) = outcome.disk_note() {
+            self.shell.screen.must_say(&full);
+        }
         if let Some(stop) = outcome.stop_note() {
             self.shell.screen.must_say(&stop);
         }
@@ -105,4 +109,27 @@ impl JobRun<'_> {
             .as_deref()
             .map_or(Members::All, Members::parse)
     }
+}
+
+/// That a job was done by an earlier run.
+fn already(task: &TaskView, net: Option<&Net>, args: &RunArgs) -> String {
+    let when = task
+        .finished_at
+        .map(|at| format!(" ({})", second_text(at)))
+        .unwrap_or_default();
+    let again = match args.resume.is_some() {
+        true => "--if-finished restart runs the job again",
+        false => {
+            "--restart runs the job again, --name NAME runs it beside, --if-finished says what it means to a script"
+        }
+    };
+    let made_good = net.map_or(0, |net| net.made_good);
+    let (good, failed) = match task.counters.abandoned {
+        0 => ("", ""),
+        abandoned if made_good >= abandoned => (", and --only-failed made good what it abandoned", ""),
+        _ if made_good > 0 => ("", "--only-failed goes over what is failed still, "),
+        _ => ("", "--only-failed goes over what it abandoned, "),
+    };
+    let (id, status, other) = (task.id, task.status, identity::aside(task, args));
+    format!("{id} {status} already{when}{other}{good}, nothing was done now; {failed}{again}")
 }

@@ -6,11 +6,10 @@ use std::time::Duration;
 use console::truncate_str;
 use serde_json::{Value, json};
 
-use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::run::handler::identity;
 use crate::run::kept::only_failed::Net;
+use crate::run::watch::Seen;
 use crate::task::wait::until::seconds;
 use windrow_core::explain::rate_text;
 use windrow_core::ids::{ItemIndex, WallMs};
@@ -36,8 +35,8 @@ pub(in crate::run) struct Outcome {
     examples: Vec<ItemData>,
     /// How long this process drove the task, and how many items it settled; none when it only looked.
     driven: Option<(Duration, u64)>,
-    /// The call that failed last, where the handler was in trouble when it stopped.
-    trouble: Option<String>,
+    /// What this process saw on the way.
+    seen: Seen,
 }
 
 impl Outcome {
@@ -57,7 +56,7 @@ impl Outcome {
             groups,
             examples,
             driven,
-            trouble: None,
+            seen: Seen::default(),
         })
     }
 
@@ -78,9 +77,19 @@ impl Outcome {
         Ok(self)
     }
 
-    /// The same, with the call that failed last.
-    pub(in crate::run) fn troubled(self, trouble: Option<String>) -> Outcome {
-        Outcome { trouble, ..self }
+    /// The same, with what was seen on the way.
+    pub(in crate::run) fn seeing(self, seen: Seen) -> Outcome {
+        Outcome { seen, ..self }
+    }
+
+    /// What a disk that was full meant; none where it wasn't.
+    pub(in crate::run) fn disk_note(&self) -> Option<String> {
+        let resume = match self.task.status.is_terminal() {
+            true => String::new(),
+            false => format!("; make room, then {}", crate::run::kept::resume::how(&self.task)),
+        };
+        let note = "the disk with the progress was full for a while: it was saved late, and nothing was lost";
+        self.seen.disk_full.then(|| format!("{note}{resume}"))
     }
 
     /// The same, with what its examples carry.
@@ -167,6 +176,7 @@ impl Outcome {
             "rate": task.tuning.rate.to_string(),
             "actual_rate": self.mean_rate(),
             "duration_seconds": self.seconds(),
+            "disk_was_full": self.seen.disk_full,
             "failures": self.examples().map(group_json).collect::<Vec<_>>(),
         })
     }
@@ -264,7 +274,7 @@ impl Outcome {
         match (task.status, task.stop_reason) {
             (Status::Cancelled, _) => Some(format!("{} is cancelled; --restart begins anew", task.id)),
             (Status::Stopped, None | Some(StopReason::Operator)) => {
-                let repeats = match (&self.trouble, task.counters.parked) {
+                let repeats = match (&self.seen.trouble, task.counters.parked) {
                     (None, 0) => "nothing will repeat",
                     _ => "what is done is not done again, what failed is tried again",
                 };
@@ -274,7 +284,8 @@ impl Outcome {
                     crate::run::kept::resume::how(task)
                 );
                 Some(
-                    self.trouble
+                    self.seen
+                        .trouble
                         .iter()
                         .fold(stopped, |text, trouble| format!("{text}\n  {trouble}")),
                 )
@@ -288,29 +299,6 @@ impl Outcome {
             _ => None,
         }
     }
-}
-
-/// That a job was done by an earlier run.
-pub(in crate::run) fn already(task: &TaskView, net: Option<&Net>, args: &RunArgs) -> String {
-    let when = task
-        .finished_at
-        .map(|at| format!(" ({})", second_text(at)))
-        .unwrap_or_default();
-    let again = match args.resume.is_some() {
-        true => "--if-finished restart runs the job again",
-        false => {
-            "--restart runs the job again, --name NAME runs it beside, --if-finished says what it means to a script"
-        }
-    };
-    let made_good = net.map_or(0, |net| net.made_good);
-    let (good, failed) = match task.counters.abandoned {
-        0 => ("", ""),
-        abandoned if made_good >= abandoned => (", and --only-failed made good what it abandoned", ""),
-        _ if made_good > 0 => ("", "--only-failed goes over what is failed still, "),
-        _ => ("", "--only-failed goes over what it abandoned, "),
-    };
-    let (id, status, other) = (task.id, task.status, identity::aside(task, args));
-    format!("{id} {status} already{when}{other}{good}, nothing was done now; {failed}{again}")
 }
 
 /// What to try when a task stopped by itself; `resume` says how it goes on.
@@ -367,7 +355,7 @@ fn group_json((group, example): (&FailureGroup, &ItemData)) -> Value {
 }
 
 /// A time as people read it, to the second.
-fn second_text(at: WallMs) -> String {
+pub(in crate::run) fn second_text(at: WallMs) -> String {
     rfc3339(WallMs(at.0 / 1000 * 1000)).replace(".000Z", "Z")
 }
 

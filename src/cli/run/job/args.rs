@@ -13,6 +13,7 @@ Examples:
   windrow job
   windrow job set nightly --rate 50/s
   windrow job stop nightly
+  windrow job rm nightly
 
 The first line of a run names its job: `t1: 200 items (nightly)`.";
 
@@ -25,20 +26,34 @@ pub struct JobArgs {
     pub verb: Option<Verb>,
     /// The flags of the list.
     #[command(flatten)]
-    pub list: View,
+    pub list: ListArgs,
+}
+
+/// `windrow job list`
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Only those that run now
+    #[arg(long)]
+    pub running: bool,
+    /// How they are shown.
+    #[command(flatten)]
+    pub view: View,
 }
 
 /// What to do with jobs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// List the jobs of this user that `windrow run` runs now on this machine
-    List(View),
+    /// List the jobs of this user on this machine: those that run, were stopped or ended
+    List(ListArgs),
     /// Show a job
     Show(OneArgs),
     /// Change how a job is driven, while it runs
     Set(Box<SetArgs>),
     /// Stop a job: calls in flight end first, the same `windrow run` goes on with it
     Stop(StopArgs),
+    /// Delete what a job that doesn't run keeps on this machine
+    #[command(visible_alias = "delete")]
+    Rm(RemoveArgs),
 }
 
 /// Which job.
@@ -85,6 +100,20 @@ pub struct StopArgs {
     /// Don't wait for calls in flight: they will be repeated
     #[arg(long)]
     pub now: bool,
+    /// How it is shown.
+    #[command(flatten)]
+    pub view: View,
+}
+
+/// `windrow job rm`
+#[derive(Debug, Args)]
+pub struct RemoveArgs {
+    /// Which.
+    #[command(flatten)]
+    pub which: Which,
+    /// Ask nothing
+    #[arg(short = 'y', long)]
+    pub yes: bool,
     /// How it is shown.
     #[command(flatten)]
     pub view: View,

@@ -79,7 +79,10 @@ pub(super) async fn in_place(place: &Path) -> Option<Result<Value, Fault>> {
 }
 
 /// Directories in which jobs without `--state` keep their progress.
-fn places(shell: &Shell) -> Result<Vec<PathBuf>, Fault> {
+///
+/// # Errors
+/// When the place of jobs can't be read.
+pub(super) fn places(shell: &Shell) -> Result<Vec<PathBuf>, Fault> {
     let base = place::of_jobs(&shell.env)?;
     let listed = match std::fs::read_dir(&base) {
         Ok(listed) => listed,
@@ -114,7 +117,7 @@ async fn told(mut stream: UnixStream, place: &Path, ask: &Command) -> Result<Val
             format!("the run in {} did not answer", place.display()),
             error.to_string(),
         )
-        .hint("it may just have ended: windrow job lists those that run")
+        .hint("it may just have ended: windrow job list --running has those that run")
     };
     let talk = async {
         stream

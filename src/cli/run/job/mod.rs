@@ -1,21 +1,23 @@
-//! `windrow job`: the jobs that `windrow run` runs now on this machine, steered from another terminal.
+//! `windrow job`: the jobs of `windrow run` on this machine: those that run are steered from another terminal, the others
+//! are listed, shown and deleted.
 
 pub mod args;
 mod ask;
+mod list;
+mod remove;
 mod shown;
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use self::args::{JobArgs, SetArgs, StopArgs, Verb};
+use self::args::{JobArgs, OneArgs, SetArgs, StopArgs, Verb};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::View;
 use crate::output::screen;
 use crate::run::control::Command;
-use crate::run::kept::{beside, place};
 use crate::task::difference_but;
 use windrow_core::settings::table::TuningPatch;
 
@@ -25,15 +27,12 @@ use windrow_core::settings::table::TuningPatch;
 /// `NotFound` when the job doesn't run; `Rejected` with what it refused.
 pub(crate) async fn job(args: &JobArgs, shell: &Shell) -> Result<Exit, Fault> {
     match &args.verb {
-        None => list(&args.list, shell).await,
-        Some(Verb::List(view)) => list(view, shell).await,
-        Some(Verb::Show(args)) => shown::one(
-            &ask::ask(&args.which, &Command::Show, shell).await?,
-            &args.view,
-            shell,
-        ),
+        None => list::list(&args.list, shell).await,
+        Some(Verb::List(args)) => list::list(args, shell).await,
+        Some(Verb::Show(args)) => show(args, shell).await,
         Some(Verb::Set(args)) => set(args, shell).await,
         Some(Verb::Stop(args)) => stop(args, shell).await,
+        Some(Verb::Rm(args)) => remove::remove(args, shell).await,
     }
 }
 
@@ -47,18 +46,14 @@ pub(crate) async fn running(state: Option<&Path>, shell: &Shell) -> Vec<String> 
     jobs.into_iter().flatten().filter_map(name).collect()
 }
 
-async fn list(view: &View, shell: &Shell) -> Result<Exit, Fault> {
-    let jobs = ask::all(shell).await?;
-    let exit = shown::list(&jobs, view, shell)?;
-    let mut rest = place::readable_names(&shell.env);
-    rest.extend(beside::piped(&shell.env).await);
-    if jobs.is_empty() && !rest.is_empty() && view.output.is_for_people() {
-        let names = rest.join(", ");
-        shell.screen.say(&format!(
-            "have run here: {names}; `windrow run --resume NAME …` goes on with one that was stopped"
-        ));
-    }
-    Ok(exit)
+/// One that runs as it tells itself; else as it is kept.
+async fn show(args: &OneArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let which = &args.which;
+    let job = match ask::ask(which, &Command::Show, shell).await {
+        Err(fault) if fault.exit == Exit::NotFound => list::kept(which, shell).await?.ok_or(fault)?,
+        asked => asked?,
+    };
+    shown::one(&job, &args.view, shell)
 }
 
 async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {

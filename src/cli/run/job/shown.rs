@@ -2,62 +2,88 @@
 
 use serde_json::Value;
 
+use super::args::ListArgs;
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Look, View};
+use crate::output::body::{number, text};
 use crate::output::screen;
+use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
 use windrow_core::explain::rate_text;
+use windrow_engine::ports::clock::Clock;
+use windrow_node::SystemClock;
 
-/// Jobs that run.
+/// Jobs that run, and jobs that have run.
 const JOBS: Listing = Listing {
-    columns: &[
-        Column::new("NAME", Side::Left, Keep::Always, 8, |job, _| {
-            Cell::member(job, "name").tone(Tone::Strong)
-        }),
-        Column::new("STATUS", Side::Left, Keep::Always, 8, |job, _| {
-            Cell::member(job, "status")
-        }),
-        Column::new("DONE", Side::Right, Keep::Always, 6, |job, _| {
-            let percent = job["percent"].as_f64().unwrap_or(0.0);
-            Cell::new(format!("{percent:.1}%")).plain(percent.to_string())
-        }),
-        Column::new("ITEMS", Side::Right, Keep::Rank(30), 5, |job, _| {
-            count(&job["total"])
-        }),
-        Column::new("RATE", Side::Right, Keep::Rank(20), 6, |job, _| {
-            Cell::new(rate(job)).plain(job["actual_rate"].to_string())
-        }),
-        Column::new("LEFT", Side::Right, Keep::Rank(40), 5, |job, _| match eta(job) {
-            Some(text) => Cell::new(text).plain(job["eta_seconds"].to_string()),
-            None => Cell::nothing(),
-        }),
-        Column::new("ABANDONED", Side::Right, Keep::Rank(50), 9, |job, _| {
-            count(&job["counts"]["abandoned"])
-        }),
-        Column::new("PROCESS", Side::Right, Keep::Wide, 7, |job, _| {
-            Cell::member(job, "process")
-        }),
-    ],
+    columns: COLUMNS,
     name: |job| job["name"].as_str().unwrap_or_default().to_owned(),
-    none: "no job runs; `windrow run` begins one",
+    none: "no job has run here; `windrow run` begins one",
 };
 
-fn count(number: &Value) -> Cell {
-    match number.as_u64() {
-        Some(number) => Cell::new(human::count(number)).plain(number.to_string()),
+/// Jobs that run.
+const RUNNING: Listing = Listing {
+    columns: COLUMNS,
+    name: JOBS.name,
+    none: "no job runs; `windrow job list` has those that have run",
+};
+
+const COLUMNS: &[Column] = &[
+    Column::new("NAME", Side::Left, Keep::Always, 8, |job, _| {
+        Cell::member(job, "name").tone(Tone::Strong)
+    }),
+    Column::new("STATUS", Side::Left, Keep::Always, 8, |job, _| {
+        Cell::new(status(job)).plain(text(&job["status"]))
+    }),
+    Column::new("DONE", Side::Right, Keep::Always, 6, |job, _| {
+        let done = job["percent"].as_f64();
+        done.map_or_else(Cell::nothing, |percent| {
+            Cell::new(format!("{percent:.1}%")).plain(percent.to_string())
+        })
+    }),
+    Column::count("ITEMS", Keep::Rank(30), 5, "total"),
+    Column::new("RATE", Side::Right, Keep::Rank(20), 6, |job, _| match rate(job) {
+        Some(rate) => Cell::new(rate).plain(job["actual_rate"].to_string()),
         None => Cell::nothing(),
+    }),
+    Column::new("LEFT", Side::Right, Keep::Rank(40), 5, |job, _| match eta(job) {
+        Some(text) => Cell::new(text).plain(job["eta_seconds"].to_string()),
+        None => Cell::nothing(),
+    }),
+    Column::count("ABANDONED", Keep::Rank(50), 9, "counts.abandoned"),
+    Column::new(
+        "RAN",
+        Side::Left,
+        Keep::Rank(60),
+        7,
+        |job, times| match job["process"].is_null() {
+            true => Cell::time(job, "ran_at", times),
+            false => Cell::new("now").plain(text(&job["ran_at"])),
+        },
+    )
+    .named("ran_at"),
+    Column::text("GOES ON WITH", Keep::Rank(55), 20, "go_on").named("go_on"),
+    Column::plain("PROCESS", Keep::Wide, 7, "process"),
+    Column::text("PLACE", Keep::Wide, 7, "place"),
+];
+
+/// `stopped`, `cut off`, `finished (with failures)`.
+fn status(job: &Value) -> String {
+    let word = text(&job["status"]).replace('_', " ");
+    match job["result"].as_str().filter(|result| *result != "succeeded") {
+        Some(result) => format!("{word} ({})", result.replace('_', " ")),
+        None => word,
     }
 }
 
-/// `48.9/s of 50/s`
-fn rate(job: &Value) -> String {
-    let actual = rate_text(job["actual_rate"].as_f64().unwrap_or(0.0));
-    match job["settings"]["rate"].as_str() {
+/// `48.9/s of 50/s`; none where it doesn't run.
+fn rate(job: &Value) -> Option<String> {
+    let actual = rate_text(job["actual_rate"].as_f64()?);
+    Some(match job["settings"]["rate"].as_str() {
         Some(asked) if asked != "unlimited" => format!("{actual} of {asked}"),
         _ => actual,
-    }
+    })
 }
 
 fn eta(job: &Value) -> Option<String> {
@@ -66,25 +92,30 @@ fn eta(job: &Value) -> Option<String> {
 }
 
 /// Lists them.
-pub(super) fn list(jobs: &[Value], view: &View, shell: &Shell) -> Result<Exit, Fault> {
-    Look::new(view, shell).list(&JOBS, jobs, shell)
+pub(super) fn list(jobs: &[Value], args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let listing = if args.running { &RUNNING } else { &JOBS };
+    Look::new(&args.view, shell).list_at(now_ms(), listing, jobs, shell)
+}
+
+fn now_ms() -> i64 {
+    SystemClock::new().wall().0
 }
 
 /// Shows one.
 pub(super) fn one(job: &Value, view: &View, shell: &Shell) -> Result<Exit, Fault> {
     let look = Look::new(view, shell);
-    let jobs = std::slice::from_ref(job);
+    let (jobs, times) = (std::slice::from_ref(job), look.times(now_ms()));
     let text = match look.form {
         Form::Json | Form::Ndjson => job.to_string(),
         Form::Name => JOBS.names(jobs),
-        Form::Csv => JOBS.csv(jobs, &look.times(0)),
-        Form::Table | Form::Wide => card(job).text(look.paper),
+        Form::Csv => JOBS.csv(jobs, &times),
+        Form::Table | Form::Wide => card(job, &times).text(look.paper),
     };
     screen::put(&text).map(|()| Exit::Ok)
 }
 
-fn card(job: &Value) -> Card {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
+fn card(job: &Value, times: &Times) -> Card {
+    let some = |value: &Value| value.as_str().map(str::to_owned);
     let counts = job["counts"].as_object().into_iter().flatten();
     let counts: Vec<String> = counts
         .filter(|(_, number)| number.as_u64() != Some(0))
@@ -103,25 +134,22 @@ fn card(job: &Value) -> Card {
             format!("{} {value}", name.replace('_', " "))
         })
         .collect();
+    let process = (!job["process"].is_null()).then(|| format!("{} ({})", job["process"], text(&job["task"])));
     Card::new()
-        .title(text(&job["name"]).unwrap_or_default(), Tone::Strong)
-        .title(text(&job["status"]).unwrap_or_default(), Tone::Plain)
-        .maybe("why", text(&job["why"]))
-        .maybe("handler", text(&job["handler"]))
+        .title(text(&job["name"]), Tone::Strong)
+        .title(status(job), Tone::Plain)
+        .maybe("why", some(&job["why"]))
+        .maybe("handler", some(&job["handler"]))
         .line(
             "items",
-            format!(
-                "{} of {}",
-                counts.join(", "),
-                human::count(job["total"].as_u64().unwrap_or(0))
-            ),
+            format!("{} of {}", counts.join(", "), human::count(number(&job["total"]))),
         )
-        .line("rate", rate(job))
-        .maybe("waits for", text(&job["stall"]))
+        .maybe("rate", rate(job))
+        .maybe("waits for", some(&job["stall"]))
         .maybe("left", eta(job))
         .line("settings", settings.join(", "))
-        .line(
-            "process",
-            format!("{} ({})", job["process"], text(&job["task"]).unwrap_or_default()),
-        )
+        .maybe("process", process)
+        .time("ran", &job["ran_at"], times)
+        .maybe("goes on", some(&job["go_on"]))
+        .maybe("kept in", some(&job["place"]))
 }

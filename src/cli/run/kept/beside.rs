@@ -42,15 +42,6 @@ fn told(jobs: &[TaskView]) -> Vec<String> {
     std::iter::once(line(latest)).chain(others).collect()
 }
 
-/// The names of jobs that pipes began without one, and that can go on.
-pub(in crate::run) async fn piped(env: &[(String, String)]) -> Vec<String> {
-    let Ok(place) = place::of_job(None, env) else {
-        return Vec::new();
-    };
-    let jobs = waiting(&StateDir::database_in(&place)).await;
-    jobs.into_iter().filter_map(|job| job.name.clone()).collect()
-}
-
 /// The names of jobs that began on this machine, the latest first, as far as they are found within this time.
 pub(crate) async fn begun(env: &[(String, String)], within: Duration) -> Vec<String> {
     let until = Instant::now() + within;
@@ -75,18 +66,25 @@ async fn jobs_of(
     database: &Path,
     look: impl AsyncFnOnce(&Store) -> Result<Vec<TaskView>, Fault>,
 ) -> Vec<TaskView> {
+    let jobs = looked_at(database, look).await;
+    jobs.and_then(Result::ok).unwrap_or_default()
+}
+
+/// What is found in a database that this program can read as it is; none where it can't.
+pub(super) async fn looked_at<T>(
+    database: &Path,
+    look: impl AsyncFnOnce(&Store) -> Result<T, Fault>,
+) -> Option<Result<T, Fault>> {
     if !is_readable(database).await {
-        return Vec::new();
+        return None;
     }
     // Without the directory's lock: a run that works there goes on undisturbed, and so does one that begins now.
-    let Ok(store) = Store::open(database).await else {
-        return Vec::new();
-    };
-    let jobs = look(&store).await.unwrap_or_default();
+    let store = Store::open(database).await.ok()?;
+    let found = look(&store).await;
     if let Err(error) = store.close().await {
         tracing::debug!(%error, "another job's database was not closed");
     }
-    jobs
+    Some(found)
 }
 
 /// Whether opening a database would leave it as it is: its schema is this program's.

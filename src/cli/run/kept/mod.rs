@@ -4,3 +4,4 @@ pub(crate) mod beside;
 pub(in crate::run) mod only_failed;
 pub(crate) mod place;
 pub(crate) mod resume;
+pub(in crate::run) mod shelf;

@@ -97,6 +97,18 @@ pub(in crate::run) async fn net(store: &dyn TaskStore, first: &TaskView) -> Resu
     Ok(ended.pop().map(|last| Net { made_good, last }))
 }
 
+/// The jobs that went over what a job abandoned, the latest first.
+pub(in crate::run) async fn later(store: &dyn TaskStore, first: &TaskView) -> Result<Vec<TaskView>, Fault> {
+    let mut later = rounds(store, first).await?.later;
+    later.reverse();
+    Ok(later)
+}
+
+/// Whether a job goes over what another abandoned.
+pub(in crate::run) fn is_round(task: &TaskView) -> bool {
+    matches!(SourceSpec::parse(&task.source), Ok(SourceSpec::Redrive(_)))
+}
+
 /// The jobs that went over what a job abandoned.
 struct Rounds {
     /// Each over what the one before it abandoned.

@@ -78,9 +78,7 @@ fn kept(env: &[(String, String)]) -> Vec<(String, PathBuf)> {
     let named = listed.flatten().filter_map(|entry| {
         let place = entry.path();
         let written = StateDir::database_in(&place).metadata().ok()?.modified().ok()?;
-        let name = entry.file_name().into_string().ok()?;
-        let (readable, _hash) = name.strip_prefix("job-")?.rsplit_once('-')?;
-        Some((written, readable.to_owned(), place))
+        Some((written, readable(&place)?, place))
     });
     let mut named: Vec<(SystemTime, String, PathBuf)> = named.collect();
     named.sort_unstable_by(|one, other| other.cmp(one));
@@ -89,6 +87,13 @@ fn kept(env: &[(String, String)]) -> Vec<(String, PathBuf)> {
         .map(|(_, name, place)| (name, place))
         .take(NAMED_MAX)
         .collect()
+}
+
+/// What the name of a job's directory says of the job's name: all of it where it has plain letters only.
+pub(crate) fn readable(place: &Path) -> Option<String> {
+    let name = place.file_name()?.to_str()?;
+    let (readable, _hash) = name.strip_prefix("job-")?.rsplit_once('-')?;
+    Some(readable.to_owned())
 }
 
 /// Readable, safe in any file system, and different for different names.

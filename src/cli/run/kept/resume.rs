@@ -193,7 +193,11 @@ pub(in crate::run) async fn forget_piped(
         }
     }
     let path = state.spool().join(file);
-    std::fs::remove_file(&path).map_err(|error| {
+    let removed = match std::fs::remove_file(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    };
+    removed.map_err(|error| {
         Fault::new(
             Exit::Failed,
             format!("{} can't be removed", path.display()),

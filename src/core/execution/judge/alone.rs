@@ -185,6 +185,13 @@ impl Execution {
         Some(since.plus(after).since(now.moment))
     }
 
+    /// How often the held item that was called least is still called before it is judged.
+    pub(in crate::execution) fn tries_left(&self) -> u32 {
+        let calls = |index| self.troubles.get(index)?.held.map(|(_, calls)| calls);
+        let least = self.troubles.held().filter_map(calls).min();
+        least.map_or(0, |calls| self.tuning.max_attempts.get().saturating_sub(calls))
+    }
+
     fn give_up_alone(&mut self, now: Now, fx: &mut Effects) {
         if !self.has_succeeded() && !self.whole.judge_after.is_zero() {
             let last = self

@@ -32,6 +32,8 @@ const REFUSALS_MAX: usize = 3;
 const FAULTS_MAX: usize = 10;
 /// Probes that reached the handler after which a task without any success stops.
 const REACHED_PROBES_MAX: u32 = 20;
+/// Held items that are named to people.
+const HELD_NAMED: usize = 3;
 /// So many after which its attempts are believed, where people have decided that it is the items (`judge_after` is zero).
 const DECIDED_PROBES_MAX: u32 = 3;
 /// The first pause after 429 without `Retry-After`, doubled each time in a row up to the longest.
@@ -140,6 +142,8 @@ impl Execution {
             next_probe_in: next_probe.map(|next| next.since(now.moment)),
             error: self.errors.last().cloned(),
             held: self.troubles.held().count() as u64,
+            held_items: self.troubles.held().take(HELD_NAMED).collect(),
+            held_tries: self.tries_left(),
             judged_in: self.judged_in(now),
             paused: self.pace.paused(now.moment).map(|until| Paused {
                 left: until.since(now.moment),

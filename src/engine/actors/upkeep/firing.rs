@@ -37,6 +37,9 @@ pub(crate) async fn make(node: &NodeContext, parts: &ScheduleParts, fire: TakenF
         Err(FireFault::Over) => tracing::debug!(%schedule, at, "the fire was settled by another node"),
         Err(FireFault::Store(error)) => {
             tracing::warn!(%schedule, at, %error, "the task of a fire was not made; it is tried again after its lease");
+            if let Err(error) = parts.store.put_back_fire(schedule, fire.time).await {
+                tracing::debug!(%error, "a fire was not put back; the try counts");
+            }
         }
         Err(FireFault::Refused(text)) => fail(node, parts, &fire, &text).await,
     }

@@ -130,8 +130,9 @@ impl Scheduler {
         let room = MAKING_MAX.saturating_sub(self.making);
         let room = if parts.maker.get().is_some() { room } else { 0 };
         let (node, parts, me) = (self.node.clone(), parts.clone(), self.me.clone());
+        let alone = self.making == 0;
         tokio::spawn(self.me.guard(async move {
-            let looked = look(&node, &parts, room);
+            let looked = look(&node, &parts, (room, alone));
             me.tell(Msg::Looked(in_time(PATIENCE, "the store", looked).await));
         }));
     }
@@ -208,7 +209,11 @@ impl Scheduler {
     }
 }
 
-async fn look(node: &NodeContext, parts: &ScheduleParts, room: u32) -> Result<Look, StoreError> {
+async fn look(
+    node: &NodeContext,
+    parts: &ScheduleParts,
+    (room, alone): (u32, bool),
+) -> Result<Look, StoreError> {
     let agenda = parts.store.agenda(DUE_MAX).await?;
     let mut fired = 0;
     for due in &agenda.due {
@@ -218,10 +223,15 @@ async fn look(node: &NodeContext, parts: &ScheduleParts, room: u32) -> Result<Lo
     }
     let is_open = agenda.has_open || fired > 0;
     let taken = if is_open && room > 0 {
-        parts.store.take_fires(room).await?
+        parts.store.take_fires(room, alone).await?
     } else {
         Taken::default()
     };
+    for fire in &taken.given_up {
+        let (schedule, at, why) = (fire.schedule, fire.time.to_rfc3339(), fire.text.as_deref());
+        tracing::error!(%schedule, at, why, "a fire failed: no task was made of it");
+        node.meters.fired(FireOutcome::Failed, 1);
+    }
     Ok(Look { agenda, fired, taken })
 }
 

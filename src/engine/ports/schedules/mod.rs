@@ -2,3 +2,4 @@
 
 pub mod maker;
 pub mod store;
+pub mod tries;

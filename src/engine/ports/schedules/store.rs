@@ -12,6 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
+pub use crate::ports::schedules::tries::{FIRE_ALONE_FROM, FIRE_TRIES_MAX, given_up};
 use crate::ports::tasks::store::Write;
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::{Overlap, Spec};
@@ -142,7 +143,7 @@ pub struct Fire {
     pub decided_at: WallMs,
     /// When its outcome was final; none before.
     pub settled_at: Option<WallMs>,
-    /// How often its task was tried to be made without success.
+    /// How often its task was tried to be made; a try that is under way counts.
     pub attempts: u32,
     /// Why it is what it is, where that isn't plain.
     pub text: Option<String>,
@@ -226,6 +227,8 @@ pub struct Taken {
     pub fires: Vec<TakenFire>,
     /// Tasks in the way of a fire that cancels what runs: they are to be cancelled.
     pub cancels: Vec<TaskId>,
+    /// They were tried as often as they may be, and have failed now.
+    pub given_up: Vec<Fire>,
 }
 
 /// A schedule could not be made, changed or deleted. Nothing was.
@@ -363,12 +366,18 @@ pub trait ScheduleStore: Send + Sync {
     /// Decides about what is due of a schedule, unless it has changed since it was seen.
     async fn fire_due(&self, due: Due) -> Result<Fired, StoreError>;
 
-    /// Takes fires whose tasks are to be made, at most `limit`, each for [`FIRE_LEASE`]: pending ones whose lease is over,
-    /// and those that waited and in whose way nothing is any more.
-    async fn take_fires(&self, limit: u32) -> Result<Taken, StoreError>;
+    /// Takes fires whose tasks are to be made, at most `limit`, each for [`FIRE_LEASE`] and one try more: pending ones whose
+    /// lease is over, and those that waited and in whose way nothing is any more. One that was tried [`FIRE_ALONE_FROM`]
+    /// times is taken by itself, and only if `alone` says that the node makes no other; one that was tried
+    /// [`FIRE_TRIES_MAX`] times has failed.
+    async fn take_fires(&self, limit: u32, alone: bool) -> Result<Taken, StoreError>;
 
     /// Keeps a fire for another [`FIRE_LEASE`]; says whether it is still pending.
     async fn keep_fire(&self, id: ScheduleId, time: WallMs) -> Result<bool, StoreError>;
+
+    /// Gives back a fire that could not be tried for a reason that isn't its own: the try doesn't count. It may be taken once its
+    /// lease is over.
+    async fn put_back_fire(&self, id: ScheduleId, time: WallMs) -> Result<(), StoreError>;
 
     /// Notes that the task of a fire could not be made: it is tried again after `again`, or not, and then it has failed.
     async fn fail_fire(

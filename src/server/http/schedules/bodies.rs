@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::template::Template;
 use crate::http::answer::time::rfc3339;
 use crate::http::guard::{reason, some, time, time_option};
+use crate::http::tasks::warnings::WarningJson;
 use crate::service::ServiceError;
 use crate::service::schedules::SpecRequest;
 use windrow_core::ids::WallMs;
@@ -243,10 +244,13 @@ pub(crate) struct ScheduleJson {
     /// When it was last changed.
     #[schema(format = "date-time")]
     updated_at: String,
+    /// Its newest fire of which something is known; null before that.
+    #[schema(value_type = Option<FireJson>)]
+    last_fire: Option<FireJson>,
 }
 
 impl ScheduleJson {
-    pub(super) fn new(schedule: &Schedule) -> ScheduleJson {
+    pub(super) fn new(schedule: &Schedule, last: Option<&Fire>) -> ScheduleJson {
         let spec = &schedule.spec;
         let (cron, every) = match &spec.timing {
             Timing::Cron(cron) => (Some(cron), None),
@@ -272,6 +276,7 @@ impl ScheduleJson {
             revision: schedule.revision,
             created_at: rfc3339(schedule.created_at),
             updated_at: rfc3339(schedule.updated_at),
+            last_fire: last.map(FireJson::new),
         }
     }
 }
@@ -288,6 +293,8 @@ pub(crate) struct ScheduleAheadJson {
     pub(super) pending: u64,
     /// Fires that wait until no task of it runs.
     pub(super) queued: u64,
+    /// What of its fires would not come about as it was wished.
+    pub(super) warnings: Vec<WarningJson>,
 }
 
 /// Fires to come.
@@ -324,7 +331,7 @@ pub(crate) struct FireJson {
     /// When its outcome was final.
     #[schema(format = "date-time")]
     settled_at: Option<String>,
-    /// How often its task could not be made.
+    /// How often its task was tried to be made; after five tries it has failed.
     attempts: u32,
     /// Why it is what it is, where that isn't plain.
     text: Option<String>,

@@ -26,7 +26,7 @@ const NEXT_DEFAULT: usize = 10;
 #[utoipa::path(
     post, path = "/v1/schedules/{schedule}/trigger", operation_id = "trigger_schedule", tag = "schedules",
     params(DryRunQuery), request_body = Option<ReasonBody>, security(("bearer" = ["operator", "business"])),
-    responses((status = 201, body = FireJson), (status = 409, description = "conflict"))
+    responses((status = 201, body = FireJson), (status = 409, description = "conflict, name-taken"))
 )]
 pub(crate) async fn trigger(
     call: Call,
@@ -34,7 +34,9 @@ pub(crate) async fn trigger(
     Body(body): Body<ReasonBody>,
 ) -> HttpResult {
     let write = call.write(body.reason);
-    let fire = call.service.schedules.trigger(schedule.id, &write).await?;
+    let (schedules, tasks) = (&call.service.schedules, &call.service.tasks);
+    schedules.refuse_taken(&schedule, &*tasks.store).await?;
+    let fire = schedules.trigger(schedule.id, &write).await?;
     Ok(call.made(None, None, FireJson::new(&fire))?)
 }
 

@@ -15,6 +15,9 @@ use windrow_engine::ports::schedules::maker::{FireFault, FireMaker};
 use windrow_engine::ports::schedules::store::TakenFire;
 use windrow_engine::ports::tasks::store::FireKey;
 
+/// What would do where a fire finds the name of its task taken.
+const FINER: &str = "with {fire_time:time} or {fire_time:unix} in the name each fire has its own";
+
 /// See the module. It doesn't keep the service: the node's actors, which the service has, have it.
 pub struct Maker {
     service: Weak<Service>,
@@ -89,6 +92,7 @@ fn fault(error: ServiceError) -> FireFault {
             FireFault::Store(StoreError::Unavailable(error.to_string()))
         }
         ServiceError::FireOver => FireFault::Over,
+        ServiceError::NameTaken(text) => FireFault::Refused(format!("{text}; {FINER}")),
         other => FireFault::Refused(other.to_string()),
     }
 }

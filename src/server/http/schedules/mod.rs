@@ -21,6 +21,7 @@ use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
 use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonBody, ReasonQuery, headers};
 use crate::http::tasks::path::path_param;
+use crate::http::tasks::warnings::WarningJson;
 use crate::service::ServiceError;
 use crate::service::schedules::{NEXT_SHOWN, ScheduleChange, ScheduleRequest};
 use windrow_core::business::access::Role;
@@ -92,11 +93,14 @@ async fn ahead(app: &App, schedule: &Schedule, open: OpenFires) -> Result<Schedu
         .schedules
         .next_fires(schedule, None, NEXT_SHOWN)
         .await?;
+    let schedules = &app.service.schedules;
+    let last = schedules.last_fire(schedule.id).await?;
     Ok(ScheduleAheadJson {
-        schedule: ScheduleJson::new(schedule),
+        schedule: ScheduleJson::new(schedule, last.as_ref()),
         next_fires: next.into_iter().map(rfc3339).collect(),
         pending: open.pending,
         queued: open.queued,
+        warnings: WarningJson::all(schedules.warnings(schedule).await?),
     })
 }
 
@@ -180,7 +184,13 @@ pub(crate) async fn list(
         }
     };
     let page = paging.page(found, |schedule| schedule.id.0);
-    Ok(paging.answer(page.map(|schedule| ScheduleJson::new(&schedule))))
+    let mut items = Vec::with_capacity(page.items.len());
+    for schedule in &page.items {
+        let last = app.service.schedules.last_fire(schedule.id).await?;
+        items.push(ScheduleJson::new(schedule, last.as_ref()));
+    }
+    let next_cursor = page.next_cursor;
+    Ok(paging.answer(Page { items, next_cursor }))
 }
 
 /// Look at a schedule and its next fires.

@@ -23,9 +23,10 @@ impl StrictQuery {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskWarning)]
 pub(crate) struct WarningJson {
-    /// `deadline_too_early`, `not_started` or `results_room`.
+    /// Of a task `deadline_too_early`, `not_started`, `results_room` or `rate_beyond_reach`; of a schedule
+    /// `fires_share_names` or `triggers_share_names`.
     code: &'static str,
-    /// The member of the task that it is about, as a JSON pointer.
+    /// The member that it is about, as a JSON pointer.
     pointer: String,
     /// What is wrong.
     detail: String,
@@ -34,7 +35,7 @@ pub(crate) struct WarningJson {
 }
 
 impl WarningJson {
-    pub(super) fn all(warnings: Vec<Warning>) -> Vec<WarningJson> {
+    pub(crate) fn all(warnings: Vec<Warning>) -> Vec<WarningJson> {
         let one = |Warning { code, fault }: Warning| WarningJson {
             code,
             pointer: fault.pointer,

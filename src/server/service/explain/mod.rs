@@ -130,7 +130,7 @@ impl Explain {
         let limit = self.limit_of(task, &facts, &parts, business).await;
         facts.limit = limit.as_ref().map(shared_limit);
         let mut explanation = explain(&facts);
-        self.tell_of_full_disk(task, &mut explanation);
+        self.tell_before_all_else(task, nobody(task, &facts, &silent), &mut explanation);
         let shard = |life: &ShardLife| {
             let id = ShardId {
                 task: task.id,
@@ -150,8 +150,12 @@ impl Explain {
         }
     }
 
-    /// Before all else: nothing that was counted is the cause, and nothing that is advised helps.
-    fn tell_of_full_disk(&self, task: &TaskView, explanation: &mut Explanation) {
+    /// That nobody can be asked, or that a disk is full: there nothing that was counted is the cause, and nothing that is
+    /// advised helps.
+    fn tell_before_all_else(&self, task: &TaskView, nobody: Option<String>, explanation: &mut Explanation) {
+        if let Some(nobody) = nobody {
+            explanation.why = nobody;
+        }
         if task.status == Status::Running
             && let Some(full) = self.node.store_full(task.id)
         {
@@ -256,5 +260,25 @@ impl Explain {
                 .filter_map(|run| run.held_by.clone())
                 .fold(BTreeMap::new(), counted),
         }
+    }
+}
+/// What is said of a task that runs, while no node that can be asked runs any of it: the node is gone, or another has just
+/// taken it over.
+fn nobody(task: &TaskView, facts: &Facts, silent: &[Unreachable]) -> Option<String> {
+    if task.status != Status::Running || facts.live.is_some() {
+        return None;
+    }
+    let owner = silent.first();
+    let is_owner =
+        |taken: &&String| owner.is_some_and(|owner| taken.starts_with(&format!("{} ", owner.node)));
+    match (facts.taken_over.as_ref().filter(|taken| !is_owner(taken)), owner) {
+        (Some(taken), _) => Some(format!(
+            "{taken}; its run there has just begun: ask again in a few seconds"
+        )),
+        (None, Some(owner)) => Some(format!(
+            "{} runs it and can't be asked: {}; if it is gone, another node takes the task over by itself",
+            owner.node, owner.why
+        )),
+        (None, None) => None,
     }
 }

@@ -2,6 +2,7 @@
 //! tasks of what fires is in `http/schedules/maker.rs`, since a task is described there as requests describe it.
 
 mod backfill;
+mod names;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,8 @@ pub const TEMPLATE_BYTES_MAX: usize = 64 * 1024;
 pub const NEXT_SHOWN: usize = 5;
 /// Fires ahead that are told, at most.
 pub const NEXT_MAX: usize = 100;
+/// So many of the newest fires are looked at for the last of which something is known.
+const LAST_LOOKS: u32 = 10;
 /// How long whoever orders a fire waits for its task, and how often it is looked for.
 const FIRE_PATIENCE: Duration = Duration::from_secs(10);
 const FIRE_LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -224,6 +227,19 @@ impl Schedules {
         Ok(self.store.schedules(filter, after, count).await?)
     }
 
+    /// The newest fire of a schedule of which something is known: not one that is only waiting.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn last_fire(&self, id: ScheduleId) -> Result<Option<Fire>, ServiceError> {
+        let newest = self.store.fires(id, None, None, LAST_LOOKS).await?;
+        let says = |fire: &Fire| {
+            let is_open = matches!(fire.outcome, FireOutcome::Pending | FireOutcome::Queued);
+            !is_open || fire.text.is_some()
+        };
+        Ok(newest.into_iter().find(says))
+    }
+
     /// Fires of a schedule that are not settled.
     pub async fn open_fires(&self, id: ScheduleId) -> Result<OpenFires, ServiceError> {
         Ok(self.store.open_fires(id).await?)
@@ -313,7 +329,7 @@ impl Schedules {
             let before = Some(WallMs(fire.time.0 + 1));
             let now = self.store.fires(id, None, before, 1).await?.into_iter().next();
             match now.filter(|now| now.time == fire.time) {
-                Some(now) if now.outcome == FireOutcome::Pending && now.attempts == 0 => {}
+                Some(now) if now.outcome == FireOutcome::Pending && now.text.is_none() => {}
                 Some(now) => return Ok(now),
                 None => return Err(ScheduleError::NotFound(id).into()),
             }

@@ -26,7 +26,7 @@ pub const RESULTS_ROOM: &str = "results_room";
 /// What would not come about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// [`DEADLINE`], [`NOT_STARTED`] or [`RESULTS_ROOM`].
+    /// [`DEADLINE`], [`NOT_STARTED`], [`RESULTS_ROOM`], or [`RATE`](super::ceiling::RATE).
     pub code: &'static str,
     /// Of which member, what is wrong, and what would do.
     pub fault: FieldFault,
@@ -35,13 +35,15 @@ pub struct Warning {
 /// What a task is to come to, as far as it is known.
 #[derive(Clone, Debug)]
 pub(crate) struct Outlook {
-    items: u64,
-    rate: RateLimit,
+    pub(super) items: u64,
+    pub(super) rate: RateLimit,
     shards: Option<u32>,
+    /// The limits that the task itself names.
+    pub(super) limits: Vec<String>,
     /// Whether it runs as soon as it may.
     is_wanted: bool,
     start_at: Option<WallMs>,
-    deadline: Option<WallMs>,
+    pub(super) deadline: Option<WallMs>,
 }
 
 impl Outlook {
@@ -51,6 +53,7 @@ impl Outlook {
             items: task.total.0.saturating_sub(task.skip_first.0),
             rate: task.tuning.rate,
             shards: fixed(task.shards),
+            limits: task.limits.clone(),
             is_wanted: starts,
             start_at: task.start_at,
             deadline: task.deadline,
@@ -87,6 +90,7 @@ impl Outlook {
             items: left,
             rate: task.tuning.rate,
             shards: cut.or_else(|| fixed(task.shards_wanted)),
+            limits: task.limits.clone(),
             is_wanted: task.status != Status::Created,
             start_at: task.start_at,
             deadline: task.deadline,
@@ -150,9 +154,6 @@ impl Tasks {
     }
 
     async fn warnings_of_time(&self, task: &TaskView, outlook: &Outlook) -> Vec<Warning> {
-        if outlook.deadline.is_none() {
-            return not_started(outlook).into_iter().collect();
-        }
         let found = match self.businesses.store.business(&task.business).await {
             Ok(Some(business)) => self.foreseen(outlook, &business).await,
             Ok(None) => Ok(Vec::new()),
@@ -160,7 +161,7 @@ impl Tasks {
         };
         found.unwrap_or_else(|error| {
             tracing::warn!(task = %task.id, %error, "whether its deadline can be met isn't known now");
-            Vec::new()
+            not_started(outlook).into_iter().collect()
         })
     }
 
@@ -177,18 +178,12 @@ impl Tasks {
                 begins,
                 deadline,
             };
-            let wants = self.part(outlook);
-            let most = self.largest_node().await?;
-            found.extend(
-                match most
-                    .zip(wants)
-                    .filter(|(most, wants)| outlook.items > 0 && wants > most)
-                {
-                    Some((most, wants)) => Some(no_room(wants, most)),
-                    None => shortfall(&plan).map(|short| too_early(&plan, &short, &business.slug, now)),
-                },
-            );
+            found.extend(match self.too_large(outlook).await? {
+                Some((wants, most)) => Some(no_room(wants, most)),
+                None => shortfall(&plan).map(|short| too_early(&plan, &short, &business.slug, now)),
+            });
         }
+        found.extend(self.beyond_reach(outlook, business).await?);
         Ok(found)
     }
 
@@ -221,7 +216,7 @@ impl Tasks {
     }
 
     /// What one part of a task needs of a node; none where it is cut into as many as it takes.
-    fn part(&self, outlook: &Outlook) -> Option<Load> {
+    pub(super) fn part(&self, outlook: &Outlook) -> Option<Load> {
         let rate = match outlook.rate {
             RateLimit::Limited(rate) => rate,
             RateLimit::Unlimited => self.node.config().node.unlimited_reserves,
@@ -231,16 +226,21 @@ impl Tasks {
     }
 
     /// The most that a node may run that takes tasks; none is without limit.
-    async fn largest_node(&self) -> Result<Option<Load>, StoreError> {
+    pub(super) async fn largest_node(&self) -> Result<Option<Load>, StoreError> {
         if !self.cluster.parts.is_shared {
             return Ok(self.node.supervisor.room().capacity);
         }
+        let known: Option<Vec<Load>> = self.capacities().await?.into_iter().collect();
+        Ok(known.and_then(|known| known.into_iter().max()))
+    }
+
+    /// What each node may run that takes tasks; none is without limit.
+    pub(super) async fn capacities(&self) -> Result<Vec<Option<Load>>, StoreError> {
         let sessions = self.cluster.sessions().await?;
         let takes = sessions.iter().filter(|session| {
             !session.fenced && session.face.pools.as_ref().is_none_or(|pools| !pools.is_empty())
         });
-        let capacities: Option<Vec<Load>> = takes.map(|session| session.face.capacity).collect();
-        Ok(capacities.and_then(|known| known.into_iter().max()))
+        Ok(takes.map(|session| session.face.capacity).collect())
     }
 }
 

@@ -7,6 +7,7 @@ mod open;
 mod order;
 mod rows;
 mod settle;
+mod tries;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -125,8 +126,12 @@ impl ScheduleStore for Store {
         settled(|| due::fire(self, due)).await
     }
 
-    async fn take_fires(&self, limit: u32) -> Result<Taken, StoreError> {
-        open::take(self, limit).await
+    async fn take_fires(&self, limit: u32, alone: bool) -> Result<Taken, StoreError> {
+        open::take(self, limit, alone).await
+    }
+
+    async fn put_back_fire(&self, id: ScheduleId, time: WallMs) -> Result<(), StoreError> {
+        tries::put_back(self, id, time).await
     }
 
     async fn keep_fire(&self, id: ScheduleId, time: WallMs) -> Result<bool, StoreError> {

@@ -7,6 +7,7 @@ use sea_orm::{
     ColumnTrait, Condition, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationDef,
 };
 
+use super::tries::{self, Next};
 use super::{OUT_OF_THE_WAY, in_the_way, lock, rows, standing, view, with};
 use crate::sql::entity::{fire, schedule, task};
 use crate::sql::{Store, dialect, error, settled};
@@ -44,18 +45,24 @@ pub(super) async fn is_any(store: &Store, now: WallMs) -> Result<bool, StoreErro
 }
 
 /// See [`windrow_engine::ports::schedules::store::ScheduleStore::take_fires`].
-pub(super) async fn take(store: &Store, limit: u32) -> Result<Taken, StoreError> {
+pub(super) async fn take(store: &Store, limit: u32, alone: bool) -> Result<Taken, StoreError> {
     for (id, time) in free_heads(store, limit).await? {
         settled(|| promote(store, id, time)).await?;
     }
-    let mut fires = Vec::new();
+    let mut taken = Taken::default();
     for row in loose(store, limit).await? {
-        fires.extend(take_one(store, row).await?);
+        match tries::next(&row, alone && taken.fires.is_empty()) {
+            Next::Wait => {}
+            Next::GiveUp => taken.given_up.extend(tries::give_up(store, row).await?),
+            Next::Try => taken.fires.extend(take_one(store, row).await?),
+            Next::TryAlone => {
+                taken.fires.extend(take_one(store, row).await?);
+                break;
+            }
+        }
     }
-    Ok(Taken {
-        fires,
-        cancels: to_be_cancelled(store, limit).await?,
-    })
+    taken.cancels = to_be_cancelled(store, limit).await?;
+    Ok(taken)
 }
 
 /// Pending fires that nobody has.
@@ -65,6 +72,8 @@ async fn loose(store: &Store, limit: u32) -> Result<Vec<fire::Model>, StoreError
     let found = fire::Entity::find()
         .filter(C::Outcome.eq(PENDING))
         .filter(C::LeaseUntil.lte(now.0))
+        // Those first that nothing is known against.
+        .order_by_asc(C::Attempts)
         .order_by_asc(C::LeaseUntil)
         .order_by_asc(C::FireTime)
         .limit(u64::from(limit));
@@ -76,6 +85,7 @@ async fn take_one(store: &Store, row: fire::Model) -> Result<Option<TakenFire>, 
     let now = dialect::time(&store.writer).await?;
     let taken = fire::Entity::update_many()
         .col_expr(C::LeaseUntil, Expr::value(now.plus(FIRE_LEASE).0))
+        .col_expr(C::Attempts, Expr::col(C::Attempts).add(1))
         .filter(C::ScheduleId.eq(row.schedule_id))
         .filter(C::FireTime.eq(row.fire_time))
         .filter(C::Outcome.eq(PENDING))
@@ -271,9 +281,7 @@ pub(super) async fn fail(
     use fire::Column as C;
     let now = dialect::time(&store.writer).await?;
     let text: String = text.chars().take(FIRE_TEXT_MAX).collect();
-    let mut failed = fire::Entity::update_many()
-        .col_expr(C::Note, Expr::value(text))
-        .col_expr(C::Attempts, Expr::col(C::Attempts).add(1));
+    let mut failed = fire::Entity::update_many().col_expr(C::Note, Expr::value(text));
     failed = match again {
         Some(wait) => failed.col_expr(C::LeaseUntil, Expr::value(now.plus(wait).0)),
         None => failed

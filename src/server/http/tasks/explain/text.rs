@@ -19,7 +19,9 @@ pub(crate) fn text(body: &ExplanationJson) -> String {
             body.why, body.task
         );
     }
-    let mut lines: Vec<String> = (!rests(body)).then(|| head(body)).into_iter().collect();
+    // Where no node that can be asked runs it, nothing was measured.
+    let is_known = !rests(body) && body.span_seconds > 0.0;
+    let mut lines: Vec<String> = is_known.then(|| head(body)).into_iter().collect();
     for cause in body.causes.iter().filter(|cause| is_shown(body, cause)) {
         let share = cause
             .share

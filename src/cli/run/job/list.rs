@@ -1,0 +1,98 @@
+//! `windrow job list`: the jobs that run now, and those that this machine keeps.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::args::{ListArgs, Which};
+use super::{ask, shown};
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::run::kept::{place, shelf};
+use windrow_node::StateDir;
+
+/// A job, and whether a process runs it.
+struct Row {
+    job: Value,
+    runs: bool,
+}
+
+/// Lists them: those that run first, then the one that ran last.
+pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let mut rows = Vec::new();
+    for place in ask::places(shell)? {
+        rows.append(&mut in_place(&place, shell).await);
+    }
+    rows.retain(|row| row.runs || !args.running);
+    rows.sort_by(|one, other| {
+        let key = |row: &Row| {
+            (
+                row.runs,
+                row.job["ran_at"].as_str().unwrap_or_default().to_owned(),
+            )
+        };
+        key(other).cmp(&key(one))
+    });
+    let jobs: Vec<Value> = rows.into_iter().map(|row| row.job).collect();
+    shown::list(&jobs, args, shell)
+}
+
+/// The jobs of a directory.
+async fn in_place(place: &Path, shell: &Shell) -> Vec<Row> {
+    if !StateDir::database_in(place).is_file() {
+        return Vec::new();
+    }
+    let mut live = match ask::in_place(place).await {
+        Some(Ok(job)) => Some(job),
+        Some(Err(fault)) => {
+            // It ended meanwhile, or can't be asked; the others can.
+            shell.screen.say(&fault.what);
+            None
+        }
+        None => None,
+    };
+    let Some(kept) = shelf::of(place).await else {
+        let unread = |name: String| Row {
+            job: shelf::unread(place, &name),
+            runs: false,
+        };
+        let live = live.map(|job| Row { job, runs: true });
+        return live
+            .or_else(|| place::readable(place).map(unread))
+            .into_iter()
+            .collect();
+    };
+    // A run that answers nobody (`--control=off`) is known by the lock of its directory.
+    let mut is_held =
+        live.is_none() && kept.iter().any(shelf::KeptJob::claims_to_run) && StateDir::is_held(place);
+    let mut rows = Vec::new();
+    for job in &kept {
+        let answer = live.take_if(|live| is_of(live, job));
+        let runs = answer.is_some() || (job.claims_to_run() && std::mem::take(&mut is_held));
+        let mut shown = job.json(place, runs);
+        if let (Some(Value::Object(answer)), Some(shown)) = (answer, shown.as_object_mut()) {
+            shown.extend(answer);
+        }
+        rows.push(Row { job: shown, runs });
+    }
+    rows.extend(live.map(|job| Row { job, runs: true }));
+    rows
+}
+
+/// A job as it is kept, whether it runs or not; none where there is no such job.
+pub(super) async fn kept(which: &Which, shell: &Shell) -> Result<Option<Value>, Fault> {
+    for place in place::candidates(&which.name, which.state.as_deref(), &shell.env)? {
+        let rows = in_place(&place, shell).await;
+        let found = rows.into_iter().find(|row| row.job["name"] == *which.name);
+        if let Some(Row { job, .. }) = found {
+            return Ok(Some(job));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether what a run says of itself is about this job, or about one that goes over its failures.
+fn is_of(live: &Value, job: &shelf::KeptJob) -> bool {
+    live["task"] == job.task.id.to_string()
+}

@@ -1,0 +1,159 @@
+//! `windrow job rm`: deletes what a job that doesn't run keeps on this machine.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::args::RemoveArgs;
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::link::contexts::like;
+use crate::link::{Danger, confirm};
+use crate::output::screen;
+use crate::output::table::human;
+use crate::run::kept::shelf::KeptJob;
+use crate::run::kept::{only_failed, place, resume, shelf};
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::tasks::store::{Actor, TaskStore, Write};
+use windrow_node::jobs::{self, BUSINESS};
+use windrow_node::{StateDir, Store, SystemClock};
+use windrow_server::service::JobError;
+
+/// How the name of a directory begins that is being removed.
+const REMOVED: &str = ".removed-";
+
+/// Deletes one, once a person has said yes.
+pub(super) async fn remove(args: &RemoveArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let name = &args.which.name;
+    let (place, kept) = find(args, shell).await?;
+    let question = format!("{} Delete {name}?", lost(name, kept.as_ref()));
+    // Before the question: whoever answers it waits, and the job may begin meanwhile.
+    let held = StateDir::lock(&place).map_err(|error| runs(name, Fault::of_lock(&error, "--state")))?;
+    confirm(Danger::Final, args.yes, shell, &question)?;
+    let own = place::of_job(Some(name), &shell.env).ok();
+    if args.which.state.is_none() && own.as_deref() == Some(&*place) {
+        remove_directory(&place)?;
+    } else {
+        forget(&held, name, shell).await?;
+    }
+    drop(held);
+    let text = if args.view.output.is_for_people() {
+        format!("{name}  deleted")
+    } else {
+        json!({"name": name, "place": place, "deleted": true}).to_string()
+    };
+    screen::put(&text).map(|()| Exit::Ok)
+}
+
+/// Where a job is kept, and what is known of it; nothing is known of what this program can't read.
+async fn find(args: &RemoveArgs, shell: &Shell) -> Result<(PathBuf, Option<KeptJob>), Fault> {
+    let which = &args.which;
+    let own = place::of_job(Some(&which.name), &shell.env).ok();
+    for place in place::candidates(&which.name, which.state.as_deref(), &shell.env)? {
+        if !StateDir::database_in(&place).is_file() {
+            continue;
+        }
+        if let Some(job) = shelf::named(&place, &which.name).await {
+            return Ok((place, Some(job)));
+        }
+        if which.state.is_none() && own.as_ref() == Some(&place) {
+            return Ok((place, None));
+        }
+    }
+    let names = place::readable_names(&shell.env);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let what = format!("there is no job {}", which.name);
+    Err(
+        Fault::new(Exit::NotFound, what, "nothing is kept of it on this machine")
+            .hint("`windrow job list` has those that are kept; --state DIR if it ran with one")
+            .meant(like(&which.name, &names)),
+    )
+}
+
+/// What is lost with it.
+fn lost(name: &str, kept: Option<&KeptJob>) -> String {
+    let Some(KeptJob { task, .. }) = kept else {
+        return format!("Whatever is kept of {name} is lost; this version of Windrow can't read it.");
+    };
+    let done = task.counters.settled() + task.counters.excluded;
+    let (done, total) = (human::count(done), human::count(task.total.0));
+    let failed = match task.counters.abandoned {
+        0 => String::new(),
+        failed => format!(", {} of them failed", human::count(failed)),
+    };
+    let then = match task.status {
+        Status::Finished | Status::Cancelled => "the same `windrow run` does every item again",
+        _ => "it can't go on any more, and the same `windrow run` begins with the first item",
+    };
+    format!(
+        "{name} has done {done} of {total} items{failed}. Its progress, results and failures are lost: {then}."
+    )
+}
+
+fn runs(name: &str, fault: Fault) -> Fault {
+    if fault.exit != Exit::Conflict {
+        return fault;
+    }
+    Fault {
+        what: format!("{name} can't be deleted while a process works in its directory"),
+        hint: None,
+        ..fault
+    }
+    .hint(format!("`windrow job stop {name}` stops it, if it is that job"))
+}
+
+/// A directory that keeps this job alone. It is renamed first: half of it must never be taken for a job.
+fn remove_directory(place: &Path) -> Result<(), Fault> {
+    let failed = |error: io::Error| {
+        let what = format!("{} can't be removed", place.display());
+        Fault::new(Exit::Failed, what, error.to_string()).hint("remove the directory by hand")
+    };
+    let (Some(base), Some(name)) = (place.parent(), place.file_name()) else {
+        return Err(Fault::bug("a job's directory has no name"));
+    };
+    let away = base.join(format!(
+        "{REMOVED}{}-{}",
+        std::process::id(),
+        name.to_string_lossy()
+    ));
+    std::fs::rename(place, away).map_err(failed)?;
+    for entry in std::fs::read_dir(base).map_err(failed)?.flatten() {
+        // Also what an earlier removal left that was cut off.
+        if entry.file_name().to_string_lossy().starts_with(REMOVED) {
+            std::fs::remove_dir_all(entry.path()).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+/// A job of a directory that has others too: its rows go, and what was piped into it.
+async fn forget(held: &StateDir, name: &str, shell: &Shell) -> Result<(), Fault> {
+    let store = Store::open(&held.database()).await?;
+    let write = Actor {
+        name: shell.user(),
+        source: "cli",
+        ..Actor::windrow(None)
+    }
+    .writes();
+    let forgotten = forget_in(&store, held, name, &write).await;
+    store.close().await?;
+    forgotten
+}
+
+async fn forget_in(store: &Store, held: &StateDir, name: &str, write: &Write) -> Result<(), Fault> {
+    let Some(task) = store.find(BUSINESS, name).await? else {
+        return Ok(());
+    };
+    let clock = SystemClock::new();
+    for round in only_failed::later(store, &task).await? {
+        jobs::forget(store, &round, write, &clock)
+            .await
+            .map_err(JobError::from)?;
+    }
+    jobs::forget(store, &task, write, &clock)
+        .await
+        .map_err(JobError::from)?;
+    resume::forget_piped(store, &task.source, held).await
+}

@@ -1,0 +1,153 @@
+//! The jobs that a state directory keeps: those that run, those that were stopped or cut off, and those that ended. Never
+//! changes any of them.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{beside, only_failed, resume};
+use crate::fault::Fault;
+use crate::run::control::settings_json;
+use crate::run::end::outcome::{counts_json, thousandths};
+use windrow_core::ids::WallMs;
+use windrow_core::task::lifecycle::{Status, TaskResult};
+use windrow_engine::ports::tasks::list::{TaskFilter, TaskList};
+use windrow_engine::ports::tasks::store::TaskView;
+use windrow_node::jobs::BUSINESS;
+use windrow_node::{StateDir, Store};
+use windrow_server::http::answer::time::rfc3339;
+
+/// Jobs that are read together.
+const JOBS_AT_ONCE: u32 = 200;
+/// The status of a job whose process is gone without having stopped it.
+const CUT_OFF: &str = "cut_off";
+const CUT_OFF_WHY: &str =
+    "its process ended without stopping it: what was in flight is repeated when it goes on";
+
+/// A job as its directory keeps it.
+#[derive(Debug)]
+pub(in crate::run) struct KeptJob {
+    /// Its task.
+    pub(in crate::run) task: TaskView,
+    /// When it ran last: when that run ended or, where nobody ended it, when it began.
+    pub(in crate::run) ran_at: WallMs,
+    /// The last run over its failures, if one isn't done.
+    open_round: bool,
+    /// What it abandoned, and no later run over its failures made good.
+    still_failed: u64,
+}
+
+/// The jobs of a directory, the one that ran last first; none where this program can't read what is there.
+pub(in crate::run) async fn of(place: &Path) -> Option<Vec<KeptJob>> {
+    let read = beside::looked_at(&StateDir::database_in(place), read).await?;
+    let mut jobs = read
+        .inspect_err(|fault| tracing::debug!(%fault, "a job's directory can't be read"))
+        .ok()?;
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.ran_at));
+    Some(jobs)
+}
+
+/// The job of this name in a directory.
+pub(in crate::run) async fn named(place: &Path, name: &str) -> Option<KeptJob> {
+    let jobs = of(place).await?;
+    jobs.into_iter()
+        .find(|job| job.task.name.as_deref() == Some(name))
+}
+
+async fn read(store: &Store) -> Result<Vec<KeptJob>, Fault> {
+    let filter = TaskFilter {
+        business: Some(BUSINESS.to_owned()),
+        ..TaskFilter::default()
+    };
+    let (mut jobs, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.tasks(&filter, after, JOBS_AT_ONCE).await?;
+        for task in page.tasks {
+            // One without a name made way for another.
+            if task.name.is_some() && !only_failed::is_round(&task) {
+                jobs.push(kept(store, task).await?);
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(jobs);
+        }
+    }
+}
+
+async fn kept(store: &Store, task: TaskView) -> Result<KeptJob, Fault> {
+    let rounds = only_failed::later(store, &task).await?;
+    let newest = rounds.first().unwrap_or(&task);
+    let runs = store.runs(newest.id, None, 1).await?;
+    let ran_at = runs.first().map(|run| run.ended_at.unwrap_or(run.started_at));
+    let made_good: u64 = rounds
+        .iter()
+        .filter(|round| round.status.is_terminal())
+        .map(|round| round.counters.succeeded + round.counters.skipped)
+        .sum();
+    Ok(KeptJob {
+        ran_at: ran_at.unwrap_or(newest.since),
+        open_round: !newest.status.is_terminal() && newest.id != task.id,
+        still_failed: task.counters.abandoned.saturating_sub(made_good),
+        task,
+    })
+}
+
+impl KeptJob {
+    /// Whether a process would have to run it for it to be what it says it is.
+    pub(in crate::run) fn claims_to_run(&self) -> bool {
+        self.open_round || !is_at_rest(self.task.status)
+    }
+
+    /// It as `windrow job` shows it; `runs` says whether a process runs it.
+    pub(in crate::run) fn json(&self, place: &Path, runs: bool) -> Value {
+        let task = &self.task;
+        let name = task.name.as_deref().unwrap_or_default();
+        let (total, done) = (task.total.0, task.counters.settled() + task.counters.excluded);
+        let percent = if total == 0 {
+            100.0
+        } else {
+            done as f64 * 100.0 / total as f64
+        };
+        let is_cut_off = !runs && !is_at_rest(task.status);
+        let (status, why) = if is_cut_off {
+            (CUT_OFF, Some(CUT_OFF_WHY))
+        } else {
+            (task.status.as_str(), task.status_text.as_deref())
+        };
+        json!({
+            "name": name, "task": task.id.to_string(), "process": null, "status": status,
+            "result": task.result.map(TaskResult::as_str), "why": why, "total": total, "percent": thousandths(percent),
+            "counts": counts_json(&task.counters, task.counters.pending(task.total)),
+            "still_failed": self.still_failed, "actual_rate": null, "eta_seconds": null,
+            "settings": settings_json(&task.tuning), "ran_at": rfc3339(self.ran_at),
+            "go_on": if runs { None } else { self.go_on(name) }, "place": place,
+        })
+    }
+
+    /// The command that goes on; none where nothing is left to do.
+    fn go_on(&self, name: &str) -> Option<String> {
+        match self.task.status {
+            Status::Finished if self.still_failed > 0 || self.open_round => Some(format!(
+                "{} --only-failed …",
+                resume::command(name).trim_end_matches(" …")
+            )),
+            Status::Finished | Status::Cancelled => None,
+            _ => Some(resume::command(name)),
+        }
+    }
+}
+
+fn is_at_rest(status: Status) -> bool {
+    status.is_terminal() || matches!(status, Status::Created | Status::Stopped)
+}
+
+/// A directory whose database this program can't read as it is.
+pub(in crate::run) fn unread(place: &Path, name: &str) -> Value {
+    json!({
+        "name": name, "task": null, "process": null, "status": "unknown",
+        "why": "another version of Windrow keeps it, or its database is damaged", "total": null, "percent": null,
+        "counts": null, "still_failed": null, "actual_rate": null, "eta_seconds": null, "settings": null, "ran_at": null,
+        "go_on": resume::command(name), "place": place,
+    })
+}

@@ -1,0 +1,196 @@
+//! Whether the tasks of a schedule's fires can all have the names that its template gives them: a name is one task's, so two
+//! fires with one name make one task, and the other fails.
+
+use std::time::Duration;
+
+use super::Spec;
+use super::cron::falls_back;
+use super::placeholders::{FireTimes, filled};
+use crate::ids::WallMs;
+
+/// Fires that are looked at from now on.
+const LOOKS: usize = 100;
+/// Fires that are looked at where clocks are put back.
+const LOOKS_BACK: usize = 1_000;
+/// So far ahead it is looked for clocks that are put back.
+const AHEAD: Duration = Duration::from_secs(400 * 24 * 3600);
+/// Around them, fires may have one name that are so far apart.
+const AROUND: Duration = Duration::from_secs(4 * 3600);
+/// A fire by hand comes at any second: so long after another.
+const BY_HAND: Duration = Duration::from_secs(61);
+/// Forms that tell more times apart, in the order in which they are easy to read.
+const FINER: [&str; 3] = ["{fire_time:time}", "{fire_time:unix}", "{fire_time:ms}"];
+
+/// Two fires that would have one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SameName {
+    /// The name.
+    pub name: String,
+    /// The first of them.
+    pub first: WallMs,
+    /// The second.
+    pub second: WallMs,
+    /// A template whose names are different; none where no placeholder makes them so.
+    pub finer: Option<String>,
+}
+
+/// Two fires of the schedule's own times that would have one name.
+pub fn of_fires(template: &str, spec: &Spec, now: WallMs) -> Option<SameName> {
+    let found = among_fires(template, spec, now)?;
+    let finer = finer(template, |template| among_fires(template, spec, now).is_none());
+    Some(SameName { finer, ..found })
+}
+
+/// A fire by hand that would have the name of the schedule's next one.
+pub fn by_hand(template: &str, spec: &Spec, now: WallMs) -> Option<SameName> {
+    let next = spec.next_after(now)?;
+    let ordered = next.plus(BY_HAND);
+    let name = same(template, spec, (next, ordered))?;
+    let finer = finer(template, |template| {
+        same(template, spec, (next, ordered)).is_none()
+    });
+    Some(SameName {
+        name,
+        first: next,
+        second: ordered,
+        finer,
+    })
+}
+
+/// The name that a fire gives its task; none where the template can't be filled in.
+pub fn name(template: &str, spec: &Spec, fire: WallMs, previous: Option<WallMs>) -> Option<String> {
+    let zone = spec.timing.zone();
+    let times = FireTimes { fire, previous, zone };
+    filled(template, &times).ok()
+}
+
+fn among_fires(template: &str, spec: &Spec, now: WallMs) -> Option<SameName> {
+    let soon = in_row(template, spec, (now, None), LOOKS);
+    soon.or_else(|| {
+        falls_back(spec.timing.zone(), now, now.plus(AHEAD))
+            .into_iter()
+            .find_map(|back| {
+                let begin = back.minus(AROUND).max(now);
+                in_row(template, spec, (begin, Some(back.plus(AROUND))), LOOKS_BACK)
+            })
+    })
+}
+
+/// Two fires of one name, as far as they are this close: names follow time, but where clocks are put back.
+fn in_row(
+    template: &str,
+    spec: &Spec,
+    (begin, end): (WallMs, Option<WallMs>),
+    looks: usize,
+) -> Option<SameName> {
+    let fires = std::iter::successors(spec.next_after(begin), |last| spec.next_after(*last));
+    let fires = fires
+        .take_while(|fire| end.is_none_or(|end| *fire <= end))
+        .take(looks);
+    let mut seen = std::collections::BTreeMap::new();
+    let mut previous = None;
+    for fire in fires {
+        let name = name(template, spec, fire, previous)?;
+        if let Some(first) = seen.insert(name.clone(), fire) {
+            return Some(SameName {
+                name,
+                first,
+                second: fire,
+                finer: None,
+            });
+        }
+        previous = Some(fire);
+    }
+    None
+}
+
+fn same(template: &str, spec: &Spec, (first, second): (WallMs, WallMs)) -> Option<String> {
+    let of_first = name(template, spec, first, None)?;
+    (name(template, spec, second, None)? == of_first).then_some(of_first)
+}
+
+/// The template with a placeholder that tells the fires apart.
+fn finer(template: &str, does: impl Fn(&str) -> bool) -> Option<String> {
+    let coarse = template.find("{fire_time").and_then(|begin| {
+        let end = begin + template[begin..].find('}')?;
+        Some(&template[begin..=end])
+    });
+    let with = |form: &str| match coarse {
+        Some(coarse) => template.replacen(coarse, form, 1),
+        None => format!("{template}-{form}"),
+    };
+    FINER.into_iter().map(with).find(|template| does(template))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::cron::Cron;
+    use crate::schedule::timing::Timing;
+    use crate::schedule::{Missed, Overlap};
+
+    fn spec(timing: Timing) -> Spec {
+        Spec {
+            timing,
+            start: None,
+            end: None,
+            jitter: Duration::ZERO,
+            overlap: Overlap::Skip,
+            missed: Missed::Latest,
+        }
+    }
+
+    fn cron(text: &str, zone: &str) -> Spec {
+        spec(Timing::Cron(Cron::parse(text, zone).expect("sound")))
+    }
+
+    fn at(text: &str) -> WallMs {
+        let time = chrono::DateTime::parse_from_rfc3339(text).expect("a time");
+        WallMs(time.timestamp_millis())
+    }
+
+    #[test]
+    fn two_fires_of_one_day_have_one_name_by_the_day_and_the_next_form_tells_them_apart() {
+        let (hourly, now) = (cron("0 * * * *", "UTC"), at("2026-01-05T10:30:00Z"));
+        let found = of_fires("board-{fire_time:date}", &hourly, now).expect("the same");
+        assert_eq!(
+            (found.name.as_str(), found.finer.as_deref()),
+            ("board-2026-01-05", Some("board-{fire_time:time}"))
+        );
+        assert_eq!(
+            (found.first, found.second),
+            (at("2026-01-05T11:00:00Z"), at("2026-01-05T12:00:00Z"))
+        );
+        assert_eq!(of_fires("board-{fire_time:time}", &hourly, now), None);
+        let daily = cron("0 3 * * *", "Europe/Berlin");
+        assert_eq!(of_fires("board-{fire_time:date}", &daily, now), None);
+        let often = spec(Timing::Every(Duration::from_secs(10)));
+        let found = of_fires("b-{fire_time:time}", &often, now).expect("the same");
+        assert_eq!(found.finer.as_deref(), Some("b-{fire_time:unix}"));
+    }
+
+    #[test]
+    fn an_hour_that_comes_twice_gives_one_name_twice() {
+        let (hourly, now) = (cron("0 * * * *", "Europe/Berlin"), at("2026-01-05T10:30:00Z"));
+        let found = of_fires("b-{fire_time:time}", &hourly, now).expect("clocks are put back");
+        assert_eq!(
+            (found.name.as_str(), found.finer.as_deref()),
+            ("b-2026-10-25T02-00", Some("b-{fire_time:unix}"))
+        );
+        let fixed = cron("0 2 * * *", "Europe/Berlin");
+        assert_eq!(of_fires("b-{fire_time:time}", &fixed, now), None);
+    }
+
+    #[test]
+    fn a_fire_by_hand_has_the_name_of_its_day() {
+        let (daily, now) = (cron("0 3 * * *", "UTC"), at("2026-01-05T10:30:00Z"));
+        let found = by_hand("b-{fire_time:date}", &daily, now).expect("the same");
+        assert_eq!(found.finer.as_deref(), Some("b-{fire_time:time}"));
+        assert_eq!(by_hand("b-{fire_time:time}", &daily, now), None);
+        let previous = by_hand("b-{previous_fire_time}", &daily, now).expect("the same");
+        assert_eq!(
+            previous.finer.as_deref(),
+            Some("b-{previous_fire_time}-{fire_time:time}")
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! What a task's rate can't go beyond, whatever it asks for: the limit of its business, limits that it names, what its nodes may
+//! run. It is told like all that can be foreseen, see [`super::outlook`].
+
+use std::collections::BTreeSet;
+
+use super::Tasks;
+use super::outlook::{Outlook, Warning};
+use crate::service::FieldFault;
+use windrow_core::capacity::Load;
+use windrow_core::limit::key::NAMED_MAX;
+use windrow_core::settings::{Rate, RateLimit};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::business_store::Business;
+
+/// The code of a rate that can't be reached.
+pub const RATE: &str = "rate_beyond_reach";
+
+/// What holds a rate down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Bound {
+    most: Load,
+    /// `the limit of push allows`
+    whose: String,
+    /// `a higher limit of push`
+    raise: String,
+}
+
+impl Tasks {
+    /// That a task asks for a rate which it can't reach; nothing of one that doesn't ask for any.
+    pub(super) async fn beyond_reach(
+        &self,
+        outlook: &Outlook,
+        business: &Business,
+    ) -> Result<Option<Warning>, StoreError> {
+        let RateLimit::Limited(asked) = outlook.rate else {
+            return Ok(None);
+        };
+        if let Some((wants, most)) = self.too_large(outlook).await? {
+            // With a deadline that is told of the deadline.
+            return Ok(outlook.deadline.is_none().then(|| waits(wants, most)));
+        }
+        let mut bounds = self.limits_on(outlook, business).await?;
+        bounds.extend(self.all_nodes().await?);
+        let lowest = bounds.into_iter().min_by_key(|bound| bound.most);
+        let lowest = lowest.filter(|bound| Load::needed_by(asked) > bound.most);
+        Ok(lowest.map(|bound| beyond(asked, &bound)))
+    }
+
+    /// A part of the task that fits on no node: what it needs, and what the largest one may run.
+    pub(super) async fn too_large(&self, outlook: &Outlook) -> Result<Option<(Load, Load)>, StoreError> {
+        let most = self.largest_node().await?;
+        let both = self.part(outlook).zip(most);
+        Ok(both.filter(|(wants, most)| outlook.items > 0 && wants > most))
+    }
+
+    async fn limits_on(&self, outlook: &Outlook, business: &Business) -> Result<Vec<Bound>, StoreError> {
+        let slug = &business.slug;
+        let own = business.spec.limits.rate.map(|rate| Bound {
+            most: Load::offered_by(rate),
+            whose: format!("the limit of {slug} allows"),
+            raise: format!("a higher limit of {slug}"),
+        });
+        let names: BTreeSet<String> = outlook
+            .limits
+            .iter()
+            .chain(&business.spec.limits.named)
+            .cloned()
+            .collect();
+        let named = match names.is_empty() {
+            true => Vec::new(),
+            false => {
+                let most = u32::try_from(2 * NAMED_MAX).unwrap_or(u32::MAX);
+                self.limits.store.named_limits(Some(&names), None, most).await?
+            }
+        };
+        let named = named.into_iter().filter_map(|limit| {
+            Some(Bound {
+                most: Load::offered_by(limit.bounds.rate?),
+                whose: format!("the limit {} allows", limit.name),
+                raise: format!("a higher limit {}", limit.name),
+            })
+        });
+        Ok(own.into_iter().chain(named).collect())
+    }
+
+    /// What all nodes together may run; none where one of them may run as much as comes.
+    async fn all_nodes(&self) -> Result<Option<Bound>, StoreError> {
+        let (most, whose) = if self.cluster.parts.is_shared {
+            let each: Option<Vec<Load>> = self.capacities().await?.into_iter().collect();
+            let sum = each.map(|each| Load(each.iter().map(|load| load.0).sum()));
+            (sum.filter(|sum| sum.0 > 0), "all nodes together may run")
+        } else {
+            (self.node.supervisor.room().capacity, "the node may run")
+        };
+        Ok(most.map(|most| Bound {
+            most,
+            whose: whose.to_owned(),
+            raise: "a higher node.capacity_rate".to_owned(),
+        }))
+    }
+}
+
+fn beyond(asked: Rate, Bound { most, whose, raise }: &Bound) -> Warning {
+    let detail = format!("{asked} is asked for, but {whose} {most}: it reaches {most} at most");
+    Warning {
+        code: RATE,
+        fault: FieldFault::new("/rate", detail).advise(format!("a rate of at most {most}, or {raise}")),
+    }
+}
+
+fn waits(wants: Load, most: Load) -> Warning {
+    let detail = format!("a part of the task needs {wants}, but the largest node may run {most}: it waits");
+    let advice =
+        format!("a rate of at most {most} for each shard, more shards, or a higher node.capacity_rate");
+    Warning {
+        code: RATE,
+        fault: FieldFault::new("/rate", detail).advise(advice),
+    }
+}

@@ -1,0 +1,82 @@
+//! How often the task of a fire is tried to be made: each take is a try, whatever becomes of it, so that one which ends its
+//! node doesn't end all nodes for ever.
+
+use sea_orm::sea_query::{Expr, ExprTrait as _};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
+
+use super::open::PENDING;
+use super::rows;
+use crate::sql::entity::fire;
+use crate::sql::{Store, dialect, error};
+use windrow_core::ids::{ScheduleId, WallMs};
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::schedules::store::{
+    FIRE_ALONE_FROM, FIRE_TEXT_MAX, FIRE_TRIES_MAX, Fire, FireOutcome, given_up,
+};
+
+/// What is to be done about a pending fire that nobody has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Its task is made.
+    Try,
+    /// Its task is made, and no other beside it.
+    TryAlone,
+    /// It waits until its node makes no other.
+    Wait,
+    /// It was tried often enough.
+    GiveUp,
+}
+
+/// See [`Next`]; `alone` says that the node makes no other.
+pub(super) fn next(row: &fire::Model, alone: bool) -> Next {
+    match row.attempts.cast_unsigned() {
+        FIRE_TRIES_MAX.. => Next::GiveUp,
+        FIRE_ALONE_FROM.. if alone => Next::TryAlone,
+        FIRE_ALONE_FROM.. => Next::Wait,
+        _ => Next::Try,
+    }
+}
+
+/// The fire has failed, unless another node was first to say so.
+pub(super) async fn give_up(store: &Store, row: fire::Model) -> Result<Option<Fire>, StoreError> {
+    use fire::Column as C;
+    let now = dialect::time(&store.writer).await?;
+    let note = given_up(row.attempts.cast_unsigned(), row.note.as_deref());
+    let note: String = note.chars().take(FIRE_TEXT_MAX).collect();
+    let failed = fire::Model {
+        outcome: FireOutcome::Failed.as_str().to_owned(),
+        settled_at: Some(now.0),
+        note: Some(note),
+        ..row
+    };
+    let given_up = fire::Entity::update_many()
+        .col_expr(C::Outcome, Expr::value(failed.outcome.as_str()))
+        .col_expr(C::SettledAt, Expr::value(failed.settled_at))
+        .col_expr(C::Note, Expr::value(failed.note.clone()))
+        .filter(C::ScheduleId.eq(failed.schedule_id))
+        .filter(C::FireTime.eq(failed.fire_time))
+        .filter(C::Outcome.eq(PENDING))
+        .filter(C::LeaseUntil.eq(failed.lease_until))
+        .exec(&store.writer)
+        .await
+        .map_err(error)?;
+    match given_up.rows_affected {
+        1 => rows::fire_view(failed).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// See [`windrow_engine::ports::schedules::store::ScheduleStore::put_back_fire`].
+pub(super) async fn put_back(store: &Store, id: ScheduleId, time: WallMs) -> Result<(), StoreError> {
+    use fire::Column as C;
+    fire::Entity::update_many()
+        .col_expr(C::Attempts, Expr::col(C::Attempts).sub(1))
+        .filter(C::ScheduleId.eq(id.0))
+        .filter(C::FireTime.eq(time.0))
+        .filter(C::Outcome.eq(PENDING))
+        .filter(C::Attempts.gt(0))
+        .exec(&store.writer)
+        .await
+        .map_err(error)?;
+    Ok(())
+}
