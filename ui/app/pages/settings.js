@@ -68,5 +68,5 @@ export function Settings() {
     ${may('admin') && html`<${Tokens} /><${Sessions} />`}
     <${Section} title=${t('This node')}><${Whole} of=${version}>${(one) => html`<${Pairs} of=${[[t('Name'), one.node], [t('Version'), one.version], [t('API'), html`<a class="link" href="/docs">/docs</a>, <a class="link" href="/openapi.json">/openapi.json</a>`],
       [t('Numbers'), html`<a class="link" href="/metrics">/metrics</a>`], [t('Actors'), html`<a class="link" href="/actors">/actors</a>`], [t('Problems'), html`<a class="link" href="/problems">/problems</a>`],
-      [t('Of others'), html`preact, @preact/signals, uPlot (MIT), htm (Apache-2.0)`]]} />`}<//><//><//>`;
+      [t('Of others'), html`preact, @preact/signals (MIT), htm (Apache-2.0)`]]} />`}<//><//><//>`;
 }
