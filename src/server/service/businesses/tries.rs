@@ -115,7 +115,7 @@ impl Tries {
             business: Some(slug.to_owned()),
             before: None,
             // What is typed may be of a person: the audit says how much it was.
-            after: Some(json!({"index": wanted.index.0, "data_bytes": bytes}).to_string()),
+            after: json!({"index": wanted.index.0, "data_bytes": bytes}).to_string(),
         };
         Ok(self.audit.note(&change, write, self.businesses.node.now()).await?)
     }
