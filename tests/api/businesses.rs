@@ -375,7 +375,7 @@ async fn a_business_is_called_once_without_a_task_and_nothing_counts_it() {
         "{tried:#}"
     );
     assert!(tried["latency_seconds"].as_f64().is_some_and(|took| took > 0.0));
-    let seen = business.of_kind("item");
+    let seen = business.of_kind("item.process");
     let [call] = &seen[..] else {
         panic!("one call: {seen:?}")
     };
@@ -394,10 +394,10 @@ async fn a_business_is_called_once_without_a_task_and_nothing_counts_it() {
     );
     let history = node.admin.get(&format!("{PATH}/revisions")).await.expect(200);
     let actions: Vec<&Value> = history["items"].as_array().unwrap().iter().map(|one| &one["action"]).collect();
-    assert_eq!(actions, ["business.register"], "a call changed nothing of it");
+    assert_eq!(actions, ["business.create"], "a call changed nothing of it");
     viewer.post(&path, json!({})).await.problem(403, "forbidden");
     node.client("business", Some("push")).await.post(&path, json!({})).await.problem(403, "forbidden");
-    assert_eq!(business.of_kind("item").len(), 1, "who may not was not helped");
+    assert_eq!(business.of_kind("item.process").len(), 1, "who may not was not helped");
 }
 
 #[tokio::test]
@@ -449,7 +449,7 @@ async fn a_caller_tries_one_call_at_a_time() {
         let (first, path) = (first.clone(), path.clone());
         async move { first.post(&path, json!({"timeout": "30s"})).await }
     });
-    while business.of_kind("item").is_empty() {
+    while business.of_kind("item.process").is_empty() {
         tokio::task::yield_now().await;
     }
     first.post(&path, json!({})).await.problem(409, "conflict");

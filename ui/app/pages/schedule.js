@@ -44,12 +44,12 @@ const DAYS = 7;
 
 function Calendar({ fires, next }) {
   const isUtc = zone.value === 'UTC';
-  const from = dayOf(now.value, isUtc) - DAYS_BEFORE * 86_400_000;
+  const starts = Array.from({ length: DAYS + 1 }, (_, at) => dayOf(now.value, isUtc, at - DAYS_BEFORE));
   const moments = [
     ...fires.map((fire) => ({ at: Date.parse(fire.time), kind: fire.outcome, text: `${stamp(fire.time)} ${t(OUTCOMES[fire.outcome]?.[2] ?? fire.outcome)}` })),
     ...next.map((time) => ({ at: Date.parse(time), kind: 'next', text: stamp(time) })),
   ];
-  const rows = byDay(moments, from, DAYS);
+  const rows = byDay(moments, starts);
   const today = dayOf(now.value, isUtc);
   return html`<div class="times calendar">
     ${rows.map((row) => html`<div class="lane" key=${row.at}><span class=${row.at === today ? 'strong' : 'soft'}>${day(row.at + 43_200_000).slice(5)}</span>
