@@ -359,7 +359,8 @@ async fn a_command_of_the_configuration_does_the_work_of_a_business() {
 
 #[tokio::test]
 async fn a_business_is_called_once_without_a_task_and_nothing_counts_it() {
-    let business = Business::start(|_| Act::json(200, json!({"result": "ok", "output": {"sent": 1.50}}))).await;
+    let business =
+        Business::start(|_| Act::json(200, json!({"result": "ok", "output": {"sent": 1.50}}))).await;
     let node = Node::start().await;
     node.business("push", &business.url(), json!({})).await;
     let (operator, viewer) = (
@@ -382,10 +383,17 @@ async fn a_business_is_called_once_without_a_task_and_nothing_counts_it() {
     assert_eq!(call.body["item"]["data"], body["data"]);
     assert_eq!(call.body["item"]["key"], tried["item_key"]);
     assert_eq!(call.header("windrow-mode"), "preview");
-    assert!(!call.header("webhook-signature").is_empty(), "it is signed as any call");
+    assert!(
+        !call.header("webhook-signature").is_empty(),
+        "it is signed as any call"
+    );
     let tasks = node.admin.get("/v1/tasks").await.expect(200);
     assert_eq!(tasks["items"], json!([]), "it is in no task");
-    let audit = node.admin.get("/v1/audit?business=push&action=business.try").await.expect(200);
+    let audit = node
+        .admin
+        .get("/v1/audit?business=push&action=business.try")
+        .await
+        .expect(200);
     let entry = &audit["items"][0];
     assert_eq!(
         (&entry["actor"], &entry["reason"]),
@@ -393,11 +401,24 @@ async fn a_business_is_called_once_without_a_task_and_nothing_counts_it() {
         "{audit:#}"
     );
     let history = node.admin.get(&format!("{PATH}/revisions")).await.expect(200);
-    let actions: Vec<&Value> = history["items"].as_array().unwrap().iter().map(|one| &one["action"]).collect();
+    let actions: Vec<&Value> = history["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["action"])
+        .collect();
     assert_eq!(actions, ["business.create"], "a call changed nothing of it");
     viewer.post(&path, json!({})).await.problem(403, "forbidden");
-    node.client("business", Some("push")).await.post(&path, json!({})).await.problem(403, "forbidden");
-    assert_eq!(business.of_kind("item.process").len(), 1, "who may not was not helped");
+    node.client("business", Some("push"))
+        .await
+        .post(&path, json!({}))
+        .await
+        .problem(403, "forbidden");
+    assert_eq!(
+        business.of_kind("item.process").len(),
+        1,
+        "who may not was not helped"
+    );
 }
 
 #[tokio::test]
@@ -409,7 +430,12 @@ async fn what_a_tried_call_comes_to_is_told_whatever_it_is() {
     let path = format!("{PATH}/tries");
     let verdict = async |path: &str, body: Value| node.admin.post(path, body).await.expect(200);
     assert_eq!(verdict(&path, json!({})).await["result"], "succeeded");
-    business.becomes(|_| Act::json(200, json!({"result": "abandon", "code": "NO_USER", "message": "nobody"})));
+    business.becomes(|_| {
+        Act::json(
+            200,
+            json!({"result": "abandon", "code": "NO_USER", "message": "nobody"}),
+        )
+    });
     let abandoned = verdict(&path, json!({"data": null})).await;
     assert_eq!(
         (&abandoned["result"], &abandoned["code"], &abandoned["message"]),
@@ -432,7 +458,10 @@ async fn what_a_tried_call_comes_to_is_told_whatever_it_is() {
     ] {
         node.admin.post(&path, body).await.problem(status, slug);
     }
-    node.admin.post("/v1/businesses/nobody/tries", json!({})).await.problem(404, "not-found");
+    node.admin
+        .post("/v1/businesses/nobody/tries", json!({}))
+        .await
+        .problem(404, "not-found");
 }
 
 #[tokio::test]

@@ -51,7 +51,7 @@ export function record() {
           this.tell(topic, 'stats');
           for (const [kind, every] of [['failure', 20], ['status', 240], ['audit', 480]]) if (round % every === 0) this.tell(topic, kind);
         });
-        if (round % 1200 === 0) this.dispatchEvent(new MessageEvent('bye', { data: '{}' }));
+        if (round % (60 * Number(url.searchParams.get('hz'))) === 0) this.dispatchEvent(new MessageEvent('bye', { data: '{}' }));
       }, 1000 / Number(url.searchParams.get('hz')));
     }
 
@@ -80,8 +80,8 @@ export function record() {
         task.counts.pending -= replay.sent % 1000;
       };
       if (topic === 'tasks' && kind === 'snapshot') {
-        const [first] = data.tasks;
-        for (let more = 0; more < 50; more += 1) data.tasks.push({ ...structuredClone(first), id: `t${number += 1}` });
+        const first = data.tasks.find((task) => task.live);
+        for (let more = 0; more < 400; more += 1) data.tasks.push({ ...structuredClone(first), id: `t${number += 1}` });
       }
       (Array.isArray(data.tasks) ? data.tasks : [data]).forEach(go);
       this.dispatchEvent(new MessageEvent(kind, { data: JSON.stringify({ topic, data }) }));

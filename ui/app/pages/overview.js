@@ -47,6 +47,9 @@ function Help({ one: { task, kind } }) {
   return html`<a class="button is-small" href=${`/tasks/${task.id}#why`}>${t('Explain')}</a>`;
 }
 
+/** So many are named; who has more needs the list. */
+const NEEDS_MAX = 20;
+
 const LOOKS = { bad: ['warn', 'bad'], warn: ['warn', 'warn'], note: ['pause', 'run'] };
 
 function Attention({ needs, reasons }) {
@@ -56,11 +59,12 @@ function Attention({ needs, reasons }) {
   return html`<ul class="needs">
     ${reasons.map((one) => html`<li key=${one.reason + one.text}><${Icon} name="warn" class="bad" />
       <span class="grow">${one.text}</span><a class="button is-small" href="/nodes">${t('Nodes')}</a></li>`)}
-    ${needs.map((one) => html`<li key=${one.task.id}>
+    ${needs.slice(0, NEEDS_MAX).map((one) => html`<li key=${one.task.id}>
       <${Icon} name=${LOOKS[one.level][0]} class=${LOOKS[one.level][1]} />
       <a class="nowrap strong" href=${`/tasks/${one.task.id}`}>${one.task.id} ${one.task.name ?? one.task.business}</a>
       <span class="grow said" title=${one.task.status_text}>${SAID[one.kind](one.task)}</span>
       <span class="soft"><${Ago} at=${one.task.since} /></span><${Help} one=${one} /></li>`)}
+    ${needs.length > NEEDS_MAX && html`<li><a class="link" href="/tasks?status=running,stopped,recovering,queued,awaiting_business">${t('and {n} more', { n: count(needs.length - NEEDS_MAX) })}</a></li>`}
   </ul>`;
 }
 

@@ -40,7 +40,7 @@ export default {
   text: '文本', who: '谁', system: '系统', All: '全部', Running: '运行中', Waiting: '等待', Recovering: '恢复中', Created: '已创建', Stopped: '已停止',
   Finished: '已完成', Cancelled: '已取消',
   // The overview.
-  'Everything goes by itself. Nothing waits for you.': '一切正常，没有需要你处理的事。', 'canary done: {n} items went through': '试跑完成：走完 {n} 个条目',
+  'and {n} more': '还有 {n} 个', 'Everything goes by itself. Nothing waits for you.': '一切正常，没有需要你处理的事。', 'canary done: {n} items went through': '试跑完成：走完 {n} 个条目',
   'stopped: {reason}': '已停止：{reason}', 'it broke and is tried again': '它中断了，正在重试', 'the handler does not answer: {why}': '处理器没有应答：{why}',
   'no node has room for it': '没有节点有余量', 'the business has not said that it is ready': '业务尚未表示就绪',
   'calls fail with {code}: {example}': '调用失败 {code}：{example}', Explain: '说明', 'Items per second': '条目/秒', 'Settled today': '今日了结',

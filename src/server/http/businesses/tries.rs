@@ -110,6 +110,10 @@ pub(crate) async fn once(
         timeout: timeout.map_err(|why| ServiceError::invalid("/timeout", why.to_string()))?,
     };
     let write = caller.write(body.reason, false);
-    let tried = app.service.tries.once(&slug, &wanted, &caller.subject, &write).await?;
+    let tried = app
+        .service
+        .tries
+        .once(&slug, &wanted, &caller.subject, &write)
+        .await?;
     Ok(Json(tried.into()))
 }

@@ -117,7 +117,10 @@ impl Tries {
             // What is typed may be of a person: the audit says how much it was.
             after: json!({"index": wanted.index.0, "data_bytes": bytes}).to_string(),
         };
-        Ok(self.audit.note(&change, write, self.businesses.node.now()).await?)
+        Ok(self
+            .audit
+            .note(&change, write, self.businesses.node.now())
+            .await?)
     }
 
     fn usual_timeout(&self, business: &Business) -> Duration {
