@@ -112,7 +112,7 @@ for (const [zone, time, today] of SHIFTS) {
     assert.equal(new Set(days).size, 7, days.join());
     const places = await lanes.locator('rect').evaluateAll((all) => all.map((one) => Number(one.getAttribute('x'))));
     assert.ok(places.length >= 5, `${places.length} fires`);
-    for (const place of places) assert.ok(Math.abs(place + 2 - 500) < 25, `noon is at ${place}`);
+    for (const place of places) assert.ok(Math.abs(place + 2 - 500) < 1, `noon is at ${place}`);
     await shot(page, `calendar-${zone.split('/').pop()}-${today}`);
     await context.close();
   });

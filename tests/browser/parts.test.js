@@ -72,10 +72,10 @@ test('whoever asked for a stop needs no attention', () => {
 });
 
 test('fires stand on their days', () => {
-  const rows = byDay([{ at: 0 }, { at: 43_200_000 }, { at: 86_400_000 }, { at: -1 }, { at: 172_800_000 }], [0, 86_400_000, 172_800_000]);
+  const rows = byDay([{ at: 0 }, { at: 43_200_000 }, { at: 86_400_000 }, { at: -1 }, { at: 172_800_000 }], [0, 86_400_000, 172_800_000], true);
   assert.deepEqual(rows.map((row) => row.moments.map((moment) => moment.part)), [[0, 0.5], [0]]);
-  const short = byDay([{ at: 41_400_000 }, { at: 82_800_000 }], [0, 82_800_000, 169_200_000]);
-  assert.deepEqual(short.map((row) => row.moments.map((moment) => moment.part)), [[0.5], [0]], 'a day of 23 hours');
+  const short = byDay([{ at: 82_799_000 }, { at: 82_800_000 }], [0, 82_800_000, 169_200_000], true);
+  assert.deepEqual(short.map((row) => row.moments.length), [1, 1], 'a day of 23 hours');
 });
 
 test('axes have round numbers, as many as there is room for', () => {

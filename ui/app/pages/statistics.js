@@ -26,7 +26,7 @@ function Share({ row, most }) {
 function About({ row, by }) {
   if (by === 'task') return html`<a class="cut" data-row href=${`/tasks/${row.task}`}><span class="soft">${row.task}</span> ${row.name ?? row.business}</a>`;
   if (by === 'business') return html`<a data-row href=${`/businesses/${row.business}`}>${row.business}</a>`;
-  return html`<span class="nowrap">${row.day}</span>${row.day === utcDay(now.value) && html` <span class="soft">${t('today')}</span>`}`;
+  return html`<span class="nowrap">${row.day}${row.day === utcDay(now.value) && html` <span class="soft">${t('today')}</span>`}</span>`;
 }
 
 function columns(by, most) {

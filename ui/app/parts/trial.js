@@ -22,7 +22,7 @@ function check({ data }) {
 const commandOf = (name, form) => `windrow api POST /v1/businesses/${name}/tries --data ${word(bodyOf(form))}`;
 
 function Reply({ of: { sent, reply, called } }) {
-  return html`<div class="stack" role="status"><${Pairs} of=${[
+  return html`<div class="stack tried" role="status"><${Pairs} of=${[
     [t('Verdict'), html`<${ItemStatus} state=${reply.result} />`],
     [t('Took'), span(reply.latency_seconds)],
     [t('Called'), html`<code>${called}</code>`],
