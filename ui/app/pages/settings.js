@@ -39,7 +39,9 @@ function Tokens() {
   const show = (token) => { setMade(token); read.reload(); };
   return html`<${Section} title=${t('Tokens')} end=${html`<${ActButton} class="is-small" action=${newToken(show)}>${t('New token')}<//>`}>
     ${made && html`<p>${t('The token of {name}, shown this once:', { name: made.name })}</p><${Command} text=${made.token} />`}
-    <${Whole} of=${read}>${(page) => html`<${Table} columns=${columns} rows=${page.items} id=${(token) => String(token.id)} label=${t('Tokens')} />`}<//><//>`;
+    <${Whole} of=${read}>${(page) => (page.items.length
+      ? html`<${Table} columns=${columns} rows=${page.items} id=${(token) => String(token.id)} label=${t('Tokens')} />`
+      : html`<p class="soft">${t('none')}</p>`)}<//><//>`;
 }
 
 function Sessions() {
