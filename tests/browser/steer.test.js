@@ -169,6 +169,19 @@ test('a business is called once, and the page shows what went and what came', as
   assert.deepEqual((await read('/v1/audit?action=business.try')).items.map((one) => one.source), ['ui', 'ui']);
 });
 
+test('a business that was just registered is tried beside its secret', async () => {
+  await open('/businesses/new');
+  await page.getByLabel('Name', { exact: true }).fill('fresh');
+  await page.getByLabel('Address', { exact: true }).fill(served.url);
+  await page.getByLabel('check it before it is saved').uncheck();
+  await press('Register');
+  await page.getByRole('heading', { name: 'fresh is registered' }).waitFor();
+  const trial = page.getByRole('region', { name: 'Try it once' });
+  await trial.getByRole('button', { name: 'Call it once' }).click();
+  await trial.getByRole('status').getByText('succeeded').waitFor();
+  assert.match(await page.locator('.command code').first().innerText(), /^whsec_/);
+});
+
 test('the audit is loaded as a file that no spreadsheet computes', async () => {
   await node.call('POST', `/v1/tasks/${things.running}/stop`, { reason: '=1+1' });
   await open('/audit?action=task.stop');
