@@ -356,3 +356,134 @@ async fn a_command_of_the_configuration_does_the_work_of_a_business() {
         "the node's environment stays: {said}"
     );
 }
+
+#[tokio::test]
+async fn a_business_is_called_once_without_a_task_and_nothing_counts_it() {
+    let business =
+        Business::start(|_| Act::json(200, json!({"result": "ok", "output": {"sent": 1.50}}))).await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let (operator, viewer) = (
+        node.client("operator", None).await,
+        node.client("viewer", None).await,
+    );
+    let path = format!("{PATH}/tries");
+    let body = json!({"index": 42, "data": {"user": "推送", "id": 9_007_199_254_740_993_u64}, "reason": "why it fails"});
+    let tried = operator.post(&path, body.clone()).await.expect(200);
+    assert_eq!(
+        (&tried["result"], &tried["index"], &tried["output"]),
+        (&json!("succeeded"), &json!(42), &json!({"sent": 1.5})),
+        "{tried:#}"
+    );
+    assert!(tried["latency_seconds"].as_f64().is_some_and(|took| took > 0.0));
+    let seen = business.of_kind("item.process");
+    let [call] = &seen[..] else {
+        panic!("one call: {seen:?}")
+    };
+    assert_eq!(call.body["item"]["data"], body["data"]);
+    assert_eq!(call.body["item"]["key"], tried["item_key"]);
+    assert_eq!(call.header("windrow-mode"), "preview");
+    assert!(
+        !call.header("webhook-signature").is_empty(),
+        "it is signed as any call"
+    );
+    let tasks = node.admin.get("/v1/tasks").await.expect(200);
+    assert_eq!(tasks["items"], json!([]), "it is in no task");
+    let audit = node
+        .admin
+        .get("/v1/audit?business=push&action=business.try")
+        .await
+        .expect(200);
+    let entry = &audit["items"][0];
+    assert_eq!(
+        (&entry["actor"], &entry["reason"]),
+        (&json!("operator"), &json!("why it fails")),
+        "{audit:#}"
+    );
+    let history = node.admin.get(&format!("{PATH}/revisions")).await.expect(200);
+    let actions: Vec<&Value> = history["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["action"])
+        .collect();
+    assert_eq!(actions, ["business.create"], "a call changed nothing of it");
+    viewer.post(&path, json!({})).await.problem(403, "forbidden");
+    node.client("business", Some("push"))
+        .await
+        .post(&path, json!({}))
+        .await
+        .problem(403, "forbidden");
+    assert_eq!(
+        business.of_kind("item.process").len(),
+        1,
+        "who may not was not helped"
+    );
+}
+
+#[tokio::test]
+async fn what_a_tried_call_comes_to_is_told_whatever_it_is() {
+    let business = Business::willing().await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    node.business("gone", "http://127.0.0.1:9/", json!({})).await;
+    let path = format!("{PATH}/tries");
+    let verdict = async |path: &str, body: Value| node.admin.post(path, body).await.expect(200);
+    assert_eq!(verdict(&path, json!({})).await["result"], "succeeded");
+    business.becomes(|_| {
+        Act::json(
+            200,
+            json!({"result": "abandon", "code": "NO_USER", "message": "nobody"}),
+        )
+    });
+    let abandoned = verdict(&path, json!({"data": null})).await;
+    assert_eq!(
+        (&abandoned["result"], &abandoned["code"], &abandoned["message"]),
+        (&json!("abandoned"), &json!("NO_USER"), &json!("nobody"))
+    );
+    business.becomes(|_| Act::json(200, json!(["no", "contract"])));
+    assert_eq!(verdict(&path, json!({})).await["result"], "failed");
+    business.becomes(|_| Act::ok().after(std::time::Duration::from_secs(30)));
+    let late = verdict(&path, json!({"timeout": "200ms"})).await;
+    assert_eq!(late["result"], "retry", "{late:#}");
+    let away = verdict("/v1/businesses/gone/tries", json!({})).await;
+    assert_eq!(away["result"], "retry", "{away:#}");
+    for (body, status, slug) in [
+        (json!({"timeout": "61s"}), 422, "validation-failed"),
+        (json!({"timeout": "soon"}), 400, "invalid-request"),
+        (json!({"data": "x".repeat(65 << 10)}), 422, "validation-failed"),
+        (json!({"index": u64::MAX}), 422, "validation-failed"),
+        (json!({"index": -1}), 400, "invalid-request"),
+        (json!({"colour": "red"}), 400, "invalid-request"),
+    ] {
+        node.admin.post(&path, body).await.problem(status, slug);
+    }
+    node.admin
+        .post("/v1/businesses/nobody/tries", json!({}))
+        .await
+        .problem(404, "not-found");
+}
+
+#[tokio::test]
+async fn a_caller_tries_one_call_at_a_time() {
+    let business = Business::start(|_| Act::ok().after(std::time::Duration::from_secs(5))).await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let (first, second) = (
+        node.client("operator", None).await,
+        node.client("admin", None).await,
+    );
+    let path = format!("{PATH}/tries");
+    let slow = tokio::spawn({
+        let (first, path) = (first.clone(), path.clone());
+        async move { first.post(&path, json!({"timeout": "30s"})).await }
+    });
+    while business.of_kind("item.process").is_empty() {
+        tokio::task::yield_now().await;
+    }
+    first.post(&path, json!({})).await.problem(409, "conflict");
+    business.becomes(|_| Act::ok());
+    second.post(&path, json!({})).await.expect(200);
+    slow.await.expect("it went on").expect(200);
+    first.post(&path, json!({})).await.expect(200);
+}

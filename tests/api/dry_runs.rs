@@ -380,6 +380,7 @@ async fn what_can_not_be_tried_is_not_done_either() {
     for request in [
         post("/v1/businesses/push/rotate-secret", json!({})),
         post("/v1/businesses/push/check", json!({})),
+        post("/v1/businesses/push/tries", json!({})),
         post(format!("/v1/tasks/{task}/preview"), json!({})),
         post("/v1/tasks", json!({"business": "push", "source": url})),
     ] {

@@ -245,7 +245,7 @@ test('a node that goes away is missed, and found again without loading anew', as
   await node.stop('SIGKILL');
   await until('it is missed', async () => (await page.locator('.chip').getAttribute('data-state')) === 'lost');
   await shot(page, 'lost-light');
-  assert.match(await page.locator('.chip').innerText(), /reconnecting, \d+s old/);
+  assert.match(await page.locator('.chip').innerText(), /cut off since \d\d:\d\d:\d\d, \d+s old/);
   await node.start();
   await until('it is live again', async () => (await page.locator('.chip').getAttribute('data-state')) === 'live', 40_000);
   const settled = async () => Number((await page.locator('.sum li', { hasText: 'succeeded' }).locator('b').innerText()).replaceAll(',', ''));

@@ -6,6 +6,7 @@ import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import { needy } from '../../ui/app/lib/attention.js';
 import { byDay } from '../../ui/app/lib/calendar.js';
+import * as axes from '../../ui/app/lib/axes.js';
 import * as strip from '../../ui/app/lib/strip.js';
 import words from '../../ui/app/words/zh-CN.js';
 import { ROOT } from './support.js';
@@ -71,8 +72,37 @@ test('whoever asked for a stop needs no attention', () => {
 });
 
 test('fires stand on their days', () => {
-  const rows = byDay([{ at: 0 }, { at: 43_200_000 }, { at: 86_400_000 }, { at: -1 }], 0, 2);
+  const rows = byDay([{ at: 0 }, { at: 43_200_000 }, { at: 86_400_000 }, { at: -1 }, { at: 172_800_000 }], [0, 86_400_000, 172_800_000], true);
   assert.deepEqual(rows.map((row) => row.moments.map((moment) => moment.part)), [[0, 0.5], [0]]);
+  const short = byDay([{ at: 82_799_000 }, { at: 82_800_000 }], [0, 82_800_000, 169_200_000], true);
+  assert.deepEqual(short.map((row) => row.moments.length), [1, 1], 'a day of 23 hours');
+});
+
+test('axes have round numbers, as many as there is room for', () => {
+  assert.deepEqual(axes.numbers(108, 4), [0, 50, 100]);
+  assert.deepEqual(axes.numbers(1.08, 4), [0, 0.5, 1]);
+  assert.deepEqual(axes.numbers(0.0108, 4), [0, 0.005, 0.01]);
+  assert.deepEqual(axes.numbers(0, 4), [0]);
+  let seed = 11;
+  for (let round = 0; round < 500; round += 1) {
+    seed = (seed * 1103515245 + 12345) % 2147483648;
+    const [top, most] = [(seed / 1000) ** 2, 1 + (seed % 7)];
+    const found = axes.numbers(top, most);
+    assert.ok(found.length <= most + 1 && found.at(-1) <= top * 1.000001, `${top} ${most} ${found}`);
+  }
+});
+
+test('axes have round times by the clock that is shown', () => {
+  assert.deepEqual(axes.times(1001, 1300, 5), { step: 60, at: [1020, 1080, 1140, 1200, 1260] });
+  assert.deepEqual(axes.times(0, 86_400, 4, 19_800), { step: 21_600, at: [1800, 23_400, 45_000, 66_600] });
+  assert.deepEqual(axes.times(5, 5, 3), { step: 1, at: [5] });
+  assert.equal(axes.times(0, 400 * 86_400, 5).at.length, 6);
+});
+
+test('the nearest point is found, and where a line breaks', () => {
+  assert.deepEqual([-1, 0, 4, 6, 99].map((at) => axes.nearest([0, 5, 7], at)), [0, 0, 1, 1, 2]);
+  assert.equal(axes.nearest([], 3), null);
+  assert.deepEqual(axes.stretches([null, 1, 2, null, 3, null]), [[1, 2], [4, 4]]);
 });
 
 test('every text is there in Chinese, with the same places for values', () => {

@@ -143,6 +143,45 @@ test('a business is changed, and back', async () => {
   await page.getByRole('row', { name: /^push/ }).getByText('answers').waitFor();
 });
 
+test('a business is called once, and the page shows what went and what came', async () => {
+  await open('/businesses/push');
+  const trial = page.getByRole('region', { name: 'Try it once' });
+  await trial.getByLabel('Item #').fill('6');
+  await trial.getByLabel(/^Its data/).fill('{"id": 12345678901234567890');
+  await trial.getByRole('button', { name: 'Call it once' }).click();
+  await trial.locator('.problem', { hasText: 'The data is not JSON' }).waitFor();
+  await trial.getByLabel(/^Its data/).fill('{"id": 12345678901234567890}');
+  await trial.getByRole('button', { name: 'Call it once' }).click();
+  const said = trial.getByRole('status');
+  await said.waitFor();
+  const text = await said.innerText();
+  assert.match(text, /succeeded/);
+  assert.match(text, /\d m?s\b/);
+  assert.ok(text.includes(served.url) && text.includes('"doubled": 12') && text.includes('12345678901234567890'), text);
+  assert.deepEqual(await axe(page), []);
+  assert.equal(await overflow(page), null);
+  await shot(page, 'tried-light', { fullPage: true });
+  await trial.getByLabel('Item #').fill('3');
+  await trial.getByRole('button', { name: 'Call it once' }).click();
+  await trial.getByText('NO_USER').waitFor();
+  assert.match(await said.innerText(), /abandoned/);
+  assert.ok((await read('/v1/tasks?business=push')).items.every((one) => one.source.type !== 'inline' || one.name === 'created'));
+  assert.deepEqual((await read('/v1/audit?action=business.try')).items.map((one) => one.source), ['ui', 'ui']);
+});
+
+test('a business that was just registered is tried beside its secret', async () => {
+  await open('/businesses/new');
+  await page.getByLabel('Name', { exact: true }).fill('fresh');
+  await page.getByLabel('Address', { exact: true }).fill(served.url);
+  await page.getByLabel('check it before it is saved').uncheck();
+  await press('Register');
+  await page.getByRole('heading', { name: 'fresh is registered' }).waitFor();
+  const trial = page.getByRole('region', { name: 'Try it once' });
+  await trial.getByRole('button', { name: 'Call it once' }).click();
+  await trial.getByRole('status').getByText('succeeded').waitFor();
+  assert.match(await page.locator('.command code').first().innerText(), /^whsec_/);
+});
+
 test('the audit is loaded as a file that no spreadsheet computes', async () => {
   await node.call('POST', `/v1/tasks/${things.running}/stop`, { reason: '=1+1' });
   await open('/audit?action=task.stop');

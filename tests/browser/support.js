@@ -88,7 +88,7 @@ export class Node {
 const FOLDER = process.env.WINDROW_UI_DIR;
 export const isFolder = Boolean(FOLDER);
 
-const serve = (node) => ['serve', '--data-dir', node.data, '--listen', `127.0.0.1:${node.port}`, ...(FOLDER ? ['--ui-dir', FOLDER] : [])];
+export const serve = (node) => ['serve', '--data-dir', node.data, '--listen', `127.0.0.1:${node.port}`, ...(FOLDER ? ['--ui-dir', FOLDER] : [])];
 
 /** A node without sign-in, called `dev`. */
 export const devNode = () => new Node(serve, { WINDROW_AUTH__MODE: 'off' }).start();

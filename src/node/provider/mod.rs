@@ -27,7 +27,9 @@ use windrow_engine::ports::access::vault::Vault;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::data_log::DataLog;
 use windrow_engine::ports::handling::handler::{Handler, HandlerFactory, Mode, OpenError, RunContext};
-use windrow_engine::ports::sources::provision::{LimitOf, Provider, Provision, ProvisionError, TaskItems};
+use windrow_engine::ports::sources::provision::{
+    BusinessHandlers, LimitOf, Provider, Provision, ProvisionError, TaskItems,
+};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_handlers::command::{CommandHandlerFactory, Environment};
@@ -78,34 +80,17 @@ impl Provider for ServiceProvider {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
         let business = self.business(task).await?;
         let limits = limits(&business, task);
-        let make = self.maker(&business, task)?;
-        let handlers = RunHandlers {
-            make,
-            view: origin_view(task)?,
-            kind: match &business.spec.handler {
-                HandlerSpec::Http(_) => "http",
-                HandlerSpec::Request(_) => "request",
-                HandlerSpec::Command(name) if self.in_process.contains_key(name) => "rust",
-                HandlerSpec::Command(name) if self.starts_each(name) => "exec",
-                HandlerSpec::Command(_) => "command",
-            },
-            data_log: self.data_log.clone(),
-            clock: self.clock.clone(),
-            work: self.work.clone(),
-        };
-        let is_in_process = handlers.kind == "rust";
-        let mut handler: Arc<dyn HandlerFactory> = Arc::new(handlers);
-        if !is_in_process {
-            handler = Arc::new(OnThread {
-                inner: handler,
-                calls: self.calls.clone(),
-            });
-        }
         Ok(Provision {
-            handler,
+            handler: self.handlers(&business, task.tuning.batch.get(), origin_view(task)?)?,
             source: self.source(task).await?,
             limits,
         })
+    }
+}
+
+impl BusinessHandlers for ServiceProvider {
+    fn handler_of(&self, business: &Business) -> Result<Arc<dyn HandlerFactory>, ProvisionError> {
+        self.handlers(business, 1, None)
     }
 }
 
@@ -152,10 +137,40 @@ impl ServiceProvider {
         })
     }
 
-    fn maker(&self, business: &Business, task: &TaskView) -> Result<Maker, ProvisionError> {
+    /// What opens handlers of a business, each on a thread for calls unless it works in this process.
+    fn handlers(
+        &self,
+        business: &Business,
+        batch: u32,
+        view: Option<OriginView>,
+    ) -> Result<Arc<dyn HandlerFactory>, ProvisionError> {
+        let handlers = RunHandlers {
+            make: self.maker(business, batch)?,
+            view,
+            kind: match &business.spec.handler {
+                HandlerSpec::Http(_) => "http",
+                HandlerSpec::Request(_) => "request",
+                HandlerSpec::Command(name) if self.in_process.contains_key(name) => "rust",
+                HandlerSpec::Command(name) if self.starts_each(name) => "exec",
+                HandlerSpec::Command(_) => "command",
+            },
+            data_log: self.data_log.clone(),
+            clock: self.clock.clone(),
+            work: self.work.clone(),
+        };
+        let is_in_process = handlers.kind == "rust";
+        let inner: Arc<dyn HandlerFactory> = Arc::new(handlers);
+        if is_in_process {
+            return Ok(inner);
+        }
+        let calls = self.calls.clone();
+        Ok(Arc::new(OnThread { inner, calls }))
+    }
+
+    fn maker(&self, business: &Business, batch: u32) -> Result<Maker, ProvisionError> {
         match &business.spec.handler {
-            HandlerSpec::Http(http) => self.http(business, &http.url, task),
-            HandlerSpec::Request(own) => self.request(business, own, task),
+            HandlerSpec::Http(http) => self.http(business, &http.url, batch),
+            HandlerSpec::Request(own) => self.request(business, own, batch),
             HandlerSpec::Command(name) => match self.in_process.get(name).cloned() {
                 Some(factory) => Ok(Box::new(move |_| factory.clone())),
                 None => self.command(name),
@@ -163,7 +178,7 @@ impl ServiceProvider {
         }
     }
 
-    fn http(&self, business: &Business, url: &str, task: &TaskView) -> Result<Maker, ProvisionError> {
+    fn http(&self, business: &Business, url: &str, batch: u32) -> Result<Maker, ProvisionError> {
         let secrets = self.secrets(business)?;
         let config = &self.config.http_handler;
         let now = self.clock.wall();
@@ -171,7 +186,7 @@ impl ServiceProvider {
         let ring = self.transports.ring(&business.slug, &options.secrets);
         options.ring = Some(ring.map_err(|why| ProvisionError::HandlerUnusable(why.to_string()))?);
         options.node = self.node.clone();
-        options.batch = task.tuning.batch.get();
+        options.batch = batch;
         let factory = HttpHandlerFactory::sharing(options, self.clock.clone(), self.transports.clone());
         factory.check().map_err(unusable)?;
         let factory = Arc::new(factory);
@@ -182,12 +197,12 @@ impl ServiceProvider {
         &self,
         business: &Business,
         own: &RequestHandlerSpec,
-        task: &TaskView,
+        batch: u32,
     ) -> Result<Maker, ProvisionError> {
         let secrets = self.secrets(business)?;
         let mut options = RequestOptions::for_business(&self.config.http_handler, own, &secrets);
         options.node = self.node.clone();
-        options.batch = task.tuning.batch.get();
+        options.batch = batch;
         let factory = RequestHandlerFactory::sharing(options, self.clock.clone(), self.transports.clone());
         factory.check().map_err(unusable)?;
         let factory = Arc::new(factory);

@@ -141,6 +141,7 @@ pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>), Serv
         handlers: calls,
         vault,
         items: provider.clone(),
+        tries: provider.clone(),
         provider,
         meters: store.meters().clone(),
         store,

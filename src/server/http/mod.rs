@@ -136,6 +136,7 @@ fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(businesses::register, businesses::list),
         routes!(businesses::read, businesses::edit),
         routes!(businesses::check),
+        routes!(businesses::tries::once),
         routes!(businesses::archive),
         routes!(businesses::unarchive),
         routes!(businesses::rotate_secret),

@@ -32,6 +32,7 @@ pub use job::{Job, JobError, JobStart, begin, start_if_stopped, stop};
 
 use access::Access;
 use businesses::Businesses;
+use businesses::tries::Tries;
 use cluster::Cluster;
 use datasets::Datasets;
 use explain::Explain;
@@ -67,7 +68,7 @@ use windrow_engine::ports::handling::hook::{HandlerChecker, HookCaller};
 use windrow_engine::ports::handling::meters::Meters;
 use windrow_engine::ports::schedules::store::ScheduleStore;
 use windrow_engine::ports::sources::append::AppendStore;
-use windrow_engine::ports::sources::provision::{Provider, TaskItems};
+use windrow_engine::ports::sources::provision::{BusinessHandlers, Provider, TaskItems};
 use windrow_engine::ports::sources::resolver::SourceResolver;
 use windrow_engine::ports::sources::uploads::UploadStore;
 use windrow_engine::ports::tasks::failure_list::FailureList;
@@ -124,6 +125,8 @@ pub struct Parts<S> {
     pub vault: Arc<dyn Vault>,
     /// Handlers and sources of tasks, for previews.
     pub provider: Arc<dyn Provider>,
+    /// Handlers of businesses, for calls without a task.
+    pub tries: Arc<dyn BusinessHandlers>,
     /// Sources of tasks, for what their items carry.
     pub items: Arc<dyn TaskItems>,
     /// The other nodes.
@@ -143,6 +146,8 @@ pub struct Service {
     pub tasks: Tasks,
     /// Calls of handlers without consequences.
     pub previews: Previews,
+    /// Calls of businesses without a task.
+    pub tries: Tries,
     /// What failed.
     pub failures: Arc<Failures>,
     /// What items came to.
@@ -199,6 +204,7 @@ impl Service {
             statistics: Statistics::new(node.clone(), store.clone()),
             schedules: Schedules::new(node.clone(), store.clone()),
             previews: Previews::new(node.clone(), store.clone(), parts.provider),
+            tries: Tries::new(businesses.clone(), parts.tries, store.clone()),
             reports: Reports::new(node.clone(), store.clone(), failures.clone()),
             windows: Windows::new(node.clone(), cluster.clone(), failures.clone()),
             explain: Explain::new(node.clone(), store.clone(), to, of, limits.clone()),

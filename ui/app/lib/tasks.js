@@ -48,6 +48,7 @@ function sample(task) {
 
 function begin(list) {
   tasks.value = new Map(list.map((task) => [task.id, task]));
+  for (const of of [samples, histories]) for (const id of of.keys()) if (!tasks.value.has(id)) of.delete(id);
   list.filter((task) => task.live).forEach(sample);
   changes.value += 1;
 }

@@ -12,6 +12,7 @@ import { Icon } from '../parts/icon.js';
 import { Page } from '../parts/shell.js';
 import { Progress, TaskStatus } from '../parts/status.js';
 import { Table } from '../parts/table.js';
+import { Trial } from '../parts/trial.js';
 import { handler, limits } from './businesses.js';
 
 const RESULTS = { ok: ['check', 'ok'], warn: ['warn', 'warn'], fail: ['cross', 'bad'] };
@@ -96,5 +97,5 @@ export function Business({ business: name }) {
     <${ActButton} action=${after(editBusiness(read.data))}>${t('Change')}<//>${read.data.url && html`<${ActButton} action=${rotate(read.data, (answer) => setSecret(answer.secret))}>${t('New secret')}<//>`}<${ActButton} action=${after(archive(read.data))} />`;
   return html`<${Page} title=${name} up=${[['/businesses', t('Businesses')]]} acts=${acts}>
     ${secret && html`<div class="stack"><p class="strong">${t('The new secret, shown this once:')}</p><${Command} text=${secret} /></div>`}
-    <${Whole} of=${read}>${(one) => html`<${Check} name=${name} /><${Facts} one=${one} /><${Tasks} name=${name} /><${Revisions} name=${name} />`}<//><//>`;
+    <${Whole} of=${read}>${(one) => html`<${Check} name=${name} /><${Trial} name=${name} called=${handler(one)} /><${Facts} one=${one} /><${Tasks} name=${name} /><${Revisions} name=${name} />`}<//><//>`;
 }

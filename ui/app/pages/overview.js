@@ -4,7 +4,7 @@ import { get, path } from '../lib/api.js';
 import { start, recover } from '../lib/actions.js';
 import { needy } from '../lib/attention.js';
 import { now } from '../lib/clock.js';
-import { count, percent, rate, span } from '../lib/format.js';
+import { count, percent, rate, span, stamp } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { listen, paused } from '../lib/live.js';
 import { useResource } from '../lib/resource.js';
@@ -47,6 +47,9 @@ function Help({ one: { task, kind } }) {
   return html`<a class="button is-small" href=${`/tasks/${task.id}#why`}>${t('Explain')}</a>`;
 }
 
+/** So many are named; who has more needs the list. */
+const NEEDS_MAX = 20;
+
 const LOOKS = { bad: ['warn', 'bad'], warn: ['warn', 'warn'], note: ['pause', 'run'] };
 
 function Attention({ needs, reasons }) {
@@ -56,16 +59,17 @@ function Attention({ needs, reasons }) {
   return html`<ul class="needs">
     ${reasons.map((one) => html`<li key=${one.reason + one.text}><${Icon} name="warn" class="bad" />
       <span class="grow">${one.text}</span><a class="button is-small" href="/nodes">${t('Nodes')}</a></li>`)}
-    ${needs.map((one) => html`<li key=${one.task.id}>
+    ${needs.slice(0, NEEDS_MAX).map((one) => html`<li key=${one.task.id}>
       <${Icon} name=${LOOKS[one.level][0]} class=${LOOKS[one.level][1]} />
       <a class="nowrap strong" href=${`/tasks/${one.task.id}`}>${one.task.id} ${one.task.name ?? one.task.business}</a>
       <span class="grow said" title=${one.task.status_text}>${SAID[one.kind](one.task)}</span>
       <span class="soft"><${Ago} at=${one.task.since} /></span><${Help} one=${one} /></li>`)}
+    ${needs.length > NEEDS_MAX && html`<li><a class="link" href="/tasks?status=running,stopped,recovering,queued,awaiting_business">${t('and {n} more', { n: count(needs.length - NEEDS_MAX) })}</a></li>`}
   </ul>`;
 }
 
-function Figure({ name, value, href, note }) {
-  return html`<a href=${href}><span class="name">${name}</span><span class="value">${value}</span>${note && html`<span class="note">${note}</span>`}</a>`;
+function Figure({ name, value, href, note, title }) {
+  return html`<a href=${href} title=${title}><span class="name">${name}</span><span class="value">${value}</span>${note && html`<span class="note">${note}</span>`}</a>`;
 }
 
 function Figures({ cluster, list, today }) {
@@ -74,14 +78,16 @@ function Figures({ cluster, list, today }) {
   const actual = list.reduce((sum, task) => sum + (rateOf(task) ?? 0), 0);
   const items = today?.items[0]?.items;
   const ended = today?.items[0]?.tasks;
+  // Nodes count days by UTC: by the clock that is shown, today began at this time.
+  const begun = t('since {time}', { time: stamp(now.value - (now.value % 86_400_000)) });
   return html`<div class="figures">
     <${Figure} name=${t('Running')} value=${number(of('running') + of('stopping') + of('finalizing'))} href="/tasks?status=running,stopping,finalizing" />
     <${Figure} name=${t('Waiting')} value=${number(of('queued') + of('awaiting_business'))} href="/tasks?status=queued,awaiting_business" />
     <${Figure} name=${t('Recovering')} value=${number(of('recovering'))} href="/tasks?status=recovering" />
     <${Figure} name=${t('Stopped')} value=${number(of('stopped'))} href="/tasks?status=stopped" />
     <${Figure} name=${t('Items per second')} value=${rate(actual)} href="/tasks?status=running" />
-    <${Figure} name=${t('Settled today')} value=${items ? count(items.succeeded + items.skipped + items.abandoned) : '–'} href="/statistics" note=${ended && t('{n} tasks finished', { n: count(ended.finished) })} />
-    <${Figure} name=${t('Abandoned today')} value=${items ? count(items.abandoned) : '–'} href="/statistics" note=${items && percent(items.abandoned, items.succeeded + items.skipped + items.abandoned)} />
+    <${Figure} name=${t('Settled today')} value=${items ? count(items.succeeded + items.skipped + items.abandoned) : '–'} href="/statistics" title=${begun} note=${ended && t('{n} tasks finished', { n: count(ended.finished) })} />
+    <${Figure} name=${t('Abandoned today')} value=${items ? count(items.abandoned) : '–'} href="/statistics" title=${begun} note=${items && percent(items.abandoned, items.succeeded + items.skipped + items.abandoned)} />
   </div>`;
 }
 

@@ -7,7 +7,9 @@ import { may } from '../lib/session.js';
 import { word } from '../parts/ask.js';
 import { Command, Copy, Problem, Section } from '../parts/basic.js';
 import { Page } from '../parts/shell.js';
+import { Trial } from '../parts/trial.js';
 import { Checks } from './business.js';
+import { handler } from './businesses.js';
 
 const BLANK = { name: '', display_name: '', kind: 'url', url: 'http://', command: '', rate: '', timeout: '', limit: '', insecure: false, check: 'require' };
 
@@ -50,7 +52,8 @@ export function Register() {
   if (made) {
     return html`<${Page} title=${t('{name} is registered', { name: made.name })} up=${[['/businesses', t('Businesses')]]}>
       <div class="stack"><p>${t('Its calls are signed with this secret. It is shown this once; the handler verifies with it.')}</p><${Command} text=${made.secret} />
-      <p><a href=${`/businesses/${made.name}`}>${t('Go on')}</a></p></div><//>`;
+      <p><a href=${`/businesses/${made.name}`}>${t('Go on')}</a></p></div>
+      <${Trial} name=${made.name} called=${handler(made)} /><//>`;
   }
   const report = error?.problem?.check_report ?? error?.problem?.checks;
   return html`<${Page} title=${t('Register a business')} up=${[['/businesses', t('Businesses')]]}><form onSubmit=${submit}>

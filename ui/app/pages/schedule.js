@@ -2,7 +2,7 @@
 import { html } from '../../vendor/preact-htm.js';
 import { backfill, editSchedule, pauseSchedule, removeSchedule, trigger } from '../lib/actions_more.js';
 import { part, path } from '../lib/api.js';
-import { byDay, dayOf } from '../lib/calendar.js';
+import { byDay, clockPart, dayOf } from '../lib/calendar.js';
 import { now } from '../lib/clock.js';
 import { clock, count, day, stamp } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
@@ -44,18 +44,18 @@ const DAYS = 7;
 
 function Calendar({ fires, next }) {
   const isUtc = zone.value === 'UTC';
-  const from = dayOf(now.value, isUtc) - DAYS_BEFORE * 86_400_000;
+  const starts = Array.from({ length: DAYS + 1 }, (_, at) => dayOf(now.value, isUtc, at - DAYS_BEFORE));
   const moments = [
     ...fires.map((fire) => ({ at: Date.parse(fire.time), kind: fire.outcome, text: `${stamp(fire.time)} ${t(OUTCOMES[fire.outcome]?.[2] ?? fire.outcome)}` })),
     ...next.map((time) => ({ at: Date.parse(time), kind: 'next', text: stamp(time) })),
   ];
-  const rows = byDay(moments, from, DAYS);
+  const rows = byDay(moments, starts, isUtc);
   const today = dayOf(now.value, isUtc);
   return html`<div class="times calendar">
     ${rows.map((row) => html`<div class="lane" key=${row.at}><span class=${row.at === today ? 'strong' : 'soft'}>${day(row.at + 43_200_000).slice(5)}</span>
       <svg viewBox="0 0 1000 20" preserveAspectRatio="none" role="img" aria-label=${t('{day}: {n} fires', { day: day(row.at + 43_200_000), n: row.moments.length })}>
         ${[0, 250, 500, 750, 1000].map((x) => html`<line key=${x} x1=${x} x2=${x} y1="0" y2="20" stroke="var(--line)" vector-effect="non-scaling-stroke" />`)}
-        ${row.at === today && html`<line x1=${((now.value - row.at) / 86_400_000) * 1000} x2=${((now.value - row.at) / 86_400_000) * 1000} y1="0" y2="20" stroke="var(--accent)" vector-effect="non-scaling-stroke" />`}
+        ${row.at === today && html`<line x1=${clockPart(now.value, isUtc) * 1000} x2=${clockPart(now.value, isUtc) * 1000} y1="0" y2="20" stroke="var(--accent)" vector-effect="non-scaling-stroke" />`}
         ${row.moments.map((moment) => html`<${Dot} key=${moment.kind + moment.at} moment=${moment} />`)}</svg></div>`)}
     <div class="lane soft"><span></span><span class="hours">${['00', '06', '12', '18', '24'].map((hour) => html`<span key=${hour}>${hour}</span>`)}</span></div>
     <p class="legend">${Object.entries({ made: 'made a task', skipped: 'skipped', missed: 'missed or failed', next: 'comes' }).map(([kind, text]) => html`<span key=${kind}>

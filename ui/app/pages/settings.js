@@ -39,7 +39,9 @@ function Tokens() {
   const show = (token) => { setMade(token); read.reload(); };
   return html`<${Section} title=${t('Tokens')} end=${html`<${ActButton} class="is-small" action=${newToken(show)}>${t('New token')}<//>`}>
     ${made && html`<p>${t('The token of {name}, shown this once:', { name: made.name })}</p><${Command} text=${made.token} />`}
-    <${Whole} of=${read}>${(page) => html`<${Table} columns=${columns} rows=${page.items} id=${(token) => String(token.id)} label=${t('Tokens')} />`}<//><//>`;
+    <${Whole} of=${read}>${(page) => (page.items.length
+      ? html`<${Table} columns=${columns} rows=${page.items} id=${(token) => String(token.id)} label=${t('Tokens')} />`
+      : html`<p class="soft">${t('none')}</p>`)}<//><//>`;
 }
 
 function Sessions() {
@@ -68,5 +70,5 @@ export function Settings() {
     ${may('admin') && html`<${Tokens} /><${Sessions} />`}
     <${Section} title=${t('This node')}><${Whole} of=${version}>${(one) => html`<${Pairs} of=${[[t('Name'), one.node], [t('Version'), one.version], [t('API'), html`<a class="link" href="/docs">/docs</a>, <a class="link" href="/openapi.json">/openapi.json</a>`],
       [t('Numbers'), html`<a class="link" href="/metrics">/metrics</a>`], [t('Actors'), html`<a class="link" href="/actors">/actors</a>`], [t('Problems'), html`<a class="link" href="/problems">/problems</a>`],
-      [t('Of others'), html`preact, @preact/signals, uPlot (MIT), htm (Apache-2.0)`]]} />`}<//><//><//>`;
+      [t('Of others'), html`preact, @preact/signals (MIT), htm (Apache-2.0)`]]} />`}<//><//><//>`;
 }

@@ -13,6 +13,9 @@ import { Filter, Pager, Table } from '../parts/table.js';
 const DAYS = { '7d': 7, '30d': 30, '90d': 90 };
 const TERMS = ['succeeded', 'skipped', 'abandoned'];
 
+/** The day of a moment, as the node counts days: by UTC, whatever clock is shown. */
+const utcDay = (time) => new Date(time).toISOString().slice(0, 10);
+
 const sum = ({ items }) => items.succeeded + items.skipped + items.abandoned;
 
 /** A bar to scale: the largest row is whole. */
@@ -23,7 +26,7 @@ function Share({ row, most }) {
 function About({ row, by }) {
   if (by === 'task') return html`<a class="cut" data-row href=${`/tasks/${row.task}`}><span class="soft">${row.task}</span> ${row.name ?? row.business}</a>`;
   if (by === 'business') return html`<a data-row href=${`/businesses/${row.business}`}>${row.business}</a>`;
-  return html`<span class="nowrap">${row.day}</span>`;
+  return html`<span class="nowrap">${row.day}${row.day === utcDay(now.value) && html` <span class="soft">${t('today')}</span>`}</span>`;
 }
 
 function columns(by, most) {
@@ -52,7 +55,7 @@ export function Statistics() {
   const { query } = route.value;
   const by = ['day', 'business', 'task'].includes(query.get('by')) ? query.get('by') : 'day';
   const span = DAYS[query.get('span')] ? query.get('span') : '30d';
-  const since = new Date(now.peek() - (DAYS[span] - 1) * 86_400_000).toISOString().slice(0, 10);
+  const since = utcDay(now.value - (DAYS[span] - 1) * 86_400_000);
   const at = path('/v1/statistics', { by, since: `${since}T00:00:00Z`, business: query.get('business'), limit: 100, cursor: query.get('cursor') });
   const read = useResource(at, { every: 10_000, keep: true });
   return html`<${Page} title=${t('Statistics')}>

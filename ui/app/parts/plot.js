@@ -1,73 +1,15 @@
 /** @file Lines over time, from zero. The legend says the last value, or the one under the pointer; a table says all. */
-import { html, useEffect, useLayoutEffect, useRef, useState } from '../../vendor/preact-htm.js';
-import uPlot from '../../vendor/uplot.js';
-import { clock, minute } from '../lib/format.js';
+import { html, signal, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../../vendor/preact-htm.js';
+import { nearest } from '../lib/axes.js';
+import { draw, frame, under } from '../lib/draw.js';
+import { clock } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
-import { color, look } from '../lib/palette.js';
+import { look } from '../lib/palette.js';
 
 /** @typedef {{name: string, color: string, dashed?: boolean, fill?: boolean, write: (value: number | null) => string}} Line */
 
-/** So few points make no line: each is shown. */
-const FEW = 4;
-const FONT = '11px system-ui, "Noto Sans", sans-serif';
-
-function axis(extra) {
-  return {
-    stroke: () => color('soft'),
-    font: FONT,
-    grid: { stroke: () => color('line'), width: 1 },
-    ticks: { show: false },
-    gap: 4,
-    ...extra,
-  };
-}
-
-function seriesOf(line) {
-  return {
-    label: line.name,
-    stroke: () => color(line.color),
-    width: 1.5,
-    dash: line.dashed ? [4, 4] : undefined,
-    fill: line.fill ? () => color(line.color).replace('rgb', 'rgba').replace(')', ', .12)') : undefined,
-    points: { show: (plot) => plot.data[0].length < FEW, size: 5, fill: () => color(line.color) },
-    spanGaps: false,
-  };
-}
-
-/** Vertical lines at moments that mean something. */
-function drawMarks(marks) {
-  return (plot) => {
-    const { ctx, bbox } = plot;
-    ctx.save();
-    ctx.strokeStyle = color('warn');
-    ctx.setLineDash([2, 3]);
-    for (const mark of marks.current ?? []) {
-      const x = Math.round(plot.valToPos(mark.at, 'x', true)) + 0.5;
-      if (x < bbox.left || x > bbox.left + bbox.width) continue;
-      ctx.beginPath();
-      ctx.moveTo(x, bbox.top);
-      ctx.lineTo(x, bbox.top + bbox.height);
-      ctx.stroke();
-    }
-    ctx.restore();
-  };
-}
-
-function options({ lines, span, size, sync, marks, hover, write, least }) {
-  return {
-    ...size,
-    padding: [8, 14, 0, 0],
-    legend: { show: false },
-    cursor: { y: false, points: { size: 6 }, sync: sync ? { key: sync } : undefined, drag: { x: false, y: false } },
-    scales: { x: { time: true, range: () => span.current() }, y: { range: (_, __, most) => [0, Math.max(most ?? 0, least) * 1.08] } },
-    axes: [
-      axis({ size: 22, space: 70, values: (_, all) => all.map((at) => (all[1] - all[0] < 60 ? clock : minute)(at * 1000)) }),
-      axis({ size: 44, space: 32, values: (_, all) => all.map(write) }),
-    ],
-    series: [{}, ...lines.map(seriesOf)],
-    hooks: { draw: [drawMarks(marks)], setCursor: [(plot) => hover(plot.cursor.idx ?? null)] },
-  };
-}
+/** The moment under the pointer, and the plots that share it. */
+const pointer = signal({ key: null, time: 0 });
 
 function useSize(place) {
   const [size, setSize] = useState({ width: 0, height: 0 });
@@ -103,29 +45,30 @@ function AsTable({ lines, data, label }) {
  * A plot.
  * @param {{label: string, lines: Line[], data: number[][], span: () => [number, number], sync?: string,
  *   marks?: {at: number, text: string}[], write: (value: number) => string, least?: number}} props
- * data: times in seconds, then one list a line; least: the y axis reaches at least so far
+ * data: times in seconds, then one list a line; sync: plots of one word have one pointer; least: the y axis reaches at least so far
  */
 export function Plot({ label, lines, data, span, sync, marks, write, least = 1 }) {
-  const [place, plot, marked, spans] = [useRef(null), useRef(null), useRef(marks), useRef(span)];
-  const [at, setAt] = useState(null);
+  const place = useRef(null);
   const [isTable, setTable] = useState(false);
   const size = useSize(place);
-  marked.current = marks;
-  spans.current = span;
-  const scheme = look();
+  const key = useMemo(() => sync ?? {}, [sync]);
+  const at = pointer.value.key === key ? nearest(data[0], pointer.value.time) : null;
+  const box = frame(size, data, span(), least);
+  // Another theme is another picture.
+  look();
   useEffect(() => {
-    if (!size.width) return undefined;
-    plot.current = new uPlot(options({ lines, span: spans, size, sync, marks: marked, hover: setAt, write, least }), data, place.current);
-    return () => plot.current?.destroy();
-  }, [size.width, size.height, scheme, lines.length, isTable]);
-  useEffect(() => {
-    plot.current?.setData(data);
-  }, [data, marks]);
+    if (size.width && !isTable) draw(place.current.firstChild, box, { lines, data, marks, pointed: at, write });
+  });
+  const point = (event) => {
+    const found = under(box, event.offsetX, data);
+    pointer.value = { key: found == null ? null : key, time: data[0][found] };
+  };
+  const leave = () => { pointer.value = { key: null, time: 0 }; };
   return html`<figure class="plot" aria-label=${label}>
     <div class="row"><div class="grow"><${Legend} lines=${lines} data=${data} at=${at} /></div>
       <button type="button" class="copy" aria-pressed=${isTable} title=${t('As a table')} aria-label=${t('{label} as a table', { label })}
         onClick=${() => setTable(!isTable)}>≡</button></div>
-    <div class="canvas" ref=${place} aria-hidden="true" hidden=${isTable}></div>
+    <div class="canvas" ref=${place} aria-hidden="true" hidden=${isTable}><canvas onPointerMove=${point} onPointerLeave=${leave}></canvas></div>
     ${isTable && html`<div class="canvas" tabindex="0" role="region" aria-label=${label} style=${{ overflow: 'auto' }}><${AsTable} lines=${lines} data=${data} label=${label} /></div>`}
   </figure>`;
 }

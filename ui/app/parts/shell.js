@@ -1,7 +1,7 @@
 /** @file The frame around every page: where one can go, how fresh things are, who is looking. */
 import { html, signal, useEffect } from '../../vendor/preact-htm.js';
 import { now } from '../lib/clock.js';
-import { age } from '../lib/format.js';
+import { age, clock } from '../lib/format.js';
 import { language, t } from '../lib/i18n.js';
 import { theme, zone } from '../lib/kept.js';
 import { heardAt, pause, paused, stream } from '../lib/live.js';
@@ -72,7 +72,7 @@ function Side() {
 
 /** The texts of the chip by the state of the stream. */
 function chipText(state) {
-  if (state === 'lost') return t('reconnecting, {age} old', { age: age((now.value - heardAt.value) / 1000) });
+  if (state === 'lost') return t('cut off since {time}, {age} old', { time: clock(heardAt.value), age: age((now.value - heardAt.value) / 1000) });
   return { live: t('live'), paused: t('paused'), idle: t('live') }[state];
 }
 

@@ -6,14 +6,16 @@ use crate::ports::StoreError;
 use crate::ports::tasks::store::Write;
 use windrow_core::ids::WallMs;
 
-/// A change of a node.
+/// A change of a node, or what it was asked to do beside tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeChange {
-    /// `node.drain`, `node.undrain` or `node.change`.
+    /// `node.drain`, `node.undrain`, `node.change` or `business.try`.
     pub action: &'static str,
-    /// The settings before, as JSON text.
-    pub before: String,
-    /// The settings after, as JSON text.
+    /// The business that it concerns.
+    pub business: Option<String>,
+    /// The settings before, as JSON text; none where nothing was set.
+    pub before: Option<String>,
+    /// The settings after, or what was asked, as JSON text.
     pub after: String,
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use crate::ports::access::business_store::Business;
 use crate::ports::handling::handler::HandlerFactory;
 use crate::ports::sources::source::Source;
 use crate::ports::tasks::store::TaskView;
@@ -40,6 +41,15 @@ pub enum ProvisionError {
     /// Not now; worth another try.
     #[error("{0}")]
     Unavailable(String),
+}
+
+/// Finds the handlers of businesses apart from their tasks.
+pub trait BusinessHandlers: Send + Sync {
+    /// What calls a business as a run would, one item a call. Nothing that it is asked in mode `preview` is recorded.
+    ///
+    /// # Errors
+    /// When no call can succeed as the business is.
+    fn handler_of(&self, business: &Business) -> Result<Arc<dyn HandlerFactory>, ProvisionError>;
 }
 
 /// Opens the items of a task apart from its runs.

@@ -1,6 +1,7 @@
 //! `/v1/businesses`: who does the work. Changes are for administrators; a business sees itself.
 
 mod bodies;
+pub(super) mod tries;
 
 use axum::Json;
 use axum::extract::{Path, State};

@@ -6,6 +6,7 @@
 
 mod revisions;
 mod secrets;
+pub mod tries;
 mod validate;
 mod written;
 

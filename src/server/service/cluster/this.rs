@@ -60,7 +60,8 @@ impl Cluster {
     ) -> Result<(), ServiceError> {
         let change = NodeChange {
             action,
-            before,
+            business: None,
+            before: Some(before),
             after,
         };
         Ok(self.audit.note(&change, write, self.node.now()).await?)

@@ -24,9 +24,9 @@ pub const ITEMS_MAX: usize = 100;
 /// How long a preview may take in all; what was not called by then is told so.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long the handler may take until it takes a call.
-const READY_WITHIN: Duration = Duration::from_secs(20);
+pub(in crate::service) const READY_WITHIN: Duration = Duration::from_secs(20);
 /// Beyond the call's own time, for the handler to say that it is over.
-const MARGIN: Duration = Duration::from_secs(1);
+pub(in crate::service) const MARGIN: Duration = Duration::from_secs(1);
 
 /// What the handler said of one item.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,7 +123,7 @@ fn check(task: &TaskView, items: &[ItemIndex]) -> Result<(), ServiceError> {
     }
 }
 
-fn not_provided(error: ProvisionError) -> ServiceError {
+pub(in crate::service) fn not_provided(error: ProvisionError) -> ServiceError {
     match error {
         ProvisionError::SourceChanged(text) => ServiceError::unprocessable("/source", text),
         ProvisionError::HandlerUnusable(text) => ServiceError::unprocessable("/business", text),
@@ -201,7 +201,7 @@ impl Trial<'_> {
     }
 }
 
-fn dispatches(items: &[ItemIndex]) -> CallItems {
+pub(in crate::service) fn dispatches(items: &[ItemIndex]) -> CallItems {
     let one = |index: &ItemIndex| Dispatch {
         run: IndexRun::one(*index),
         attempt: Attempt::FIRST,
@@ -213,7 +213,7 @@ fn dispatches(items: &[ItemIndex]) -> CallItems {
 }
 
 /// What a reply says of each item of a call.
-fn read(items: &[ItemIndex], reply: Reply, took: Duration) -> Vec<PreviewedItem> {
+pub(in crate::service) fn read(items: &[ItemIndex], reply: Reply, took: Duration) -> Vec<PreviewedItem> {
     let well = |index: ItemIndex, result| PreviewedItem {
         index,
         result,

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use crate::sql::business::businesses::find;
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, keep};
 use windrow_core::ids::WallMs;
@@ -13,11 +14,15 @@ use windrow_engine::ports::tasks::store::Write;
 impl NodeAudit for Store {
     async fn note(&self, change: &NodeChange, write: &Write, now: WallMs) -> Result<(), StoreError> {
         let transaction = self.write().await?;
+        let business = match &change.business {
+            Some(slug) => find(&transaction, slug).await?.map(|row| row.id),
+            None => None,
+        };
         let entry = Change {
             task: None,
-            business: None,
+            business,
             action: change.action.to_owned(),
-            before: Some(change.before.clone()),
+            before: change.before.clone(),
             after: Some(change.after.clone()),
         };
         record::audit(&transaction, &write.actor, entry, now).await?;

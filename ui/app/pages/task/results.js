@@ -10,19 +10,11 @@ import { Table } from '../../parts/table.js';
 
 const ROWS = 50;
 
-/** Reads the first rows of a stream, and then no more of it. */
+/** Reads as many rows as a page shows, and one more where there is one. */
 async function firstRows(url, signal) {
   const reply = await fetch(url, { signal, headers: { accept: 'application/x-ndjson', 'windrow-client': 'ui' } });
   if (!reply.ok) throw new ApiError(await reply.json().catch(() => ({ title: `${reply.status}`, status: reply.status })));
-  const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
-  let text = '';
-  while (text.split('\n').length <= ROWS + 1) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    text += value;
-  }
-  reader.cancel().catch(() => {});
-  return text.split('\n').filter(Boolean).slice(0, ROWS + 1).map((line) => JSON.parse(line));
+  return (await reply.text()).split('\n').filter(Boolean).map((line) => JSON.parse(line));
 }
 
 function useRows(url) {
@@ -50,7 +42,7 @@ function Rows({ task, rows }) {
 }
 
 function Shown({ task, after }) {
-  const { rows, error } = useRows(path(`/v1/tasks/${part(task.id)}/results`, { after }));
+  const { rows, error } = useRows(path(`/v1/tasks/${part(task.id)}/results`, { after, limit: ROWS + 1 }));
   if (error) return html`<${Problem} error=${error} />`;
   if (!rows) return html`<${Loading} />`;
   if (!rows.length) return html`<${Empty} say=${t('No result is kept from here on.')} />`;

@@ -1,0 +1,311 @@
+//! One call of a business, without a task: with data that somebody typed, in mode `preview`.
+//!
+//! - It leaves as a call of a run would: signed, along the same ways out, under the same rules for addresses.
+//! - Nothing counts it: no task, no limit, no outage of the business. The audit says that it was made, before it is.
+//! - A caller has one at a time on a node, so that nobody drives a business by hand.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::time::timeout;
+
+use super::Businesses;
+use crate::service::tasks::preview::{MARGIN, PreviewedItem, READY_WITHIN, dispatches, not_provided, read};
+use crate::service::{FieldFault, ServiceError};
+use windrow_core::ids::{Epoch, INDEX_MAX, ItemIndex, RunNo, ShardId, StoreId, TaskId};
+use windrow_core::items::output::Output;
+use windrow_core::items::verdict::{Failure, FailureClass};
+use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::access::node_audit::{NodeAudit, NodeChange};
+use windrow_engine::ports::handling::handler::{
+    Call, CallRows, Handler, ItemVerdict, LogLine, Mode, Reply, RunContext,
+};
+use windrow_engine::ports::ownership::gate::Gate;
+use windrow_engine::ports::sources::provision::BusinessHandlers;
+use windrow_engine::ports::sources::source::RowChunk;
+use windrow_engine::ports::tasks::store::Write;
+
+/// The longest data of an item that is tried: what a person types or pastes. Unit: bytes of JSON.
+pub const DATA_MAX: usize = 64 << 10;
+/// How long a call may take at most: somebody waits for it.
+pub const TIMEOUT_MAX: Duration = Duration::from_secs(60);
+
+/// What is to be called.
+#[derive(Debug)]
+pub struct Wanted {
+    /// The number of the item.
+    pub index: ItemIndex,
+    /// What it carries, any JSON; none as of an item of a range.
+    pub data: Option<Box<RawValue>>,
+    /// How long the call may take; none is as long as a call of its tasks.
+    pub timeout: Option<Duration>,
+}
+
+/// How a call went.
+#[derive(Debug)]
+pub struct Tried {
+    /// The key that the handler was given.
+    pub item_key: String,
+    /// The verdict.
+    pub item: PreviewedItem,
+    /// What the item came to, as JSON text.
+    pub output: Option<Output>,
+    /// What the handler wrote beside.
+    pub logs: Vec<LogLine>,
+}
+
+/// Calls businesses once.
+pub struct Tries {
+    businesses: Arc<Businesses>,
+    handlers: Arc<dyn BusinessHandlers>,
+    audit: Arc<dyn NodeAudit>,
+    /// Callers of whom one is under way.
+    busy: Arc<Mutex<HashSet<String>>>,
+}
+
+impl Tries {
+    pub(in crate::service) fn new(
+        businesses: Arc<Businesses>,
+        handlers: Arc<dyn BusinessHandlers>,
+        audit: Arc<dyn NodeAudit>,
+    ) -> Tries {
+        Tries {
+            businesses,
+            handlers,
+            audit,
+            busy: Arc::default(),
+        }
+    }
+
+    /// Calls a business once for `caller`.
+    ///
+    /// # Errors
+    /// `NotFound`; `Unprocessable` for what can't be asked, and where the handler can't be called at all; `Conflict` while
+    /// another one of the caller is under way; `StoreUnavailable` when it can't be kept in the audit: nobody is called then.
+    pub async fn once(
+        &self,
+        slug: &str,
+        wanted: &Wanted,
+        caller: &str,
+        write: &Write,
+    ) -> Result<Tried, ServiceError> {
+        refuse_faults(wanted)?;
+        let business = self.businesses.get(slug).await?;
+        let _turn = Turn::take(&self.busy, caller)?;
+        let factory = self.handlers.handler_of(&business).map_err(not_provided)?;
+        let context = Arc::new(context(&business));
+        let unusable = |text: String| ServiceError::unprocessable("/business", text);
+        let item_key = context.item_key(wanted.index);
+        let handler = factory.open(context).map_err(|why| unusable(why.to_string()))?;
+        self.note(slug, wanted, write).await?;
+        let limit = wanted.timeout.unwrap_or_else(|| self.usual_timeout(&business));
+        let (reply, took) = self.call(&*handler, wanted, limit).await;
+        handler.close().await;
+        Ok(told(item_key, wanted.index, reply, took))
+    }
+
+    async fn note(&self, slug: &str, wanted: &Wanted, write: &Write) -> Result<(), ServiceError> {
+        let bytes = wanted.data.as_ref().map(|data| data.get().len());
+        let change = NodeChange {
+            action: "business.try",
+            business: Some(slug.to_owned()),
+            before: None,
+            // What is typed may be of a person: the audit says how much it was.
+            after: json!({"index": wanted.index.0, "data_bytes": bytes}).to_string(),
+        };
+        Ok(self
+            .audit
+            .note(&change, write, self.businesses.node.now())
+            .await?)
+    }
+
+    fn usual_timeout(&self, business: &Business) -> Duration {
+        let usual = &self.businesses.node.config().task_defaults.tuning;
+        business.spec.defaults.apply(usual).timeout.min(TIMEOUT_MAX)
+    }
+
+    async fn call(&self, handler: &dyn Handler, wanted: &Wanted, limit: Duration) -> (Reply, Duration) {
+        let mut slots = handler.slots();
+        // A handler that takes nothing says by its answer why.
+        timeout(READY_WITHIN, slots.wait_for(|slots| *slots != Some(0)))
+            .await
+            .ok();
+        let clock = &self.businesses.node.clock;
+        let begun = clock.now();
+        let call = Call {
+            items: dispatches(&[wanted.index]),
+            rows: rows(wanted),
+            gate_time: begun,
+            timeout: limit,
+        };
+        let reply = timeout(limit + MARGIN, handler.process(call)).await;
+        let late = || Failure::new("TIMEOUT", "no answer in time");
+        let reply = reply.unwrap_or_else(|_| Reply::failed(FailureClass::Unclear, late()));
+        (reply, clock.now().since(begun))
+    }
+}
+
+/// One caller's turn; over when it is dropped.
+struct Turn {
+    busy: Arc<Mutex<HashSet<String>>>,
+    caller: String,
+}
+
+impl Turn {
+    fn take(busy: &Arc<Mutex<HashSet<String>>>, caller: &str) -> Result<Turn, ServiceError> {
+        let is_free = busy
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(caller.to_owned());
+        if !is_free {
+            return Err(ServiceError::conflict(
+                "a call that you tried is still under way",
+                "wait until it ends; it takes a minute at most",
+            ));
+        }
+        Ok(Turn {
+            busy: busy.clone(),
+            caller: caller.to_owned(),
+        })
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        busy.remove(&self.caller);
+    }
+}
+
+fn refuse_faults(wanted: &Wanted) -> Result<(), ServiceError> {
+    let mut faults = Vec::new();
+    if wanted.index.0 >= INDEX_MAX {
+        let text = format!("the highest is {}", INDEX_MAX - 1);
+        faults.push(FieldFault::new("/index", text));
+    }
+    let bytes = wanted.data.as_ref().map_or(0, |data| data.get().len());
+    if bytes > DATA_MAX {
+        let text = format!("it has {bytes} bytes; at most {DATA_MAX} are tried");
+        faults.push(FieldFault::new("/data", text).advise("make a task of it: POST /v1/tasks"));
+    }
+    if wanted
+        .timeout
+        .is_some_and(|limit| limit.is_zero() || limit > TIMEOUT_MAX)
+    {
+        let text = format!("it is more than 0s and at most {}s", TIMEOUT_MAX.as_secs());
+        faults.push(FieldFault::new("/timeout", text).advise("10s"));
+    }
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(ServiceError::Unprocessable(faults)),
+    }
+}
+
+/// What a handler is told of a run that there isn't.
+fn context(business: &Business) -> RunContext {
+    RunContext {
+        shard: ShardId {
+            task: TaskId(0),
+            no: 0,
+        },
+        task_name: None,
+        task_revision: 0,
+        business: business.slug.clone(),
+        params: None,
+        run: RunNo(0),
+        epoch: Epoch(0),
+        // Of no store: no item of a task has such a key.
+        store: StoreId("try".to_owned()),
+        keys_of: None,
+        keeps_results: true,
+        mode: Mode::Preview,
+        gate: Arc::new(Gate::always_open()),
+    }
+}
+
+fn rows(wanted: &Wanted) -> CallRows {
+    let mut rows = CallRows::default();
+    if let Some(data) = &wanted.data {
+        let text = data.get();
+        // `DATA_MAX` fits.
+        let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        let bytes = Bytes::from(text.to_owned());
+        rows.chunks
+            .push(Arc::new(RowChunk::new(wanted.index, bytes, vec![end])));
+    }
+    rows
+}
+
+fn told(item_key: String, index: ItemIndex, reply: Reply, took: Duration) -> Tried {
+    let (mut output, mut logs) = (None, Vec::new());
+    if let Reply::Items(replies) = &reply {
+        logs.clone_from(&replies.logs);
+        output = replies.verdicts.iter().find_map(|(_, verdict)| match verdict {
+            ItemVerdict::SucceededWith(output) => Some(output.clone()),
+            ItemVerdict::Settled(_) | ItemVerdict::Unclear(_) | ItemVerdict::Failed { .. } => None,
+        });
+    }
+    let missing = || PreviewedItem {
+        index,
+        result: "failed",
+        failure: Some(Failure::new("BAD_REPLY", "the answer says nothing of the item")),
+        took,
+    };
+    Tried {
+        item_key,
+        item: read(&[index], reply, took)
+            .into_iter()
+            .next()
+            .unwrap_or_else(missing),
+        output,
+        logs,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(data: &str, timeout: Option<Duration>) -> Wanted {
+        Wanted {
+            index: ItemIndex(7),
+            data: RawValue::from_string(data.to_owned()).ok(),
+            timeout,
+        }
+    }
+
+    #[test]
+    fn what_is_too_much_is_refused_before_anybody_is_called() {
+        let long = format!("\"{}\"", "x".repeat(DATA_MAX));
+        assert!(refuse_faults(&wanted(&long, None)).is_err());
+        for wrong in [Duration::ZERO, TIMEOUT_MAX + Duration::from_millis(1)] {
+            assert!(refuse_faults(&wanted("1", Some(wrong))).is_err(), "{wrong:?}");
+        }
+        let no_item = Wanted {
+            index: ItemIndex(u64::MAX),
+            ..wanted("1", None)
+        };
+        assert!(refuse_faults(&no_item).is_err());
+        assert_eq!(refuse_faults(&wanted("1", Some(TIMEOUT_MAX))), Ok(()));
+    }
+
+    #[test]
+    fn a_caller_has_one_turn_at_a_time_and_another_caller_has_their_own() {
+        let busy = Arc::default();
+        let first = Turn::take(&busy, "token 1").expect("nobody has it");
+        assert!(Turn::take(&busy, "token 1").is_err());
+        assert!(Turn::take(&busy, "token 2").is_ok());
+        drop(first);
+        assert!(Turn::take(&busy, "token 1").is_ok());
+    }
+
+    #[test]
+    fn data_goes_to_its_item_as_it_was_typed() {
+        let rows = rows(&wanted("{\"n\":1.50}", None));
+        assert_eq!(rows.data(ItemIndex(7)), Some("{\"n\":1.50}"));
+    }
+}
