@@ -114,6 +114,20 @@ fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
     ]
 }
 
+/// The routes of businesses.
+fn business_paths() -> Vec<UtoipaMethodRouter<App>> {
+    vec![
+        routes!(businesses::register, businesses::list),
+        routes!(businesses::read, businesses::edit),
+        routes!(businesses::check),
+        routes!(businesses::tries::once),
+        routes!(businesses::archive),
+        routes!(businesses::unarchive),
+        routes!(businesses::rotate_secret),
+        routes!(businesses::revisions),
+    ]
+}
+
 /// The routes of all other paths.
 fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
     vec![
@@ -133,14 +147,6 @@ fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(nodes::actors::local),
         routes!(nodes::actors::of_node),
         routes!(metrics::scrape),
-        routes!(businesses::register, businesses::list),
-        routes!(businesses::read, businesses::edit),
-        routes!(businesses::check),
-        routes!(businesses::tries::once),
-        routes!(businesses::archive),
-        routes!(businesses::unarchive),
-        routes!(businesses::rotate_secret),
-        routes!(businesses::revisions),
         routes!(schedules::create, schedules::list),
         routes!(schedules::read, schedules::edit, schedules::delete),
         routes!(schedules::pause),
@@ -187,7 +193,7 @@ fn dataset_paths() -> Vec<UtoipaMethodRouter<App>> {
 /// Every route with its description.
 fn routes() -> OpenApiRouter<App> {
     let begin = OpenApiRouter::with_openapi(Description::openapi());
-    let paths = [task_paths(), dataset_paths(), other_paths()]
+    let paths = [task_paths(), business_paths(), dataset_paths(), other_paths()]
         .into_iter()
         .flatten();
     paths.fold(begin, OpenApiRouter::routes)
@@ -292,6 +298,7 @@ mod tests {
         let mut seen = std::collections::BTreeMap::new();
         for (name, schema) in task_paths()
             .into_iter()
+            .chain(business_paths())
             .chain(dataset_paths())
             .chain(other_paths())
             .flat_map(|(schemas, ..)| schemas)
