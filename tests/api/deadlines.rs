@@ -325,7 +325,10 @@ async fn a_rate_that_can_not_be_reached_is_told_with_what_holds_it_down() {
     let limit = json!({"name": "vendor-x", "rate": "5/s"});
     node.admin.post("/v1/limits", limit).await.expect(201);
     node.admin
-        .patch("/v1/businesses/push", json!({"limits": {"rate": "20/s"}}))
+        .patch(
+            "/v1/businesses/push",
+            json!({"limits": {"rate": "20/s"}, "defaults": {"rate": "20/s"}}),
+        )
         .await
         .expect(200);
     assert_eq!(
