@@ -212,7 +212,10 @@ async fn no_reader_ever_sees_a_mix_while_nodes_die_and_reduces_fail() {
     for no in 0..generations {
         generation((&cluster, SETTINGS), &mut nodes, &ways, no).await;
         let (answers, mixed) = (&seen.answers, &seen.mixed);
-        println!("{no}: {answers:?} answers, {mixed:?} mixed after {:?}", begun.elapsed());
+        println!(
+            "{no}: {answers:?} answers, {mixed:?} mixed after {:?}",
+            begun.elapsed()
+        );
     }
     // Each is read once more, as it is in the end.
     let published = generations - generations / 4;
