@@ -324,24 +324,14 @@ async fn a_rate_that_can_not_be_reached_is_told_with_what_holds_it_down() {
     );
     let limit = json!({"name": "vendor-x", "rate": "5/s"});
     node.admin.post("/v1/limits", limit).await.expect(201);
-    node.admin
-        .patch(
-            "/v1/businesses/push",
-            json!({"limits": {"rate": "20/s"}, "defaults": {"rate": "20/s"}}),
-        )
-        .await
-        .expect(200);
+    let by_vendor = || timeless("15/s", json!({"limits": ["vendor-x"]}));
     assert_eq!(
-        told(timeless("50/s", json!({}))).await,
-        "50/s is asked for, but the limit of push allows 20/s: it reaches 20/s at most"
-    );
-    assert_eq!(
-        told(timeless("50/s", json!({"limits": ["vendor-x"]}))).await,
-        "50/s is asked for, but the limit vendor-x allows 5/s: it reaches 5/s at most"
+        told(by_vendor()).await,
+        "15/s is asked for, but the limit vendor-x allows 5/s: it reaches 5/s at most"
     );
     let strict = node
         .admin
-        .post("/v1/tasks?strict=true", timeless("50/s", json!({})))
+        .post("/v1/tasks?strict=true", by_vendor())
         .await
         .problem(422, "validation-failed");
     assert_eq!(strict["errors"][0]["pointer"], "/rate", "{strict:#}");

@@ -153,5 +153,15 @@ async fn a_lost_key_is_heard_of_at_the_start() {
             .as_str()
             .is_some_and(|text| text.contains("key"))
     );
+    // It is the node's fault and not the handler's: another node may have the key, so the task waits and isn't stopped.
+    let task = node.task("push", 3, json!({"start": true})).await;
+    let says_why = |view: &serde_json::Value| {
+        let text = view["status_text"].as_str();
+        text.is_some_and(|text| text.contains("sealed with another key"))
+    };
+    let view = node
+        .until(&task, "waiting for a node with the key", says_why)
+        .await;
+    assert_eq!(view["status"], "recovering", "{view:#}");
     assert_eq!(node.stop().await, Some(0));
 }

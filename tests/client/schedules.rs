@@ -63,6 +63,10 @@ async fn a_schedule_is_made_shown_set_fired_and_deleted() {
         .expect(0)
         .stdout;
     assert_eq!(paused, "push/board  paused\n");
+    let next = person.windrow("schedule next s1").await.expect(0);
+    assert!(next.stderr.contains("paused: none of these"), "{}", next.stderr);
+    let shown = person.windrow("schedule show s1").await.expect(0).stdout;
+    assert!(shown.contains("if resumed"), "{shown}");
     let fired = person
         .windrow("schedule trigger push/board")
         .await

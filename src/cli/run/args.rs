@@ -45,14 +45,15 @@ A worker reads a line for each item and answers a line for each; flush them, std
   in   {\"type\":\"item\",\"id\":17,\"index\":3817,\"attempt\":1,\"key\":\"…\",\"data\":{…}}
   out  ok, skip, retry or abandon, for the oldest item; or, in any order,
   out  {\"type\":\"result\",\"id\":17,\"result\":\"retry\",\"code\":\"BUSY\",\"message\":\"…\"}
+  in   {\"type\":\"drain\"}, {\"type\":\"shutdown\",…}, also others: skipped, no answer
   end  of stdin: it ends. `windrow init` writes one, `windrow try` checks it
 
 A URL gets a POST for each item (with --batch: \"items\" in, \"results\" out):
   in   {\"type\":\"item.process\",\"item\":{\"index\":7,\"key\":\"…\",\"data\":{…},…},…}
   out  any 2xx without a body: done; or {\"result\":\"retry\",\"code\":\"BUSY\"}, also
        skip and abandon
-  out  422 abandons the item, 429 pauses for its Retry-After, 5xx and timeouts
-       are tried again
+  out  422 abandons the item, 429 pauses for its Retry-After; 400, 5xx and
+       timeouts are tried again
 
 An API that knows nothing of Windrow gets the --request that was made of the item's
 data; 2xx: done, 429 pauses, 5xx is tried again, other 4xx abandon the item.

@@ -23,7 +23,7 @@ use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::limit::key::LimitKey;
 use windrow_core::template::program::Recipe;
 use windrow_engine::ports::access::business_store::{Business, BusinessStore};
-use windrow_engine::ports::access::vault::Vault;
+use windrow_engine::ports::access::vault::{Unopenable, Vault};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::data_log::DataLog;
 use windrow_engine::ports::handling::handler::{Handler, HandlerFactory, Mode, OpenError, RunContext};
@@ -215,7 +215,11 @@ impl ServiceProvider {
         };
         let place = BusinessSecrets::place(&business.slug);
         let opened = self.vault.open(&place, sealed);
-        let opened = opened.map_err(|why| ProvisionError::HandlerUnusable(why.to_string()))?;
+        let opened = opened.map_err(|why| match why {
+            // The fault of this node, which another may not have.
+            Unopenable::OtherKey => ProvisionError::Unavailable(why.to_string()),
+            Unopenable::Damaged => ProvisionError::HandlerUnusable(why.to_string()),
+        })?;
         BusinessSecrets::from_bytes(&opened)
             .ok_or_else(|| ProvisionError::HandlerUnusable("the stored secrets can't be read".to_owned()))
     }

@@ -248,8 +248,9 @@ pub(super) fn card(schedule: &Value, times: &Times) -> Card {
         .line("overlap", text(&schedule["overlap"]))
         .line("missed", text(&schedule["missed"]))
         .maybe("fires", joined(&open, "  "));
+    let when_next = if paused.is_empty() { "next" } else { "if resumed" };
     for at in next {
-        card = card.line("next", at);
+        card = card.line(when_next, at);
     }
     card.line("task", schedule["task"].to_string())
         .maybe("made by", schedule["created_by"].as_str())
@@ -289,7 +290,11 @@ pub(super) async fn next(args: &NextArgs, shell: &Shell) -> Result<Exit, Fault> 
         .into_iter()
         .map(|at| json!({ "time": at }))
         .collect();
-    let things = zoned(things, &of(&link, &place).await?);
+    let schedule = of(&link, &place).await?;
+    if schedule["paused"] == true {
+        link.say("paused: none of these happens before `windrow schedule resume`");
+    }
+    let things = zoned(things, &schedule);
     link.show_list(&NEXT, &listed, &things)
 }
 
