@@ -99,7 +99,7 @@ async fn after_a_restore_of_a_server_no_number_or_key_is_given_twice() {
     node.admin
         .json(Method::POST, &items, &[("idempotency-key", "two")], appended)
         .await
-        .problem(409, "wrong-state");
+        .problem(409, "task-sealed");
     let schedule = node.admin.get("/v1/schedules/s1").await.expect(200);
     assert_eq!(schedule["paused"], true, "{schedule:#}");
 }
