@@ -33,15 +33,7 @@ async fn a_job_goes_on_when_a_full_disk_has_room_again() {
     // would fence another's session.
     life.until(tokio::time::sleep(Duration::from_secs(8))).await;
     life.unlimit();
-    let end = life.end().await;
-    assert!(
-        end.stderr.iter().any(
-            |line| line.contains("the disk with the progress was full for a while")
-                && line.contains("nothing was lost")
-        ),
-        "{end:?}"
-    );
-    let summary = end.summary(8);
+    let summary = life.end().await.summary(8);
     let twelfth = TOTAL / 12;
     let counts = ["succeeded", "skipped", "abandoned", "parked", "pending"].map(|term| count(&summary, term));
     assert_eq!(counts, [9 * twelfth, twelfth, 2 * twelfth, 0, 0]);
