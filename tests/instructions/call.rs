@@ -57,7 +57,7 @@ pub(crate) fn run(address: &str, count: u64) {
     let clock: Arc<dyn Clock> = Arc::new(TokioClock(Instant::now()));
     let options = HttpOptions {
         batch: 1,
-        ..HttpOptions::new(&format!("http://{address}/"))
+        ..HttpOptions::new(format!("http://{address}/"))
     };
     let factory = HttpHandlerFactory::new(options, clock.clone());
     let ends = vec![u32::try_from(ROW.len()).unwrap()];
