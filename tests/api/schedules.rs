@@ -483,6 +483,23 @@ async fn a_fire_whose_source_isn_t_there_has_failed_with_a_reason() {
 }
 
 #[tokio::test]
+async fn a_fire_whose_name_is_taken_fails_at_once_and_holds_no_later_one_up() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let task = json!({"name": "board-{fire_time:date}"});
+    let path = made(&node.admin, json!({"every": "1s", "task": task})).await;
+    // A day may end meanwhile, and begin with a name that is free.
+    let failed = |fires: &[Value]| fires.iter().filter(|fire| fire["outcome"] == "failed").count() > 1;
+    let told = fires(&node, &path, "failed twice", failed).await;
+    let fire = told.iter().find(|fire| fire["outcome"] == "failed").unwrap();
+    assert_eq!(fire["attempts"], 1, "{fire:#}");
+    assert!(
+        fire["text"].as_str().unwrap().contains("{fire_time:time}"),
+        "{fire:#}"
+    );
+}
+
+#[tokio::test]
 async fn a_business_has_schedules_of_its_own_and_sees_no_others() {
     let (node, business) = (Node::start().await, Business::willing().await);
     node.business("push", &business.url(), json!({})).await;

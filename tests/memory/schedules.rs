@@ -15,9 +15,9 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::actor::Actor;
 use windrow_engine::ports::clock::Clock as _;
 use windrow_engine::ports::schedules::store::{
-    Agenda, BACKFILL_MAX, Backfill, CLOCK_SLACK, Due, FIRE_ALONE_FROM, FIRE_LEASE, FIRE_TRIES_MAX,
-    FIRES_KEPT_MAX, Fire, FireKind, FireOutcome, Fired, NewSchedule, OpenFires, PER_BUSINESS_MAX, Schedule,
-    ScheduleEdit, ScheduleError, ScheduleFilter, ScheduleStore, Taken, TakenFire, given_up,
+    Agenda, BACKFILL_MAX, Backfill, CLOCK_SLACK, Due, FIRE_LEASE, FIRES_KEPT_MAX, Fire, FireKind,
+    FireOutcome, Fired, NewSchedule, NextTry, OpenFires, PER_BUSINESS_MAX, Schedule, ScheduleEdit,
+    ScheduleError, ScheduleFilter, ScheduleStore, Taken, TakenFire, given_up,
 };
 use windrow_engine::ports::tasks::store::{CreateError, FireKey, Write};
 use windrow_host::clock::SystemClock;
@@ -637,21 +637,22 @@ fn take(state: &mut State, limit: u32, alone: bool) -> Taken {
     let (mut taken, mut over) = (Vec::new(), Vec::new());
     for stored in open.into_iter().take(limit as usize) {
         let tries = stored.fire.attempts;
-        if tries >= FIRE_TRIES_MAX {
-            stored.fire.text = Some(given_up(tries, stored.fire.text.as_deref()));
-            settle_as(stored, FireOutcome::Failed);
-            over.push(stored.fire.clone());
-            continue;
-        }
-        let is_suspect = tries >= FIRE_ALONE_FROM;
-        if is_suspect && !(alone && taken.is_empty()) {
-            continue;
+        let next = NextTry::after(tries, alone && taken.is_empty());
+        match next {
+            NextTry::Wait => continue,
+            NextTry::GiveUp => {
+                stored.fire.text = Some(given_up(tries, stored.fire.text.as_deref()));
+                settle_as(stored, FireOutcome::Failed);
+                over.push(stored.fire.clone());
+                continue;
+            }
+            NextTry::Make | NextTry::MakeAlone => {}
         }
         // What it was before this try.
         taken.push(stored.fire.clone());
         stored.lease_until = now.plus(FIRE_LEASE);
         stored.fire.attempts += 1;
-        if is_suspect {
+        if next == NextTry::MakeAlone {
             break;
         }
     }

@@ -44,7 +44,16 @@ pub struct Facts {
     /// The limit that it shares with other tasks, where that kept something back.
     pub limit: Option<SharedLimit>,
     /// In the span a node took a part of it from one that was gone.
-    pub taken_over: Option<String>,
+    pub taken_over: Option<Takeover>,
+}
+
+/// A node that went on with what another left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Takeover {
+    /// The node that goes on.
+    pub by: String,
+    /// What happened, for people.
+    pub text: String,
 }
 
 /// A limit that tasks share, and who uses it.

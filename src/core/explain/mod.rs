@@ -16,7 +16,7 @@ mod tests;
 use std::time::Duration;
 
 pub use causes::{Cause, CauseKind};
-pub use facts::{Facts, Head, HeldBack, Latency, Live, SharedLimit, Standing};
+pub use facts::{Facts, Head, HeldBack, Latency, Live, SharedLimit, Standing, Takeover};
 pub use text::{counted, rate_like, rate_text};
 
 use super::settings::RateLimit;

@@ -365,7 +365,8 @@ fn a_takeover_is_named_and_asks_for_no_processor_time() {
     (facts.permits.due, facts.permits.late) = (22_500 * MICRO, 2_500 * MICRO);
     (facts.covered, facts.idle) = (Duration::from_secs(60), Duration::from_secs(15));
     let told = "n1 took shard 0 over from n2, which was fenced and had saved nothing for 15 s";
-    facts.taken_over = Some(told.to_owned());
+    let (by, text) = ("n1".to_owned(), told.to_owned());
+    facts.taken_over = Some(Takeover { by, text });
     let explanation = explained(&facts);
     assert_eq!(explanation.causes[0].kind, CauseKind::NotRunning(Status::Running));
     assert!(explanation.why.ends_with(told), "{}", explanation.why);

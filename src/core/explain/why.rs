@@ -20,7 +20,7 @@ const HANDLER_BACK: &str = "the handler was down, and answers again";
 pub(super) fn of(facts: &Facts, explanation: &Explanation) -> String {
     let mut why = pace(facts, explanation);
     if let Some(taken) = &facts.taken_over {
-        why = format!("{why}; {taken}");
+        why = format!("{why}; {}", taken.text);
     }
     match facts.handler.text() {
         Some(said) if !why.contains(&said) => format!("{why}; {said}"),

@@ -80,7 +80,9 @@ impl Episode<'_> {
     pub fn after(&self) -> String {
         match self.fate {
             Fate::TakenOver(to) => {
-                serde_json::json!({"shard": self.shard, "run": self.run.0 + 1, "node": to}).to_string()
+                let (run, silent) = (self.run.0 + 1, self.silent.as_secs());
+                let after = serde_json::json!({"shard": self.shard, "run": run, "node": to, "silent_seconds": silent});
+                after.to_string()
             }
             Fate::Lost | Fate::Recovering(_) => {
                 serde_json::json!({"shard": self.shard, "node": null}).to_string()
@@ -89,18 +91,32 @@ impl Episode<'_> {
     }
 }
 
-/// For how long nothing had been saved, as a sentence of [`Fate::TakenOver`] says it.
-///
-/// ```
-/// use std::time::Duration;
-/// use windrow_core::life::succession::silence_told;
-///
-/// let told = "n2 took shard 0 over from n1, which was fenced and had saved nothing for 12 s";
-/// assert_eq!(silence_told(told), Some(Duration::from_secs(12)));
-/// ```
-pub fn silence_told(sentence: &str) -> Option<Duration> {
-    let seconds = sentence.strip_suffix(" s")?.rsplit(' ').next()?;
-    seconds.parse().ok().map(Duration::from_secs)
+/// Who took a shard over, as [`Episode::after`] has it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+pub struct Successor {
+    /// The node.
+    pub node: String,
+    /// For how long nothing had been saved; earlier versions wrote it in the sentence only. Unit: seconds.
+    #[serde(default)]
+    pub silent_seconds: u64,
+}
+
+impl Successor {
+    /// The one of an entry of the audit.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use windrow_core::ids::RunNo;
+    /// use windrow_core::life::succession::{Episode, Fate, Successor};
+    ///
+    /// let fate = Fate::TakenOver("n2");
+    /// let episode = Episode { shard: 0, run: RunNo(3), node: Some("n1"), silent: Duration::from_secs(12), fate };
+    /// let successor = Successor::of(&episode.after()).expect("it was taken over");
+    /// assert_eq!((successor.node.as_str(), successor.silent_seconds), ("n2", 12));
+    /// ```
+    pub fn of(after: &str) -> Option<Successor> {
+        serde_json::from_str(after).ok()
+    }
 }
 
 /// A session that fell silent and may not write any more, whether it owned a shard or not.

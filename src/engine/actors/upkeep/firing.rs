@@ -41,7 +41,11 @@ pub(crate) async fn make(node: &NodeContext, parts: &ScheduleParts, fire: TakenF
                 tracing::debug!(%error, "a fire was not put back; the try counts");
             }
         }
-        Err(FireFault::Refused(text)) => fail(node, parts, &fire, &text).await,
+        Err(FireFault::Refused(text)) => {
+            let again = (fire.attempts + 1 < TRIES).then(|| RETRY_FIRST * 4_u32.pow(fire.attempts.min(8)));
+            fail(node, parts, &fire, (&text, again)).await;
+        }
+        Err(FireFault::NameTaken(text)) => fail(node, parts, &fire, (&text, None)).await,
     }
 }
 
@@ -58,8 +62,12 @@ async fn keep(parts: &ScheduleParts, fire: &TakenFire) {
     }
 }
 
-async fn fail(node: &NodeContext, parts: &ScheduleParts, fire: &TakenFire, text: &str) {
-    let again = (fire.attempts + 1 < TRIES).then(|| RETRY_FIRST * 4_u32.pow(fire.attempts.min(8)));
+async fn fail(
+    node: &NodeContext,
+    parts: &ScheduleParts,
+    fire: &TakenFire,
+    (text, again): (&str, Option<Duration>),
+) {
     let (schedule, at) = (fire.schedule.id, fire.time.to_rfc3339());
     if let Err(error) = parts.store.fail_fire(schedule, fire.time, text, again).await {
         tracing::warn!(%schedule, at, %error, "a failed fire was not noted; it is tried again after its lease");

@@ -12,6 +12,9 @@ pub enum FireFault {
     /// It can't become one as things are: what is wrong, for people.
     #[error("{0}")]
     Refused(String),
+    /// The name of its task is another's. It stays so, and further tries don't help.
+    #[error("{0}")]
+    NameTaken(String),
     /// Its task was made by another node, or its schedule is gone: there is nothing to do.
     #[error("the fire needs no task any more")]
     Over,

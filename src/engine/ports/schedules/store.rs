@@ -12,7 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
-pub use crate::ports::schedules::tries::{FIRE_ALONE_FROM, FIRE_TRIES_MAX, given_up};
+pub use crate::ports::schedules::tries::{NextTry, given_up};
 use crate::ports::tasks::store::Write;
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::{Overlap, Spec};
@@ -367,9 +367,8 @@ pub trait ScheduleStore: Send + Sync {
     async fn fire_due(&self, due: Due) -> Result<Fired, StoreError>;
 
     /// Takes fires whose tasks are to be made, at most `limit`, each for [`FIRE_LEASE`] and one try more: pending ones whose
-    /// lease is over, and those that waited and in whose way nothing is any more. One that was tried [`FIRE_ALONE_FROM`]
-    /// times is taken by itself, and only if `alone` says that the node makes no other; one that was tried
-    /// [`FIRE_TRIES_MAX`] times has failed.
+    /// lease is over, and those that waited and in whose way nothing is any more. [`NextTry`] says which of them; `alone`,
+    /// whether the node makes no other.
     async fn take_fires(&self, limit: u32, alone: bool) -> Result<Taken, StoreError>;
 
     /// Keeps a fire for another [`FIRE_LEASE`]; says whether it is still pending.

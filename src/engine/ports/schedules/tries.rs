@@ -1,10 +1,36 @@
-//! How often the task of a fire is tried to be made, and what is said of one that was given up.
+//! How often the task of a fire is tried to be made, and what is said of one that was given up. Each take is a try, whatever
+//! becomes of it, so that one which ends its node doesn't end all nodes for ever.
 
 /// How often a fire's task is tried to be made, whatever ended the tries: a source may be so large that it ends each node that
 /// reads it.
-pub const FIRE_TRIES_MAX: u32 = 5;
+const TRIES_MAX: u32 = 5;
 /// A fire that was tried so often is made while its node makes no other: what ends the node with it isn't the fault of those.
-pub const FIRE_ALONE_FROM: u32 = 3;
+const ALONE_FROM: u32 = 3;
+
+/// What is to be done about a pending fire that nobody has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextTry {
+    /// Its task is made.
+    Make,
+    /// Its task is made, and no other beside it.
+    MakeAlone,
+    /// It waits until its node makes no other.
+    Wait,
+    /// It was tried often enough, and has failed.
+    GiveUp,
+}
+
+impl NextTry {
+    /// The one after so many tries; `alone` says that the node makes no other.
+    pub fn after(tries: u32, alone: bool) -> NextTry {
+        match tries {
+            TRIES_MAX.. => NextTry::GiveUp,
+            ALONE_FROM.. if alone => NextTry::MakeAlone,
+            ALONE_FROM.. => NextTry::Wait,
+            _ => NextTry::Make,
+        }
+    }
+}
 
 /// What is said of a fire whose tries all ended without an answer, or the last of them; `before` is what an earlier one
 /// came to.

@@ -92,7 +92,7 @@ fn fault(error: ServiceError) -> FireFault {
             FireFault::Store(StoreError::Unavailable(error.to_string()))
         }
         ServiceError::FireOver => FireFault::Over,
-        ServiceError::NameTaken(text) => FireFault::Refused(format!("{text}; {FINER}")),
+        ServiceError::NameTaken(text) => FireFault::NameTaken(format!("{text}; {FINER}")),
         other => FireFault::Refused(other.to_string()),
     }
 }

@@ -12,10 +12,10 @@ use crate::service::limits::Limits;
 use crate::service::node::ThisNode;
 use crate::service::stats::Stats;
 use crate::service::tasks::would_stop_at_once;
-use windrow_core::explain::{Explanation, Facts, HeldBack, LATE, explain};
+use windrow_core::explain::{Explanation, Facts, HeldBack, LATE, Takeover, explain};
 use windrow_core::handler::sight::{HandlerSight, together};
 use windrow_core::ids::{ShardId, TaskId};
-use windrow_core::life::succession::silence_told;
+use windrow_core::life::succession::Successor;
 use windrow_core::limit::key::LimitKey;
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::{ShardState, Status};
@@ -177,15 +177,17 @@ impl Explain {
         };
         let age = self.node.now().since(entry.at);
         let within = Duration::from_secs(u64::from(seconds)).saturating_sub(age);
-        let Some(text) = entry.reason.filter(|_| !within.is_zero()) else {
+        let successor = entry.after.as_deref().and_then(Successor::of);
+        let Some((text, successor)) = entry.reason.zip(successor).filter(|_| !within.is_zero()) else {
             return;
         };
         // One shard of several that stands costs its part.
         let parts = u32::try_from(task.shards.len()).unwrap_or(u32::MAX).max(1);
-        let silent = silence_told(&text).unwrap_or_default().min(within) / parts;
+        let silent = Duration::from_secs(successor.silent_seconds).min(within) / parts;
         let more = silent.saturating_sub(facts.idle);
         (facts.idle, facts.covered) = (facts.idle + more, facts.covered + more);
-        facts.taken_over = Some(text);
+        let by = successor.node;
+        facts.taken_over = Some(Takeover { by, text });
     }
 
     /// The shared limit that held most of its runs back last, if any kept something of this task back. Users that can't be
@@ -269,11 +271,11 @@ fn nobody(task: &TaskView, facts: &Facts, silent: &[Unreachable]) -> Option<Stri
         return None;
     }
     let owner = silent.first();
-    let is_owner =
-        |taken: &&String| owner.is_some_and(|owner| taken.starts_with(&format!("{} ", owner.node)));
+    let is_owner = |taken: &&Takeover| owner.is_some_and(|owner| owner.node == taken.by);
     match (facts.taken_over.as_ref().filter(|taken| !is_owner(taken)), owner) {
         (Some(taken), _) => Some(format!(
-            "{taken}; its run there has just begun: ask again in a few seconds"
+            "{}; its run there has just begun: ask again in a few seconds",
+            taken.text
         )),
         (None, Some(owner)) => Some(format!(
             "{} runs it and can't be asked: {}; if it is gone, another node takes the task over by itself",

@@ -70,7 +70,7 @@ fn name_of(schedule: &Schedule) -> Option<String> {
 fn fires_share(same: &SameName, zone: &str) -> Warning {
     let at = |time| in_zone(time, zone).unwrap_or_default();
     let text = format!(
-        "the fires of {} and {} would both make {}: the second finds the name taken, holds up the next ones for two minutes and fails",
+        "the fires of {} and {} would both make {}: the second finds the name taken and fails",
         at(same.first),
         at(same.second),
         same.name

@@ -7,7 +7,7 @@ use sea_orm::{
     ColumnTrait, Condition, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationDef,
 };
 
-use super::tries::{self, Next};
+use super::tries;
 use super::{OUT_OF_THE_WAY, in_the_way, lock, rows, standing, view, with};
 use crate::sql::entity::{fire, schedule, task};
 use crate::sql::{Store, dialect, error, settled};
@@ -16,7 +16,7 @@ use windrow_core::schedule::Overlap;
 use windrow_core::task::lifecycle::{Status, Wish};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::schedules::store::{
-    FIRE_LEASE, FIRE_TEXT_MAX, FIRES_KEPT_MAX, FireKind, FireOutcome, Schedule, Taken, TakenFire,
+    FIRE_LEASE, FIRE_TEXT_MAX, FIRES_KEPT_MAX, FireKind, FireOutcome, NextTry, Schedule, Taken, TakenFire,
 };
 use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
 
@@ -51,11 +51,11 @@ pub(super) async fn take(store: &Store, limit: u32, alone: bool) -> Result<Taken
     }
     let mut taken = Taken::default();
     for row in loose(store, limit).await? {
-        match tries::next(&row, alone && taken.fires.is_empty()) {
-            Next::Wait => {}
-            Next::GiveUp => taken.given_up.extend(tries::give_up(store, row).await?),
-            Next::Try => taken.fires.extend(take_one(store, row).await?),
-            Next::TryAlone => {
+        match NextTry::after(row.attempts.cast_unsigned(), alone && taken.fires.is_empty()) {
+            NextTry::Wait => {}
+            NextTry::GiveUp => taken.given_up.extend(tries::give_up(store, row).await?),
+            NextTry::Make => taken.fires.extend(take_one(store, row).await?),
+            NextTry::MakeAlone => {
                 taken.fires.extend(take_one(store, row).await?);
                 break;
             }

@@ -1,5 +1,4 @@
-//! How often the task of a fire is tried to be made: each take is a try, whatever becomes of it, so that one which ends its
-//! node doesn't end all nodes for ever.
+//! Fires that were tried too often, and tries that don't count.
 
 use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
@@ -10,32 +9,7 @@ use crate::sql::entity::fire;
 use crate::sql::{Store, dialect, error};
 use windrow_core::ids::{ScheduleId, WallMs};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::schedules::store::{
-    FIRE_ALONE_FROM, FIRE_TEXT_MAX, FIRE_TRIES_MAX, Fire, FireOutcome, given_up,
-};
-
-/// What is to be done about a pending fire that nobody has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// Its task is made.
-    Try,
-    /// Its task is made, and no other beside it.
-    TryAlone,
-    /// It waits until its node makes no other.
-    Wait,
-    /// It was tried often enough.
-    GiveUp,
-}
-
-/// See [`Next`]; `alone` says that the node makes no other.
-pub(super) fn next(row: &fire::Model, alone: bool) -> Next {
-    match row.attempts.cast_unsigned() {
-        FIRE_TRIES_MAX.. => Next::GiveUp,
-        FIRE_ALONE_FROM.. if alone => Next::TryAlone,
-        FIRE_ALONE_FROM.. => Next::Wait,
-        _ => Next::Try,
-    }
-}
+use windrow_engine::ports::schedules::store::{FIRE_TEXT_MAX, Fire, FireOutcome, given_up};
 
 /// The fire has failed, unless another node was first to say so.
 pub(super) async fn give_up(store: &Store, row: fire::Model) -> Result<Option<Fire>, StoreError> {
