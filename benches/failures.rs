@@ -255,26 +255,5 @@ async fn run(store: &Store) -> Result<ClaimedShard> {
 
 fn new_task() -> NewTask {
     let tuning = Config::default().task_defaults.tuning;
-    NewTask {
-        business: "bench".to_owned(),
-        name: None,
-        total: ItemCount(2 * failures()),
-        skip_first: ItemIndex(0),
-        tuning,
-        params: None,
-        source: "{}".to_owned(),
-        meaning: 0,
-        idempotency_key: None,
-        labels: std::collections::BTreeMap::new(),
-        send_params: true,
-        limits: Vec::new(),
-        canary: None,
-        start_at: None,
-        deadline: None,
-        parent: None,
-        publish: None,
-        is_open: false,
-        priority: 0,
-        shards: windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
-    }
+    NewTask::of("bench", ItemCount(2 * failures()), tuning)
 }

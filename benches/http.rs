@@ -14,6 +14,8 @@
 
 #[path = "http/request.rs"]
 mod request;
+#[path = "shared/run.rs"]
+mod run;
 #[path = "shared/server.rs"]
 mod server;
 #[path = "shared/smoke.rs"]
@@ -32,17 +34,16 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use tokio::runtime::{Builder, Runtime};
 
-use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
+use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::Dispatch;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handling::handler::{
-    Call, CallItems, CallRows, Handler, HandlerFactory, Mode, Reply, RunContext,
-};
-use windrow_engine::ports::ownership::gate::Gate;
+use windrow_engine::ports::handling::handler::{Call, CallItems, CallRows, Handler, HandlerFactory, Reply};
 use windrow_engine::ports::sources::source::RowChunk;
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use windrow_host::clock::SystemClock;
+
+use run::{ROW, context};
 
 const IN_FLIGHT: u64 = 64;
 const BATCH: u32 = server::BATCH as u32;
@@ -325,8 +326,6 @@ fn check(body: &[u8], case: Case) {
     );
 }
 
-const ROW: &str = r#"{"user_id":"u_3818","locale":"zh-CN"}"#;
-
 fn chunk() -> Arc<RowChunk> {
     let ends = (1..=BATCH).map(|row_no| row_no * ROW.len() as u32).collect();
     Arc::new(RowChunk::new(
@@ -355,26 +354,6 @@ fn call(clock: &Arc<dyn Clock>, chunk: &Arc<RowChunk>, number: u64, case: Case) 
         gate_time: clock.now(),
         timeout: Duration::from_secs(30),
     }
-}
-
-fn context() -> Arc<RunContext> {
-    Arc::new(RunContext {
-        shard: ShardId {
-            task: TaskId(1042),
-            no: 0,
-        },
-        task_name: Some("black-friday".into()),
-        task_revision: 4,
-        business: "push-campaign".into(),
-        params: None,
-        run: RunNo(3),
-        epoch: Epoch(1_795_194_100_123),
-        store: StoreId("k7f3q2".into()),
-        keys_of: None,
-        keeps_results: false,
-        mode: Mode::Live,
-        gate: Arc::new(Gate::always_open()),
-    })
 }
 
 /// The headers and the body of one of Windrow's requests, for the bare client to repeat.

@@ -11,7 +11,6 @@
 #[path = "shared/smoke.rs"]
 mod smoke;
 
-use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -20,8 +19,7 @@ use sea_orm::{ConnectionTrait, Database, Statement};
 use uuid::Uuid;
 use windrow_config::Config;
 use windrow_core::capacity::{Capacity, Ledger, Request};
-use windrow_core::ids::{ItemCount, ItemIndex, Moment, WallMs};
-use windrow_core::settings::Auto;
+use windrow_core::ids::{ItemCount, Moment, WallMs};
 use windrow_engine::ports::ownership::run_store::{CandidateQuery, RunStore};
 use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskStore};
 use windrow_store::sql::Store;
@@ -170,26 +168,5 @@ async fn copy(db: &impl ConnectionTrait, table: &str, key: &str) -> Result<()> {
 }
 
 fn new_task() -> NewTask {
-    NewTask {
-        business: "bench".to_owned(),
-        name: None,
-        total: ItemCount(1_000),
-        skip_first: ItemIndex(0),
-        shards: Auto::Fixed(NonZeroU32::MIN),
-        tuning: Config::default().task_defaults.tuning,
-        params: None,
-        source: "{}".to_owned(),
-        meaning: 0,
-        idempotency_key: None,
-        labels: std::collections::BTreeMap::new(),
-        send_params: true,
-        limits: Vec::new(),
-        canary: None,
-        start_at: None,
-        deadline: None,
-        parent: None,
-        publish: None,
-        is_open: false,
-        priority: 0,
-    }
+    NewTask::of("bench", ItemCount(1_000), Config::default().task_defaults.tuning)
 }

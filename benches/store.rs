@@ -215,26 +215,5 @@ async fn run(store: &Store, session: SessionId) -> Result<ClaimedShard> {
 
 fn new_task() -> NewTask {
     let tuning = Config::default().task_defaults.tuning;
-    NewTask {
-        business: "bench".to_owned(),
-        name: None,
-        total: ItemCount(1_000_000_000),
-        skip_first: ItemIndex(0),
-        tuning,
-        params: None,
-        source: "{}".to_owned(),
-        meaning: 0,
-        idempotency_key: None,
-        labels: std::collections::BTreeMap::new(),
-        send_params: true,
-        limits: Vec::new(),
-        canary: None,
-        start_at: None,
-        deadline: None,
-        parent: None,
-        publish: None,
-        is_open: false,
-        priority: 0,
-        shards: windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
-    }
+    NewTask::of("bench", ItemCount(1_000_000_000), tuning)
 }

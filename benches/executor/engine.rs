@@ -343,26 +343,9 @@ impl Engine {
         let tasks = self.node.tasks();
         tasks.ensure_business("bench", &write(), now).await.unwrap();
         let new = NewTask {
-            business: "bench".into(),
             name: Some(name),
-            total: ItemCount(job.items),
-            skip_first: ItemIndex(0),
-            tuning,
-            params: None,
-            source: "{}".into(),
-            meaning: 0,
-            idempotency_key: None,
-            labels: std::collections::BTreeMap::new(),
-            send_params: true,
-            limits: Vec::new(),
-            canary: None,
-            start_at: None,
-            deadline: None,
-            parent: None,
-            publish: None,
-            is_open: false,
-            priority: 0,
             shards: Auto::Fixed(NonZeroU32::new(job.shards).unwrap()),
+            ..NewTask::of("bench", ItemCount(job.items), tuning)
         };
         tasks.create(&new, &write(), now).await.unwrap()
     }

@@ -391,7 +391,7 @@ async fn a_business_is_called_once_without_a_task_and_nothing_counts_it() {
     assert_eq!(tasks["items"], json!([]), "it is in no task");
     let audit = node
         .admin
-        .get("/v1/audit?business=push&action=business.try")
+        .get("/v1/audit?business=push&action=handler.try")
         .await
         .expect(200);
     let entry = &audit["items"][0];

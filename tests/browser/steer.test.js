@@ -166,7 +166,7 @@ test('a business is called once, and the page shows what went and what came', as
   await trial.getByText('NO_USER').waitFor();
   assert.match(await said.innerText(), /abandoned/);
   assert.ok((await read('/v1/tasks?business=push')).items.every((one) => one.source.type !== 'inline' || one.name === 'created'));
-  assert.deepEqual((await read('/v1/audit?action=business.try')).items.map((one) => one.source), ['ui', 'ui']);
+  assert.deepEqual((await read('/v1/audit?action=handler.try')).items.map((one) => one.source), ['ui', 'ui']);
 });
 
 test('a business that was just registered is tried beside its secret', async () => {

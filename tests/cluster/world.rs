@@ -166,26 +166,8 @@ impl World {
             .expect("memory");
         for task in self.plan.tasks.clone() {
             let new = NewTask {
-                business: "run".into(),
-                name: None,
-                total: ItemCount(task.total),
-                skip_first: ItemIndex(0),
                 shards: Auto::Fixed(NonZeroU32::new(task.shards).expect("not zero")),
-                tuning: task.tuning.clone(),
-                params: None,
-                source: "{}".into(),
-                meaning: 0,
-                idempotency_key: None,
-                labels: std::collections::BTreeMap::new(),
-                send_params: true,
-                limits: Vec::new(),
-                canary: None,
-                start_at: None,
-                deadline: None,
-                parent: None,
-                publish: None,
-                is_open: false,
-                priority: 0,
+                ..NewTask::of("run", ItemCount(task.total), task.tuning.clone())
             };
             let made = self.store.create(&new, &person(), now).await.expect("created");
             self.judge(|judge| judge.on_made(made.id, &task.tuning, task.total));

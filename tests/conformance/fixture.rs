@@ -464,26 +464,9 @@ pub fn request(shard: ShardId, seen: Epoch, session: SessionId) -> ClaimRequest 
 
 pub fn task(total: u64) -> NewTask {
     NewTask {
-        business: BUSINESS.to_owned(),
-        name: None,
-        total: ItemCount(total),
-        skip_first: ItemIndex(0),
-        tuning: tuning(),
-        params: None,
         source: r#"{"kind":"range"}"#.to_owned(),
         meaning: u64::MAX - 7,
-        idempotency_key: None,
-        labels: std::collections::BTreeMap::new(),
-        send_params: true,
-        limits: Vec::new(),
-        canary: None,
-        start_at: None,
-        deadline: None,
-        parent: None,
-        publish: None,
-        is_open: false,
-        priority: 0,
-        shards: Auto::Fixed(std::num::NonZeroU32::MIN),
+        ..NewTask::of(BUSINESS, ItemCount(total), tuning())
     }
 }
 

@@ -12,40 +12,16 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
-use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId, StoreId, TaskId};
+use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::Dispatch;
 use windrow_engine::ports::clock::Clock;
-use windrow_engine::ports::handling::handler::{
-    Call, CallItems, CallRows, HandlerFactory, Mode, Reply, RunContext,
-};
-use windrow_engine::ports::ownership::gate::Gate;
+use windrow_engine::ports::handling::handler::{Call, CallItems, CallRows, HandlerFactory, Reply};
 use windrow_engine::ports::sources::source::RowChunk;
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 
-use crate::clock::TokioClock;
-
-const ROW: &str = r#"{"user_id":"u_3818","locale":"zh-CN"}"#;
-
-fn context() -> Arc<RunContext> {
-    Arc::new(RunContext {
-        shard: ShardId {
-            task: TaskId(1042),
-            no: 0,
-        },
-        task_name: Some("black-friday".into()),
-        task_revision: 4,
-        business: "push-campaign".into(),
-        params: None,
-        run: RunNo(3),
-        epoch: Epoch(1_795_194_100_123),
-        store: StoreId("k7f3q2".into()),
-        keys_of: None,
-        keeps_results: false,
-        mode: Mode::Live,
-        gate: Arc::new(Gate::always_open()),
-    })
-}
+use crate::clock::VirtualClock;
+use crate::run::{ROW, context};
 
 fn runtime() -> tokio::runtime::Runtime {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -54,7 +30,9 @@ fn runtime() -> tokio::runtime::Runtime {
 
 /// Makes so many calls of one item each.
 pub(crate) fn run(address: &str, count: u64) {
-    let clock: Arc<dyn Clock> = Arc::new(TokioClock(Instant::now()));
+    let clock: Arc<dyn Clock> = Arc::new(VirtualClock {
+        start: Instant::now(),
+    });
     let options = HttpOptions {
         batch: 1,
         ..HttpOptions::new(format!("http://{address}/"))

@@ -26,7 +26,7 @@ use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
 use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskCommand, TaskStore, TaskView, Write};
 use windrow_memory::MemoryStore;
 
-use crate::clock::TokioClock;
+use crate::clock::VirtualClock;
 
 /// Does nothing, at once.
 struct Nothing;
@@ -136,33 +136,13 @@ fn write() -> Write {
 }
 
 fn task(total: u64, batch: u32) -> NewTask {
-    NewTask {
-        business: "run".into(),
-        name: None,
-        total: ItemCount(total),
-        skip_first: ItemIndex(0),
-        tuning: Tuning {
-            rate: RateLimit::Unlimited,
-            batch: NonZeroU32::new(batch).unwrap(),
-            concurrency: Auto::Fixed(NonZeroU32::new(1_024).unwrap()),
-            ..Tuning::default()
-        },
-        params: None,
-        source: "{}".into(),
-        meaning: 0,
-        idempotency_key: None,
-        labels: std::collections::BTreeMap::new(),
-        send_params: true,
-        limits: Vec::new(),
-        canary: None,
-        start_at: None,
-        deadline: None,
-        parent: None,
-        publish: None,
-        is_open: false,
-        priority: 0,
-        shards: Auto::Fixed(NonZeroU32::MIN),
-    }
+    let tuning = Tuning {
+        rate: RateLimit::Unlimited,
+        batch: NonZeroU32::new(batch).unwrap(),
+        concurrency: Auto::Fixed(NonZeroU32::new(1_024).unwrap()),
+        ..Tuning::default()
+    };
+    NewTask::of("run", ItemCount(total), tuning)
 }
 
 /// Drives so many items, so many a call, from the start of a task to its end.
@@ -171,7 +151,9 @@ pub(crate) fn run(total: u64, batch: u32) {
     let runtime = runtime.enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let store = Arc::new(MemoryStore::new());
-        let clock: Arc<dyn Clock> = Arc::new(TokioClock(Instant::now()));
+        let clock: Arc<dyn Clock> = Arc::new(VirtualClock {
+            start: Instant::now(),
+        });
         let node = node(&store, clock.clone()).await;
         let now = clock.wall();
         store.ensure_business("run", &write(), now).await.unwrap();

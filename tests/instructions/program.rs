@@ -2,15 +2,19 @@
 //!
 //! `instructions item|batch N` drives N items through a node over the store in memory, one a call or 64;
 //! `instructions call ADDRESS N` makes N HTTP calls, one after the other; `instructions serve` answers them, in a process of its
-//! own, whose instructions nobody counts. Each
-//! happens on one thread, items on a clock that jumps whenever nobody works, so that the same work is the same instructions, but for
-//! the seeds of hash tables and for how many bytes the kernel gives at a time.
+//! own, whose instructions nobody counts. Each happens on one thread, items on a clock that jumps whenever nobody works, so that
+//! the same work is the same instructions, but for the seeds of hash tables and for how many bytes the kernel gives at a time.
 
 #![allow(clippy::unwrap_used, reason = "a measurement ends where something is wrong")]
+#![allow(unreachable_pub, reason = "a program exports nothing")]
 
 mod call;
+// The clock of the program asks the kernel's page of the time in a way that valgrind doesn't know.
+#[path = "../supervision/clock.rs"]
 mod clock;
 mod engine;
+#[path = "../../benches/shared/run.rs"]
+mod run;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();

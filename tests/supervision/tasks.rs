@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use windrow_config::Config;
-use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
-use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::ids::{ItemCount, TaskId};
+use windrow_core::settings::RateLimit;
 use windrow_core::task::{Canary, Tuning};
 use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskStore, TaskView, Write};
 use windrow_memory::MemoryStore;
@@ -26,26 +26,8 @@ pub fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tunin
     tuning.rate = RateLimit::Unlimited;
     tune(&mut tuning);
     NewTask {
-        business: "run".into(),
-        name: None,
-        total: ItemCount(total),
-        skip_first: ItemIndex(0),
-        tuning,
-        params: None,
-        source: "{}".into(),
-        meaning: 0,
-        idempotency_key: None,
-        labels: std::collections::BTreeMap::new(),
-        send_params: true,
-        limits: Vec::new(),
         canary,
-        start_at: None,
-        deadline: None,
-        parent: None,
-        publish: None,
-        is_open: false,
-        priority: 0,
-        shards: Auto::Fixed(std::num::NonZeroU32::MIN),
+        ..NewTask::of("run", ItemCount(total), tuning)
     }
 }
 

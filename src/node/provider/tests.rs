@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::handlers::preview_context;
 use windrow_config::Command;
-use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
+use windrow_core::ids::{ItemCount, WallMs};
 use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskStore, Write};
 use windrow_host::clock::SystemClock;
 use windrow_memory::MemoryStore;
@@ -66,26 +66,9 @@ impl Place {
 
     async fn task(&self) -> TaskView {
         let new = NewTask {
-            business: "push".to_owned(),
-            name: None,
-            total: ItemCount(3),
-            skip_first: ItemIndex(0),
-            tuning: Config::default().task_defaults.tuning,
-            params: None,
             source: r#"{"kind":"inline","items":[1,2,3]}"#.to_owned(),
             meaning: self.meaning().await,
-            idempotency_key: None,
-            labels: std::collections::BTreeMap::new(),
-            send_params: true,
-            limits: Vec::new(),
-            canary: None,
-            start_at: None,
-            deadline: None,
-            parent: None,
-            publish: None,
-            is_open: false,
-            priority: 0,
-            shards: windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
+            ..NewTask::of("push", ItemCount(3), Config::default().task_defaults.tuning)
         };
         self.store.create(&new, &me(), NOW).await.expect("made")
     }

@@ -9,7 +9,7 @@ use windrow_core::ids::WallMs;
 /// A change of a node, or what it was asked to do beside tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeChange {
-    /// `node.drain`, `node.undrain`, `node.change` or `business.try`.
+    /// `node.drain`, `node.undrain`, `node.change` or `handler.try`.
     pub action: &'static str,
     /// The business that it concerns.
     pub business: Option<String>,

@@ -65,6 +65,32 @@ pub struct NewTask {
 }
 
 impl NewTask {
+    /// So many indexes without rows, in one part, with all else left as it is when nobody says it.
+    pub fn of(business: &str, total: ItemCount, tuning: Tuning) -> NewTask {
+        NewTask {
+            business: business.to_owned(),
+            name: None,
+            total,
+            skip_first: ItemIndex(0),
+            tuning,
+            params: None,
+            source: "{}".to_owned(),
+            meaning: 0,
+            idempotency_key: None,
+            labels: BTreeMap::new(),
+            priority: 0,
+            shards: Auto::Fixed(NonZeroU32::MIN),
+            send_params: true,
+            limits: Vec::new(),
+            canary: None,
+            start_at: None,
+            deadline: None,
+            parent: None,
+            publish: None,
+            is_open: false,
+        }
+    }
+
     /// Refuses what no store can number.
     ///
     /// # Errors

@@ -111,7 +111,7 @@ impl Tries {
     async fn note(&self, slug: &str, wanted: &Wanted, write: &Write) -> Result<(), ServiceError> {
         let bytes = wanted.data.as_ref().map(|data| data.get().len());
         let change = NodeChange {
-            action: "business.try",
+            action: "handler.try",
             business: Some(slug.to_owned()),
             before: None,
             // What is typed may be of a person: the audit says how much it was.

@@ -2,10 +2,9 @@
 //! that is there already.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
-use windrow_core::settings::{Auto, Results};
+use windrow_core::settings::Results;
 use windrow_core::task::Tuning;
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::StoreError;
@@ -123,26 +122,12 @@ fn results_of(task: &TaskView, job: &Job) -> Result<Results, JobError> {
 
 async fn create(tasks: &dyn TaskStore, job: &Job, write: &Write, now: WallMs) -> Result<JobStart, JobError> {
     let new = NewTask {
-        shards: Auto::Fixed(NonZeroU32::MIN),
-        business: job.business.clone(),
         name: Some(job.name.clone()),
-        total: job.total,
         skip_first: job.skip_first,
-        tuning: job.tuning.clone(),
-        params: None,
         source: job.source.clone(),
         meaning: job.meaning,
-        idempotency_key: None,
         labels: job.labels.clone(),
-        send_params: true,
-        limits: Vec::new(),
-        canary: None,
-        start_at: None,
-        deadline: None,
-        parent: None,
-        publish: None,
-        is_open: false,
-        priority: 0,
+        ..NewTask::of(&job.business, job.total, job.tuning.clone())
     };
     let made = tasks.create(&new, write, now).await?;
     Ok(JobStart::New(

@@ -135,8 +135,6 @@ impl BusinessStore for Store {
         }
         let found = found
             .filter(C::Action.like("business.%"))
-            // A call that was tried changed nothing.
-            .filter(C::Action.ne("business.try"))
             .order_by_desc(C::Id)
             .limit(u64::from(limit));
         Ok(found
