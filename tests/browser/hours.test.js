@@ -56,9 +56,12 @@ async function replayed(path) {
   }
   await page.evaluate(() => { globalThis.replay.isOn = true; });
   // Pause and on again: the next stream is ours.
-  for (const round of [0, 1]) {
+  for (const state of ['paused', 'live']) {
     await page.locator('body').press('r');
-    await page.clock.runFor(round + 500);
+    await until(`it is ${state}`, async () => {
+      await page.clock.runFor(500);
+      return (await page.locator('.chip').getAttribute('data-state')) === state;
+    });
   }
   const session = await context.newCDPSession(page);
   await session.send('Performance.enable');

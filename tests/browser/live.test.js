@@ -131,6 +131,7 @@ test('with the keyboard alone: make, watch, change, stop, redrive', async () => 
   const type = (text) => page.keyboard.type(text);
   await page.keyboard.press('c');
   await page.waitForURL('**/tasks/new');
+  await page.locator('option', { hasText: /^push$/ }).waitFor({ state: 'attached' });
   await page.getByLabel('Handled by').focus();
   await type('push');
   await page.getByRole('radio', { name: 'a file' }).focus();
@@ -163,6 +164,8 @@ test('with the keyboard alone: make, watch, change, stop, redrive', async () => 
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: /Redrive all/ }).focus();
   await page.keyboard.press('Enter');
+  // An open dialog has put the focus where it wants it.
+  await page.locator('dialog[open]').waitFor();
   await page.getByLabel(/to go on/).focus();
   await type(id);
   const go = page.locator('dialog').getByRole('button', { name: 'Create and start' });

@@ -68,7 +68,7 @@ function wanted() {
 function connect() {
   const topics = wanted();
   const isHeld = paused.value || document.hidden;
-  if (topics === connected && !isHeld) return;
+  if (topics && topics === connected && !isHeld) return;
   close();
   if (isHeld) return set('paused');
   if (!topics) return set('idle');
