@@ -6,9 +6,9 @@
 //! the progress of a running shard changes under the lock of the shard alone. Rows of sessions are never locked: `fenced`
 //! is never taken back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
 use crate::sql::entity::{business, shard_head, task};
 use crate::sql::{Transaction, error, words};
@@ -58,6 +58,38 @@ pub(super) async fn shards(transaction: &Transaction, id: TaskId) -> Result<(), 
         .map_err(error)?;
     tracing::trace!(shards = locked.len(), "locked");
     Ok(())
+}
+
+/// Shards of tasks, by number; none of them is all.
+pub(super) type Shards = BTreeMap<TaskId, Option<Vec<i32>>>;
+
+/// Locks shards, lowest first, and reads them; those that are not there are left out.
+pub(super) async fn shards_of(
+    transaction: &Transaction,
+    wanted: &Shards,
+) -> Result<BTreeMap<ShardId, shard_head::Model>, StoreError> {
+    use shard_head::Column as C;
+    if wanted.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let mut any = Condition::any();
+    for (task, numbers) in wanted {
+        let of_task = Condition::all().add(C::TaskId.eq(task.0));
+        any = any.add(match numbers {
+            Some(numbers) => of_task.add(C::ShardNo.is_in(numbers.iter().copied())),
+            None => of_task,
+        });
+    }
+    let rows = shard_head::Entity::find()
+        .filter(any)
+        .order_by_asc(C::TaskId)
+        .order_by_asc(C::ShardNo)
+        .lock_exclusive()
+        .all(transaction)
+        .await
+        .map_err(error)?;
+    let by_id = |row: shard_head::Model| (words::shard_id(&row), row);
+    Ok(rows.into_iter().map(by_id).collect())
 }
 
 /// Locks a shard and reads it.

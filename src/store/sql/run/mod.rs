@@ -6,6 +6,7 @@ mod claim_batch;
 pub mod close;
 pub mod history;
 pub mod items;
+mod progress;
 pub mod result_place;
 pub mod results;
 pub mod runnable;
