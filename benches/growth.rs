@@ -82,9 +82,13 @@ fn cost(engine: &Engine, what: &str, how_many: u32, jobs: Vec<Job>) {
 /// rarely as it may, of the same items.
 fn checkpoints() {
     let engine = Engine::start();
-    for (tasks, shards) in smoke::sized([(1, 1), (1, 64), (40, 250)], [(1, 1), (1, 2), (2, 2)]) {
+    let billion = 1_000_000_000;
+    for (tasks, shards, total) in smoke::sized(
+        [(1, 1, 10 * billion), (1, 64, 10 * billion), (40, 250, billion)],
+        [(1, 1, 2_000), (1, 2, 2_000), (2, 2, 2_000)],
+    ) {
         let all = tasks * shards;
-        let items = smoke::sized(10_000_000_000, 2_000) / u64::from(tasks);
+        let items = total / u64::from(tasks);
         let run = |seconds| {
             let job = || Job {
                 shards,

@@ -19,9 +19,10 @@ mod smoke;
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use futures_util::StreamExt;
 use serde_json::json;
 
 use crate::business::{Act, Business};
@@ -134,82 +135,140 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// Tasks created and started at once, four fifths of which fit.
+/// Tasks made and started at once: so many fit, an eighth more waits for room. Then they run, and then they rest.
 async fn tasks() {
     let number = std::env::var("WINDROW_BENCH_TASKS")
         .ok()
         .and_then(|text| text.parse().ok());
-    let number: u64 = number.unwrap_or_else(|| smoke::sized(10_000, 50));
-    let business = Business::start(|_| Act::ok()).await;
-    let fits = number * 4 / 5;
-    let capacity = format!(
-        "[node]\ncapacity_rate = \"{0}/m\"\nunlimited_reserves = \"{0}/m\"",
-        fits * 6
-    );
-    let recipe = Recipe::new().config(&format!("{capacity}\n[task_defaults]\nrate = \"6/m\""));
-    let node = recipe.start().await;
+    let fit: u64 = number.unwrap_or_else(|| smoke::sized(10_000, 40));
+    let number = fit + fit / 8;
+    let calls = Arc::new(AtomicU64::new(0));
+    let counted = calls.clone();
+    let business = Business::start(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Act::ok()
+    })
+    .await;
+    let forgetful = business.clone();
+    let forgetting = tokio::spawn(async move {
+        loop {
+            forgetful.forget();
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    });
+    let capacity = format!("[node]\ncapacity_rate = \"{fit}/s\"\nunlimited_reserves = \"{fit}/s\"");
+    let node = Recipe::new().config(&capacity).start().await;
     node.business("push", &business.url(), json!({})).await;
-    let idle = resident(&node);
-    let done = Arc::new(AtomicBool::new(false));
-    let prober = tokio::spawn(probe(
-        Client::new(&node.url, node.admin.token.as_deref()),
-        done.clone(),
-    ));
+    let empty = resident(&node);
+
+    let probed = Probed::begin(&node);
     let begun = Instant::now();
-    let makers: Vec<_> = (0..16)
-        .map(|maker| {
-            let client = Client::new(&node.url, node.admin.token.as_deref());
-            tokio::spawn(async move {
-                for _ in (maker..number).step_by(16) {
-                    let body = json!({"business": "push", "rate": "6/m", "start": true,
-                        "source": {"type": "range", "total": 1_000_000}});
-                    client.post("/v1/tasks", body).await.expect(201);
-                }
-            })
-        })
-        .collect();
-    for maker in makers {
-        maker.await.unwrap();
-    }
-    println!(
-        "{number} tasks created and started in {:.1} s",
-        begun.elapsed().as_secs_f64()
-    );
+    let made = for_each(&node, number, |client, _| async move {
+        let body = json!({"business": "push", "rate": "1/s", "start": true,
+            "source": {"type": "range", "total": 1_000_000}});
+        let task = client.post("/v1/tasks", body).await.expect(201);
+        task["id"].as_str().expect("an id").to_owned()
+    })
+    .await;
+    let took = begun.elapsed().as_secs_f64();
+    println!("{number} tasks created and started in {took:.1} s");
     let begun = Instant::now();
     let (running, explained) = settle(&node, number, begun).await;
+    let took = begun.elapsed().as_secs_f64();
+    println!("all owned ({running}) or queued with a reason ({explained}) after {took:.1} s");
+    probed.end("while tasks are made", None).await;
+
+    let probed = Probed::begin(&node);
+    let (calls_before, cpu_before, looked) = (calls.load(Ordering::Relaxed), cpu(&node), Instant::now());
+    tokio::time::sleep(smoke::sized(Duration::from_secs(30), Duration::from_secs(1))).await;
+    let span = looked.elapsed().as_secs_f64();
+    let rate = (calls.load(Ordering::Relaxed) - calls_before) as f64 / span;
     println!(
-        "all owned ({running}) or queued with a reason ({explained}) after {:.1} s",
-        begun.elapsed().as_secs_f64()
+        "{rate:.0} items/s of {running}/s, with {:.2} of a core",
+        (cpu(&node) - cpu_before) / span
     );
-    tokio::time::sleep(smoke::sized(Duration::from_secs(20), Duration::from_secs(1))).await;
-    done.store(true, Ordering::Relaxed);
-    let mut times = prober.await.unwrap();
-    times.sort();
-    let at = |share: usize| millis(times[times.len() * share / 1000]);
-    println!(
-        "API meanwhile, {} requests: p50 {:.1} ms, p99 {:.1} ms, most {:.1} ms",
-        times.len(),
-        at(500),
-        at(990),
-        at(999)
-    );
+    probed.end("while they run", Some(50)).await;
     let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
     println!(
-        "RSS {:.0} MiB ({:.0} MiB before)",
+        "RSS, MiB = {:.0} (aim ≤ 1024), {:.0} before",
         mib(resident(&node)),
-        mib(idle)
+        mib(empty)
     );
-    let (before, looked) = (business.seen().len(), Instant::now());
+
+    let begun = Instant::now();
+    let made = Arc::new(made);
+    for_each(&node, number, |client, at| {
+        let made = made.clone();
+        async move {
+            let path = format!("/v1/tasks/{}/stop", made[at]);
+            client.post(&path, json!({})).await.expect(202);
+        }
+    })
+    .await;
+    println!("stopped in {:.1} s", begun.elapsed().as_secs_f64());
     tokio::time::sleep(smoke::sized(Duration::from_secs(10), Duration::from_secs(1))).await;
-    let span = looked.elapsed().as_secs_f64();
-    let rate = (business.seen().len() - before) as f64 / span;
-    println!(
-        "{rate:.0} items/s of {:.0} that the running tasks may do",
-        running as f64 / 10.0
-    );
+    let (cpu_before, looked) = (cpu(&node), Instant::now());
+    tokio::time::sleep(smoke::sized(Duration::from_secs(20), Duration::from_secs(1))).await;
+    let share = (cpu(&node) - cpu_before) / looked.elapsed().as_secs_f64();
+    println!("of a core while they rest = {share:.3} (aim ≤ 0.05)");
+    forgetting.abort();
     let ended = Instant::now();
     let code = node.stop().await;
     println!("drained in {:.1} s, exit {code:?}", ended.elapsed().as_secs_f64());
+}
+
+/// Does something `number` times, sixteen at a time.
+async fn for_each<T, F>(node: &Node, number: u64, work: impl Fn(Arc<Client>, usize) -> F) -> Vec<T>
+where
+    F: Future<Output = T>,
+{
+    let client = || Arc::new(Client::new(&node.url, node.admin.token.as_deref()));
+    let clients: Vec<Arc<Client>> = (0..16).map(|_| client()).collect();
+    futures_util::stream::iter(0..number as usize)
+        .map(|at| work(clients[at % clients.len()].clone(), at))
+        .buffered(16)
+        .collect()
+        .await
+}
+
+/// The processor time that the node took. Unit: seconds.
+fn cpu(node: &Node) -> f64 {
+    let id = node.child.id().expect("it lives");
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).expect("Linux");
+    // The name in brackets may hold spaces; utime and stime are the 12th and 13th after it, in hundredths.
+    let after = stat.rsplit_once(')').expect("a name").1;
+    let ticks = |at: usize| -> f64 { after.split_whitespace().nth(at).unwrap().parse().unwrap() };
+    (ticks(11) + ticks(12)) / 100.0
+}
+
+/// The API as somebody meets it meanwhile.
+struct Probed {
+    done: Arc<AtomicBool>,
+    times: tokio::task::JoinHandle<Vec<Duration>>,
+}
+
+impl Probed {
+    fn begin(node: &Node) -> Probed {
+        let done = Arc::new(AtomicBool::new(false));
+        let client = Client::new(&node.url, node.admin.token.as_deref());
+        let times = tokio::spawn(probe(client, done.clone()));
+        Probed { done, times }
+    }
+
+    async fn end(self, when: &str, aim: Option<u64>) {
+        self.done.store(true, Ordering::Relaxed);
+        let mut times = self.times.await.unwrap();
+        times.sort();
+        let at = |share: usize| millis(times[times.len() * share / 1000]);
+        let aim = aim.map(|ms| format!(" (aim ≤ {ms})")).unwrap_or_default();
+        println!("API p99 {when}, ms = {:.1}{aim}", at(990));
+        println!(
+            "    {} requests, p50 {:.1} ms, most {:.1} ms",
+            times.len(),
+            at(500),
+            at(999)
+        );
+    }
 }
 
 /// Waits until every task is owned or says why not.
