@@ -5,6 +5,8 @@ import { settled } from './task.js';
 
 /** Over how long a rate is measured. */
 const RATE_OVER_MS = 10_000;
+/** A shorter time says little: counts come once a second. */
+const RATE_LEAST_MS = 5000;
 const HISTORY_MAX = 60;
 
 /**
@@ -27,7 +29,7 @@ export function rateOf(task) {
   if (task.status !== 'running' && task.status !== 'stopping') return null;
   const seen = samples.get(task.id) ?? [];
   const [first, last] = [seen[0], seen.at(-1)];
-  if (!first || last.at - first.at < 1500) return task.actual_rate ?? null;
+  if (!first || last.at - first.at < RATE_LEAST_MS) return task.actual_rate ?? null;
   return ((last.settled - first.settled) * 1000) / (last.at - first.at);
 }
 
