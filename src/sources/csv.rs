@@ -14,6 +14,9 @@ use super::spec::CsvFormat;
 
 /// The most bytes that a row may take with its line end. One more shows that it is too long.
 const ROW_LOOK_MAX: usize = ROW_BYTES_MAX + 3;
+/// Room for the fields of a row, at first: it doubles for those that need more. Room for the longest would be cleared for
+/// each block, which took as long as its rows.
+const FIELDS_FIRST: usize = 4096;
 
 /// Parses rows with `csv-core`, the state machine of the `csv` crate, which tells how many bytes a row took.
 #[derive(Debug)]
@@ -41,7 +44,7 @@ impl CsvRows {
             Some(quote) => builder.quote(quote as u8),
             None => builder.quoting(false),
         };
-        let fields = vec![0; ROW_LOOK_MAX + 1];
+        let fields = vec![0; FIELDS_FIRST];
         let keys = keys(columns);
         let mut rows = CsvRows {
             reader: builder.build(),
@@ -95,8 +98,7 @@ impl CsvRows {
         Some(end + 1)
     }
 
-    fn write_plain(&self, row: &[u8], out: &mut Vec<u8>) -> Result<(), FaultKind> {
-        let row = std::str::from_utf8(row).map_err(|_| FaultKind::NotUtf8)?;
+    fn write_plain(&self, row: &str, out: &mut Vec<u8>) {
         let row = row.trim_end_matches(['\n', '\r']);
         let (mut start, is_escaped) = (0, has_escapes(row));
         let delimiters = memchr::memchr_iter(self.delimiter, row.as_bytes());
@@ -112,12 +114,16 @@ impl CsvRows {
             start = end + 1;
         }
         out.push(b'}');
-        Ok(())
     }
 
-    fn field(&self, number: usize) -> Result<&str, FaultKind> {
-        let start = if number == 0 { 0 } else { self.ends[number - 1] };
-        std::str::from_utf8(&self.fields[start..self.ends[number]]).map_err(|_| FaultKind::NotUtf8)
+    /// The fields of the row just split.
+    fn row(&self) -> Result<impl Iterator<Item = &str>, FaultKind> {
+        let ends = &self.ends[..self.count];
+        let text = &self.fields[..ends.last().copied().unwrap_or(0)];
+        let text = std::str::from_utf8(text).map_err(|_| FaultKind::NotUtf8)?;
+        let begins = [0].into_iter().chain(ends.iter().copied());
+        // Delimiters and quotes are ASCII, so that no field begins within a character.
+        Ok(begins.zip(ends).filter_map(|(begin, end)| text.get(begin..*end)))
     }
 
     /// The names in the row just split; without a header `c1`, `c2` …
@@ -125,10 +131,11 @@ impl CsvRows {
         if !self.header {
             return Ok((1..=self.count).map(|number| format!("c{number}")).collect());
         }
-        let names: Result<Vec<String>, FaultKind> = (0..self.count)
-            .map(|number| self.field(number).map(str::to_owned))
+        let names: Vec<String> = self
+            .row()
+            .map_err(|fault| vec![fault])?
+            .map(str::to_owned)
             .collect();
-        let names = names.map_err(|fault| vec![fault])?;
         let mut seen = HashSet::new();
         let twice = names.iter().filter(|name| !seen.insert(name.as_str()));
         let twice: Vec<FaultKind> = twice
@@ -211,14 +218,15 @@ impl RowFormat for CsvRows {
         })
     }
 
-    fn write(&mut self, row: &[u8], out: &mut Vec<u8>) -> Result<(), FaultKind> {
-        self.check(row)?;
+    fn write(&mut self, row: &str, out: &mut Vec<u8>) -> Result<(), FaultKind> {
+        self.check(row.as_bytes())?;
         if self.is_plain {
-            return self.write_plain(row, out);
+            self.write_plain(row, out);
+            return Ok(());
         }
-        for (number, key) in self.keys.iter().enumerate() {
+        for (key, field) in self.keys.iter().zip(self.row()?) {
             out.extend_from_slice(key);
-            write_string(self.field(number)?, out);
+            write_string(field, out);
         }
         out.push(b'}');
         Ok(())

@@ -42,8 +42,10 @@ impl RowFormat for TextLines {
         Ok(())
     }
 
-    fn write(&mut self, row: &[u8], out: &mut Vec<u8>) -> Result<(), FaultKind> {
-        let line = std::str::from_utf8(text(row)).map_err(|_| FaultKind::NotUtf8)?;
+    fn write(&mut self, row: &str, out: &mut Vec<u8>) -> Result<(), FaultKind> {
+        let (line, _) = row
+            .split_at_checked(text(row.as_bytes()).len())
+            .ok_or(FaultKind::NotUtf8)?;
         out.extend_from_slice(br#"{"line":"#);
         serde_json::to_writer(&mut *out, line).expect("a string is JSON and writing to memory can't fail");
         out.push(b'}');

@@ -45,8 +45,8 @@ impl RowFormat for NdjsonRows {
         }
     }
 
-    fn write(&mut self, row: &[u8], out: &mut Vec<u8>) -> Result<(), FaultKind> {
-        push_on_one_line(trim(row), out);
+    fn write(&mut self, row: &str, out: &mut Vec<u8>) -> Result<(), FaultKind> {
+        push_on_one_line(trim(row.as_bytes()), out);
         Ok(())
     }
 

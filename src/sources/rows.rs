@@ -47,7 +47,7 @@ pub(super) trait RowFormat {
     ///
     /// # Errors
     /// When it can't be an item.
-    fn write(&mut self, row: &[u8], out: &mut Vec<u8>) -> Result<(), FaultKind>;
+    fn write(&mut self, row: &str, out: &mut Vec<u8>) -> Result<(), FaultKind>;
 
     /// How many bytes longer a row is as JSON, roughly.
     fn overhead(&self) -> usize;
