@@ -217,7 +217,7 @@ pub(super) fn standing(facts: &Facts) -> Advice {
         ),
         (Status::Recovering, Some(KEY_MISSING)) => (
             "give the node that is named above the same key (auth.key_file) and start it anew, or start one that has it",
-            "it is tried again every 5 s; a node with the key takes it by itself",
+            "it is tried again by itself; the other nodes go first",
         ),
         (Status::Recovering, _) => (recover.as_str(), "it is tried again by itself"),
         (Status::AwaitingBusiness, _) => ("ask the business", "it has not said yet that it is ready"),
