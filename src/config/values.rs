@@ -89,6 +89,11 @@ pub enum StoreUrl {
 }
 
 impl StoreUrl {
+    /// Whether it is a file, which one node has for itself.
+    pub fn is_file(&self) -> bool {
+        matches!(self, StoreUrl::Auto | StoreUrl::Sqlite(_))
+    }
+
     /// The kind of database, as people see it.
     pub fn engine(&self) -> &'static str {
         match self {

@@ -15,7 +15,7 @@ use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 use sha2::{Digest, Sha256};
 
 use crate::secret_file::{self, SecretFile, SecretFileError};
-use windrow_engine::ports::access::vault::{Unopenable, Vault};
+use windrow_engine::ports::access::vault::{KeyId, Unopenable, Vault};
 
 /// The first byte of every sealed value.
 const VERSION: u8 = 1;
@@ -142,7 +142,8 @@ impl Vault for KeyVault {
             return Err(Unopenable::Damaged);
         }
         if *id != self.id {
-            return Err(Unopenable::OtherKey);
+            let (sealed, own) = (KeyId(*id), KeyId(self.id));
+            return Err(Unopenable::OtherKey { sealed, own });
         }
         let aad = self.context(belongs_to);
         self.cipher
@@ -183,13 +184,13 @@ mod tests {
         for at in 0..sealed.len() {
             let mut changed = sealed.clone();
             changed[at] ^= 1;
+            let opened = vault.open(ROW, &changed);
             let is_key_id = (1..=KEY_ID).contains(&at);
-            let expected = if is_key_id {
-                Unopenable::OtherKey
-            } else {
-                Unopenable::Damaged
+            let is_expected = match opened {
+                Err(Unopenable::OtherKey { own, sealed }) => is_key_id && own.0 == vault.id && sealed != own,
+                other => !is_key_id && other == Err(Unopenable::Damaged),
             };
-            assert_eq!(vault.open(ROW, &changed), Err(expected), "byte {at}");
+            assert!(is_expected, "byte {at}");
         }
         for length in 0..sealed.len() {
             assert_eq!(
@@ -205,9 +206,14 @@ mod tests {
         let sealed = KeyVault::with_key([7; 32]).seal(ROW, b"secret");
         let vault = KeyVault::with_key([7; 32]);
         assert_eq!(vault.open("business/other", &sealed), Err(Unopenable::Damaged));
+        let other = KeyVault::with_key([8; 32]);
+        let (sealed_with, own) = (KeyId(vault.id), KeyId(other.id));
         assert_eq!(
-            KeyVault::with_key([8; 32]).open(ROW, &sealed),
-            Err(Unopenable::OtherKey)
+            other.open(ROW, &sealed),
+            Err(Unopenable::OtherKey {
+                sealed: sealed_with,
+                own
+            })
         );
     }
 

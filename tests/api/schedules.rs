@@ -567,6 +567,16 @@ async fn a_business_has_schedules_of_its_own_and_sees_no_others() {
         .await
         .problem(422, "validation-failed");
     operator.post("/v1/schedules", greedy).await.expect(201);
+    // What it wrote keeps its rights, also where an operator changes the rest; what an operator writes has an operator's.
+    let path = made(&own, json!({"name": "guarded"})).await;
+    let more = json!({"task": {"limits": ["vendor-x"]}});
+    operator
+        .patch(&path, more.clone())
+        .await
+        .problem(422, "validation-failed");
+    let mut whole = more;
+    whole["task"]["source"] = json!({"type": "range", "total": 5});
+    operator.patch(&path, whole).await.expect(200);
 }
 
 #[tokio::test]
@@ -624,33 +634,194 @@ async fn a_name_that_two_fires_share_is_warned_of_with_one_that_tells_them_apart
         .await
         .expect(200);
     assert_eq!(edited["warnings"][0]["advice"], "board-{fire_time:unix}");
-    let daily = json!({"every": null, "cron": "0 3 * * *", "name": "daily"});
-    let mut daily = body(daily);
-    crate::support::merge(&mut daily, named("date"));
-    let made = node.admin.post("/v1/schedules", daily).await.expect(201);
-    assert_eq!(made["warnings"][0]["code"], "triggers_share_names");
 }
 
 #[tokio::test]
-async fn who_fires_twice_on_a_day_is_told_whose_name_is_in_the_way() {
+async fn fires_by_hand_on_one_day_make_tasks_of_different_names() {
     let (node, business) = (Node::start().await, Business::willing().await);
     node.business("push", &business.url(), json!({})).await;
     let task = json!({"name": "board-{fire_time:date}"});
     let spec = json!({"every": null, "cron": "0 3 * * *", "overlap": "allow", "task": task});
     let path = made(&node.admin, spec).await;
-    let fire = format!("{path}/trigger");
-    let first = node.admin.post(&fire, json!({})).await.expect(201);
-    let task = first["task"].as_str().unwrap();
-    let second = node.admin.post(&fire, json!({})).await.problem(409, "name-taken");
-    let detail = second["detail"].as_str().unwrap();
+    let mut names = Vec::new();
+    for _ in 0..3 {
+        let fire = node.admin.post(&format!("{path}/trigger"), json!({})).await;
+        let fire = fire.expect(201);
+        assert_eq!(fire["outcome"], "made", "{fire:#}");
+        let path = format!("/v1/tasks/{}", fire["task"].as_str().unwrap());
+        let task = node.admin.get(&path).await.expect(200);
+        names.push(task["name"].as_str().unwrap().to_owned());
+    }
+    let day = &fire_time(&node, &path).await[..10];
     assert!(
-        detail.contains(&format!("{task} is called so already")) && detail.contains("board-{fire_time:time}"),
-        "{detail}"
+        names
+            .iter()
+            .all(|name| name.starts_with(&format!("board-{day}-at-"))),
+        "{names:?}"
     );
+    names.dedup();
+    assert_eq!(names.len(), 3, "{names:?}");
+}
+
+/// The time of the newest fire.
+async fn fire_time(node: &Node, path: &str) -> String {
+    let fires = node.admin.get(&format!("{path}/fires?limit=1")).await.expect(200);
+    fires["items"][0]["time"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_misspelt_placeholder_is_refused_in_a_name_and_warned_of_elsewhere() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    for (name, advice) in [
+        ("board-{fire_tme:date}", json!("did you mean {fire_time:date}?")),
+        ("board-{fire_time:dat}", json!("did you mean {fire_time:date}?")),
+        ("board-{date}", json!("did you mean {fire_time:date}?")),
+        ("board-{fire_time}-{item}", Value::Null),
+    ] {
+        let wrong = body(json!({ "task": { "name": name } }));
+        let refused = node.admin.post("/v1/schedules", wrong).await;
+        let problem = refused.problem(422, "validation-failed");
+        assert_eq!(pointers(&problem), ["/task/name"], "{name}");
+        let fault = &problem["errors"][0];
+        assert_eq!(fault.get("try").unwrap_or(&Value::Null), &advice, "{name}");
+        assert!(
+            fault["detail"]
+                .as_str()
+                .unwrap()
+                .contains("there is no placeholder {"),
+            "{fault:#}"
+        );
+    }
+    let task = json!({"labels": {"day": "{fire_tme:date}"}, "params": {"text": "{item}"}});
+    let made = node
+        .admin
+        .post("/v1/schedules", body(json!({ "task": task })))
+        .await;
+    let made = made.expect(201);
+    let warning = &made["warnings"][0];
+    assert_eq!(
+        (&warning["code"], &warning["pointer"], &warning["advice"]),
+        (
+            &json!("placeholder_misspelt"),
+            &json!("/task/labels/day"),
+            &json!("{fire_time:date}")
+        ),
+        "{made:#}"
+    );
+    assert_eq!(made["warnings"].as_array().unwrap().len(), 1, "{made:#}");
+    let wrong = json!({"task": {"name": "b-{fire_time:week}"}});
+    let refused = node.admin.patch("/v1/schedules/s1", wrong).await;
+    assert_eq!(
+        pointers(&refused.problem(422, "validation-failed")),
+        ["/task/name"]
+    );
+}
+
+#[tokio::test]
+async fn a_change_of_the_task_is_merged_into_it() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let task = json!({"labels": {"team": "growth", "day": "mon"}, "params": {"a": 1}});
+    let path = made(&node.admin, json!({ "task": task })).await;
+    let change = json!({"task": {"name": "board-{fire_time:time}", "labels": {"day": null}, "rate": "5/s"}});
+    let changed = node.admin.patch(&path, change).await.expect(200);
+    let task = &changed["task"];
+    assert_eq!(
+        (&task["name"], &task["labels"], &task["params"], &task["rate"]),
+        (
+            &json!("board-{fire_time:time}"),
+            &json!({"team": "growth"}),
+            &json!({"a": 1}),
+            &json!("5/s")
+        ),
+        "{changed:#}"
+    );
+    let source = json!({"type": "inline", "items": [1, 2]});
+    let changed = node
+        .admin
+        .patch(&path, json!({"task": {"source": source, "name": null}}))
+        .await;
+    let changed = changed.expect(200);
+    assert_eq!(
+        (&changed["task"]["source"], &changed["task"]["name"]),
+        (&source, &Value::Null),
+        "one source takes the place of another: {changed:#}"
+    );
+    let refused = node.admin.patch(&path, json!({"task": {"rte": "5/s"}})).await;
+    assert_eq!(pointers(&refused.problem(400, "invalid-request")), ["/task/rte"]);
+    let old = [("if-match", "\"1\"")];
+    let change = json!({"task": {"rate": "9/s"}});
+    let stale = node.admin.json(Method::PATCH, &path, &old, change).await;
+    stale.problem(412, "etag-mismatch");
+}
+
+#[tokio::test]
+async fn a_fire_that_can_t_be_made_is_given_up_by_hand() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let mut body = body(json!({"every": "366d"}));
+    // Nobody listens there.
+    body["task"]["source"] = json!({"type": "url", "url": "http://127.0.0.1:9/users.csv"});
+    let made = node.admin.post("/v1/schedules", body).await.expect(201);
+    let path = format!("/v1/schedules/{}", made["id"].as_str().unwrap());
+    let fire = node
+        .admin
+        .post(&format!("{path}/trigger"), json!({}))
+        .await
+        .expect(201);
+    assert_eq!(fire["outcome"], "pending", "{fire:#}");
+    let shown = node.admin.get(&path).await.expect(200);
+    assert_eq!(shown["pending"], 1, "{shown:#}");
+    let skip = format!("{path}/skip");
+    let dry = node
+        .admin
+        .post(&format!("{skip}?dry_run=true"), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(dry["would"]["items"][0]["outcome"], "skipped", "{dry:#}");
+    let skipped = node
+        .admin
+        .post(&skip, json!({"time": fire["time"]}))
+        .await
+        .expect(200);
+    let text = skipped["items"][0]["text"].as_str().unwrap();
+    assert!(
+        text.starts_with("given up by ") && text.contains("an earlier try came to"),
+        "{text}"
+    );
+    node.admin
+        .post(&skip, json!({"time": fire["time"]}))
+        .await
+        .problem(409, "conflict");
+    let none = node.admin.post(&skip, json!({})).await.expect(200);
+    assert_eq!(none["items"], json!([]));
     let shown = node.admin.get(&path).await.expect(200);
     assert_eq!(
-        (&shown["last_fire"]["outcome"], &shown["last_fire"]["task"]),
-        (&json!("made"), &json!(task)),
-        "nothing was ordered: {shown:#}"
+        (&shown["pending"], &shown["last_fire"]["outcome"]),
+        (&json!(0), &json!("skipped")),
+        "{shown:#}"
     );
+}
+
+#[tokio::test]
+async fn an_open_fire_says_what_its_task_will_be_called() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let task = json!({"name": "board-{fire_time:date}"});
+    let spec = json!({"every": null, "cron": "0 3 * * *", "overlap": "queue", "task": task});
+    let path = made(&node.admin, spec).await;
+    let range = json!({"from": "2026-01-05T00:00:00Z", "to": "2026-01-07T00:00:00Z"});
+    let dry = node
+        .admin
+        .post(&format!("{path}/backfill?dry_run=true"), range)
+        .await;
+    let dry = dry.expect(200);
+    let names: Vec<&Value> = dry["would"]["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|fire| &fire["name"])
+        .collect();
+    assert_eq!(names, [&json!("board-2026-01-05"), &json!("board-2026-01-06")]);
 }

@@ -162,6 +162,10 @@ async fn a_lost_key_is_heard_of_at_the_start() {
     let view = node
         .until(&task, "waiting for a node with the key", says_why)
         .await;
-    assert_eq!(view["status"], "recovering", "{view:#}");
+    assert_eq!(
+        (&view["status"], &view["status_reason"]),
+        (&json!("recovering"), &json!("key_missing")),
+        "{view:#}"
+    );
     assert_eq!(node.stop().await, Some(0));
 }

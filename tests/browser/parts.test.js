@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { needy } from '../../ui/app/lib/attention.js';
 import { byDay } from '../../ui/app/lib/calendar.js';
 import * as axes from '../../ui/app/lib/axes.js';
+import { patchOf, taskPatch } from '../../ui/app/lib/patch.js';
 import * as strip from '../../ui/app/lib/strip.js';
 import words from '../../ui/app/words/zh-CN.js';
 import { ROOT } from './support.js';
@@ -25,6 +26,15 @@ const sources = files(join(UI, 'app')).map((path) => [relative(UI, path), readFi
 test('cells are read as the API writes them', () => {
   assert.deepEqual([...strip.parse('F1S3P2K1R1A1')], [2, 0, 0, 0, 1, 1, 3, 4, 5]);
   assert.deepEqual([...strip.parse('')], []);
+});
+
+test('a change is sent as what differs, and one source whole', () => {
+  assert.deepEqual(patchOf({ a: 1, b: { c: 2, d: 3 }, e: [1] }, { b: { c: 2, d: 4 }, e: [1, 2] }), { a: null, b: { d: 4 }, e: [1, 2] });
+  assert.deepEqual(patchOf({ a: 1 }, { a: 1 }), {});
+  const before = { source: { type: 'range', total: 5 }, name: 'b-{fire_time}' };
+  assert.deepEqual(taskPatch(before, { source: { type: 'inline', items: [1] } }), { name: null, source: { type: 'inline', items: [1] } });
+  assert.deepEqual(taskPatch(before, { ...before, rate: '5/s' }), { rate: '5/s' });
+  assert.equal(taskPatch(before, 'no JSON'), 'no JSON');
 });
 
 test('the worst of several cells is shown', () => {

@@ -252,9 +252,62 @@ async fn a_name_that_fires_share_is_warned_of_where_the_schedule_is_made() {
         "{}",
         made.stderr
     );
-    person.windrow("schedule trigger push/board").await.expect(0);
-    person
-        .windrow("schedule trigger push/board")
+    let set = "schedule set push/board --name board-{fire_time:time}";
+    let set = person.windrow(set).await.expect(0);
+    assert!(
+        set.stdout
+            .contains("task.name  board-{fire_time:date} → board-{fire_time:time}"),
+        "{}",
+        set.stdout
+    );
+    assert!(!set.stderr.contains("warning"), "{}", set.stderr);
+    let gone = person
+        .windrow("schedule set push/board --no-name")
         .await
-        .refused(4, &["t1 is called so already", "board-{fire_time:time}"]);
+        .expect(0);
+    assert!(
+        gone.stdout.contains("task.name  board-{fire_time:time} → –"),
+        "{}",
+        gone.stdout
+    );
+}
+
+#[tokio::test]
+async fn a_name_that_can_t_be_used_is_named_as_it_was_given() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let person = Person::admin(&node);
+    let wrong = person
+        .windrow("schedule create push push/board --every 1h --total 3")
+        .await
+        .refused(7, &["SCHEDULE, its name within the business", "try board"]);
+    assert!(!wrong.stderr.contains("--name"), "{wrong:?}");
+    person
+        .windrow("schedule create push board --every 1h --total 3 --name b-{fire_tme:date}")
+        .await
+        .refused(7, &["--name", "did you mean {fire_time:date}?"]);
+}
+
+#[tokio::test]
+async fn a_fire_that_waits_is_given_up() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let person = Person::admin(&node);
+    let words = "schedule create push board --every 366d --url http://127.0.0.1:9/users.csv";
+    person.windrow(words).await.expect(0);
+    person.windrow("schedule trigger push/board").await.expect(0);
+    let shown = person.windrow("schedule show push/board").await.expect(0);
+    assert!(
+        shown.stdout.contains("1 pending (being made, or tried again)")
+            && shown.stderr.contains("windrow schedule skip push/board gives up"),
+        "{shown:?}"
+    );
+    let skipped = person.windrow("schedule skip push/board").await.expect(0);
+    assert_eq!(skipped.stdout, "push/board  1 fire given up\n");
+    let again = person.windrow("schedule skip push/board").await.expect(0);
+    assert_eq!(again.stdout, "push/board  no fire waits\n");
+    person
+        .windrow("schedule skip push/board --fire 2026-01-01T00:00:00Z")
+        .await
+        .refused(4, &["windrow schedule fires"]);
 }

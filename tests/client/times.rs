@@ -187,6 +187,27 @@ async fn what_is_no_time_is_told_with_what_would_be_one_and_nothing_is_made() {
 }
 
 #[tokio::test]
+async fn a_time_may_end_with_its_zone() {
+    let (_business, _node, person) = in_tokyo().await;
+    let words = ["task", "create", "push", "--total", "3", "--start", "--start-at"];
+    let zoned = person
+        .run(&[&words[..], &["2998-12-01 09:00 Europe/Berlin"]].concat(), "")
+        .await
+        .expect(0);
+    assert!(
+        zoned
+            .stderr
+            .contains("--start-at 2998-12-01 09:00 → 2998-12-01T09:00:00+01:00 (Europe/Berlin)"),
+        "{}",
+        zoned.stderr
+    );
+    person
+        .run(&[&words[..], &["2998-12-01 09:00 Europe/Atlantis"]].concat(), "")
+        .await
+        .refused(2, &["no time zone \"Europe/Atlantis\""]);
+}
+
+#[tokio::test]
 async fn a_deadline_that_can_not_be_met_is_warned_of_and_strictly_refused() {
     let (_business, node, person) = in_tokyo().await;
     let plan = "--rate 1/s --start-at 2998-12-31T23:00:00Z --deadline 2999-01-01T00:00:00Z";

@@ -89,6 +89,21 @@ async fn a_wait_has_an_end_of_its_own_and_other_goals() {
 }
 
 #[tokio::test]
+async fn a_long_wait_says_how_far_the_task_is() {
+    let business = Business::willing().await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    node.task("push", 1_000_000, json!({"rate": "10/s", "start": true}))
+        .await;
+    let person = Person::admin(&node);
+    let mut waits = person.start(&["task", "wait", "t1", "--timeout", "30s"]);
+    waits.tells("waiting for t1  ▶ running  0.0%  ").await;
+    waits.signal(Signal::INT);
+    let told = waits.ended().await.expect(130);
+    assert!(told.stderr.contains(" / 1,000,000  "), "{}", told.stderr);
+}
+
+#[tokio::test]
 async fn a_wait_survives_the_restart_of_its_node() {
     let business = Business::willing().await;
     let recipe = settled();

@@ -114,6 +114,7 @@ facts! {
         a_fire_that_can_t_be_made_is_tried_again_and_then_has_failed,
         a_fire_that_ends_each_node_which_makes_it_is_given_up_and_those_after_it_go,
         people_fire_now_and_for_times_that_are_over,
+        people_give_up_fires_that_wait_or_are_being_made,
         what_is_made_up_for_publishes_if_asked_for_and_never_after_a_later_time,
         a_missed_fire_is_made_up_for_and_the_rest_of_its_row_stays,
         a_next_fire_that_a_wrong_clock_set_is_computed_anew,

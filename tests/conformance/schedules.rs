@@ -572,6 +572,48 @@ pub async fn people_fire_now_and_for_times_that_are_over(harness: Harness) {
     assert!(matches!(missing, Err(ScheduleError::NotFound(_))), "{missing:?}");
 }
 
+pub async fn people_give_up_fires_that_wait_or_are_being_made(harness: Harness) {
+    let schedule = hourly(&harness, Overlap::Queue, Missed::Latest).await;
+    let at = |hours: u32| WallMs(schedule.next_fire.unwrap().0 - 100 * HOUR_MS).plus(HOUR * hours);
+    let times: Vec<WallMs> = (0..3).map(at).collect();
+    harness
+        .store
+        .backfill(schedule.id, quietly(&times), &write())
+        .await
+        .unwrap();
+    let taken = take(&harness).await;
+    assert_eq!(taken[0].time, times[0]);
+    let skip = async |time| harness.store.skip_fires(schedule.id, time, &write()).await;
+    let one = skip(Some(times[1])).await.unwrap();
+    assert_eq!(
+        (one.len(), one[0].outcome, one[0].time),
+        (1, FireOutcome::Skipped, times[1])
+    );
+    assert!(one[0].settled_at.is_some() && one[0].text.as_deref().unwrap().starts_with("given up by "));
+    assert_eq!(
+        skip(Some(times[1])).await,
+        Err(ScheduleError::NotOpen(times[1])),
+        "it is settled"
+    );
+    let mut dry = write();
+    dry.dry_run = true;
+    let would = harness.store.skip_fires(schedule.id, None, &dry).await.unwrap();
+    assert_eq!(would.len(), 2, "{would:?}");
+    let rest = skip(None).await.unwrap();
+    assert_eq!(
+        rest.iter().map(|fire| fire.time).collect::<Vec<_>>(),
+        [times[0], times[2]]
+    );
+    let late = made(&harness, &taken[0]).await;
+    assert!(matches!(late, Err(CreateError::FireOver(..))), "{late:?}");
+    assert!(!harness.store.keep_fire(schedule.id, times[0]).await.unwrap());
+    assert!(skip(None).await.unwrap().is_empty(), "nothing waits any more");
+    assert!(take(&harness).await.is_empty());
+    let missing = ScheduleId(schedule.id.0 + 1);
+    let missing = harness.store.skip_fires(missing, None, &write()).await;
+    assert!(matches!(missing, Err(ScheduleError::NotFound(_))), "{missing:?}");
+}
+
 pub async fn what_is_made_up_for_publishes_if_asked_for_and_never_after_a_later_time(harness: Harness) {
     let schedule = hourly(&harness, Overlap::Allow, Missed::Latest).await;
     let at = |hours: u32| WallMs(schedule.next_fire.unwrap().0 - 100 * HOUR_MS).plus(HOUR * hours);

@@ -17,7 +17,7 @@ use windrow_engine::ports::clock::Clock as _;
 use windrow_engine::ports::schedules::store::{
     Agenda, BACKFILL_MAX, Backfill, CLOCK_SLACK, Due, FIRE_LEASE, FIRES_KEPT_MAX, Fire, FireKind,
     FireOutcome, Fired, NewSchedule, NextTry, OpenFires, PER_BUSINESS_MAX, Schedule, ScheduleEdit,
-    ScheduleError, ScheduleFilter, ScheduleStore, Taken, TakenFire, given_up,
+    ScheduleError, ScheduleFilter, ScheduleStore, Taken, TakenFire, given_up, skipped_by,
 };
 use windrow_engine::ports::tasks::store::{CreateError, FireKey, Write};
 use windrow_host::clock::SystemClock;
@@ -143,6 +143,16 @@ impl ScheduleStore for MemoryStore {
     ) -> Result<Vec<Fire>, ScheduleError> {
         let backfill = |state: &mut State| backfill(state, id, wanted, write);
         self.act(Call::Command, |state| on(state, write, backfill)).await
+    }
+
+    async fn skip_fires(
+        &self,
+        id: ScheduleId,
+        time: Option<WallMs>,
+        write: &Write,
+    ) -> Result<Vec<Fire>, ScheduleError> {
+        let skip = |state: &mut State| skip(state, (id, time), write);
+        self.act(Call::Command, |state| on(state, write, skip)).await
     }
 
     async fn fires(
@@ -413,6 +423,28 @@ fn backfill(
     }
     record(state, &write.actor, "schedule.backfill");
     Ok(ordered)
+}
+
+fn skip(
+    state: &mut State,
+    (id, time): (ScheduleId, Option<WallMs>),
+    write: &Write,
+) -> Result<Vec<Fire>, ScheduleError> {
+    spec(state, id).ok_or(ScheduleError::NotFound(id))?;
+    let is_open = |fire: &Fire| matches!(fire.outcome, FireOutcome::Pending | FireOutcome::Queued);
+    let is_meant =
+        |fire: &Fire| fire.schedule == id && is_open(fire) && time.is_none_or(|time| fire.time == time);
+    let mut skipped = Vec::new();
+    for stored in state.fires.values_mut().filter(|stored| is_meant(&stored.fire)) {
+        stored.fire.text = Some(skipped_by(&write.actor.name, stored.fire.text.as_deref()));
+        settle_as(stored, FireOutcome::Skipped);
+        skipped.push(stored.fire.clone());
+    }
+    if let (Some(time), true) = (time, skipped.is_empty()) {
+        return Err(ScheduleError::NotOpen(time));
+    }
+    record(state, &write.actor, "schedule.skip");
+    Ok(skipped)
 }
 
 fn keep_rest(state: &mut State, spec: &Spec, row: &Fire) {

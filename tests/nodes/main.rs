@@ -14,6 +14,7 @@ mod business;
 mod cluster;
 mod database_away;
 mod datasets;
+mod keys;
 mod limits;
 mod open;
 #[path = "../client/program.rs"]

@@ -85,6 +85,7 @@ async fn minute(world: &World, task: TaskId) -> Explanation {
         }),
         worst_code: None,
         free_rate: None,
+        is_alone: false,
         held_back: Vec::new(),
         limit: None,
         taken_over: None,

@@ -104,6 +104,7 @@ const PURE_CRATES: &[&str] = &[
     "chrono",
     "chrono_tz",
     "croner",
+    "strsim",
 ];
 
 /// The parts of `std` that do something.

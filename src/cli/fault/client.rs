@@ -218,16 +218,22 @@ fn line(field: &ProblemField, names: Names) -> String {
     }
 }
 
-/// The name of a business is no flag: it stands behind the verb.
+/// Where a name is no flag, but stands behind the verb; what it is called there.
+const NAMED: [(&str, &str); 2] = [
+    ("/v1/businesses", "the name can't be used"),
+    (
+        "/v1/schedules",
+        "SCHEDULE, its name within the business, can't be used",
+    ),
+];
+
 fn placed(field: &ProblemField, problem: &Problem) -> ProblemField {
-    let is_its_name = problem
-        .more
-        .get("instance")
-        .is_some_and(|path| path == "/v1/businesses");
+    let path = problem.more.get("instance").and_then(|path| path.as_str());
+    let named = NAMED.iter().find(|(place, _)| path == Some(*place));
     let mut field = field.clone();
-    if is_its_name && field.pointer == "/name" {
+    if let Some((_, what)) = named.filter(|_| field.pointer == "/name") {
         field.pointer = "/business".to_owned();
-        field.detail = format!("the name can't be used: {}", field.detail);
+        field.detail = format!("{what}: {}", field.detail);
     }
     field
 }

@@ -37,6 +37,8 @@ pub struct Facts {
     pub worst_code: Option<(String, u64)>,
     /// What this node has left for other rates; none without a bound. Unit: items per second.
     pub free_rate: Option<f64>,
+    /// Whether no other node can have a part of it: the database is a file of this one.
+    pub is_alone: bool,
     /// The runs that go slower than they should, for lack of room.
     pub held_back: Vec<HeldBack>,
     /// How the handler fares.

@@ -50,6 +50,7 @@ fn minute(settled: u64, change: &str) -> Facts {
         live: Some(live),
         worst_code: None,
         free_rate: None,
+        is_alone: false,
         held_back: Vec::new(),
         handler: HandlerSight::default(),
         limit: None,
@@ -572,4 +573,40 @@ fn high_rates_are_written_as_settings_are() {
         [0.7, 0.25, 0.1254, 0.0, 0.999_96].map(rate_text),
         ["0.7/s", "0.25/s", "0.125/s", "0.0/s", "1.0/s"]
     );
+}
+
+#[test]
+fn a_node_more_is_advised_only_where_one_can_join() {
+    let mut facts = minute(0, "{}");
+    facts.standing.status = Status::Queued;
+    facts.standing.reason = Some("capacity".to_owned());
+    let advised = |facts: &Facts| explained(facts).advice[0].text.clone();
+    assert!(advised(&facts).starts_with("add a node, "), "{}", advised(&facts));
+    facts.is_alone = true;
+    assert_eq!(
+        advised(&facts),
+        "raise the node's capacity (`windrow node set NAME --capacity RATE`), or stop another task"
+    );
+    facts.free_rate = Some(120.0);
+    assert!(
+        advised(&facts).starts_with("lower the rate to 120/s") && !advised(&facts).contains("add a node"),
+        "{}",
+        advised(&facts)
+    );
+}
+
+#[test]
+fn a_task_whose_node_lacks_the_key_is_told_where_the_key_goes() {
+    let mut facts = minute(0, "{}");
+    facts.standing = Standing {
+        status: Status::Recovering,
+        reason: Some("key_missing".to_owned()),
+        text: Some("node n2 can't open the secrets of push".to_owned()),
+    };
+    let explanation = explained(&facts);
+    assert_eq!(
+        explanation.why,
+        "the task is recovering (key_missing): node n2 can't open the secrets of push"
+    );
+    assert!(explanation.advice[0].text.contains("auth.key_file"));
 }

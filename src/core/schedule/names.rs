@@ -1,12 +1,13 @@
-//! Whether the tasks of a schedule's fires can all have the names that its template gives them: a name is one task's, so two
-//! fires with one name make one task, and the other fails.
+//! The names that a schedule's template gives the tasks of its fires, and whether they can all have them: a name is one task's,
+//! so of two fires with one name the second fails. A fire by hand comes at any time and gets a name of its own.
 
 use std::time::Duration;
 
 use super::Spec;
 use super::cron::falls_back;
-use super::placeholders::{FireTimes, filled};
+use super::placeholders::{FireTimes, UnknownPlaceholder, filled, local};
 use crate::ids::WallMs;
+use crate::task::NAME_CHARS_MAX;
 
 /// Fires that are looked at from now on.
 const LOOKS: usize = 100;
@@ -16,8 +17,10 @@ const LOOKS_BACK: usize = 1_000;
 const AHEAD: Duration = Duration::from_secs(400 * 24 * 3600);
 /// Around them, fires may have one name that are so far apart.
 const AROUND: Duration = Duration::from_secs(4 * 3600);
-/// A fire by hand comes at any second: so long after another.
-const BY_HAND: Duration = Duration::from_secs(61);
+/// A template tells fires by hand apart if it tells them from those of so much before and after.
+const BY_HAND: Duration = Duration::from_secs(1);
+/// What tells them apart where it doesn't: the clocks of the schedule's zone.
+const BY_HAND_FORM: &str = "at-%H-%M-%S%.3f";
 /// Forms that tell more times apart, in the order in which they are easy to read.
 const FINER: [&str; 3] = ["{fire_time:time}", "{fire_time:unix}", "{fire_time:ms}"];
 
@@ -41,27 +44,21 @@ pub fn of_fires(template: &str, spec: &Spec, now: WallMs) -> Option<SameName> {
     Some(SameName { finer, ..found })
 }
 
-/// A fire by hand that would have the name of the schedule's next one.
-pub fn by_hand(template: &str, spec: &Spec, now: WallMs) -> Option<SameName> {
-    let next = spec.next_after(now)?;
-    let ordered = next.plus(BY_HAND);
-    let name = same(template, spec, (next, ordered))?;
-    let finer = finer(template, |template| {
-        same(template, spec, (next, ordered)).is_none()
-    });
-    Some(SameName {
-        name,
-        first: next,
-        second: ordered,
-        finer,
-    })
-}
-
-/// The name that a fire gives its task; none where the template can't be filled in.
-pub fn name(template: &str, spec: &Spec, fire: WallMs, previous: Option<WallMs>) -> Option<String> {
-    let zone = spec.timing.zone();
-    let times = FireTimes { fire, previous, zone };
-    filled(template, &times).ok()
+/// The name of the task of a fire that somebody ordered for now. Where the template names all fires of a minute or a day alike,
+/// the clock stands behind it: neither this fire nor that of the schedule's own time finds its name taken.
+///
+/// # Errors
+/// The first placeholder that there isn't.
+pub fn by_hand(template: &str, times: &FireTimes<'_>) -> Result<String, UnknownPlaceholder> {
+    let name = filled(template, times)?;
+    let at = |fire| filled(template, &FireTimes { fire, ..*times });
+    let (before, after) = (at(times.fire.minus(BY_HAND))?, at(times.fire.plus(BY_HAND))?);
+    if name != before && name != after {
+        return Ok(name);
+    }
+    let own = format!("{name}-{}", local(times.fire, times.zone, BY_HAND_FORM));
+    let fits = own.chars().count() <= NAME_CHARS_MAX;
+    Ok(if fits { own } else { name })
 }
 
 fn among_fires(template: &str, spec: &Spec, now: WallMs) -> Option<SameName> {
@@ -90,7 +87,8 @@ fn in_row(
     let mut seen = std::collections::BTreeMap::new();
     let mut previous = None;
     for fire in fires {
-        let name = name(template, spec, fire, previous)?;
+        let zone = spec.timing.zone();
+        let name = filled(template, &FireTimes { fire, previous, zone }).ok()?;
         if let Some(first) = seen.insert(name.clone(), fire) {
             return Some(SameName {
                 name,
@@ -102,11 +100,6 @@ fn in_row(
         previous = Some(fire);
     }
     None
-}
-
-fn same(template: &str, spec: &Spec, (first, second): (WallMs, WallMs)) -> Option<String> {
-    let of_first = name(template, spec, first, None)?;
-    (name(template, spec, second, None)? == of_first).then_some(of_first)
 }
 
 /// The template with a placeholder that tells the fires apart.
@@ -182,15 +175,33 @@ mod tests {
     }
 
     #[test]
-    fn a_fire_by_hand_has_the_name_of_its_day() {
-        let (daily, now) = (cron("0 3 * * *", "UTC"), at("2026-01-05T10:30:00Z"));
-        let found = by_hand("b-{fire_time:date}", &daily, now).expect("the same");
-        assert_eq!(found.finer.as_deref(), Some("b-{fire_time:time}"));
-        assert_eq!(by_hand("b-{fire_time:time}", &daily, now), None);
-        let previous = by_hand("b-{previous_fire_time}", &daily, now).expect("the same");
+    fn a_fire_by_hand_has_a_name_of_its_own() {
+        let name = |template: &str, at_text: &str| {
+            let times = FireTimes {
+                fire: at(at_text),
+                previous: None,
+                zone: "Europe/Berlin",
+            };
+            by_hand(template, &times).expect("sound")
+        };
+        let time = "2026-01-05T02:00:07.123Z";
+        assert_eq!(name("b-{fire_time:date}", time), "b-2026-01-05-at-03-00-07.123");
         assert_eq!(
-            previous.finer.as_deref(),
-            Some("b-{previous_fire_time}-{fire_time:time}")
+            name("b-{fire_time:time}", time),
+            "b-2026-01-05T03-00-at-03-00-07.123"
         );
+        assert_eq!(
+            name("b-{fire_time:time}", "2026-01-05T02:00:59.900Z"),
+            "b-2026-01-05T03-00-at-03-00-59.900",
+            "also in the last second of a minute"
+        );
+        assert_eq!(name("b-{fire_time:unix}", time), "b-1767578407");
+        assert_eq!(
+            name("b-{previous_fire_time}", time),
+            "b--at-03-00-07.123",
+            "it has no own time"
+        );
+        let long = format!("{}-{{fire_time:date}}", "b".repeat(110));
+        assert!(name(&long, time).ends_with("-2026-01-05"), "it fits as it is");
     }
 }

@@ -9,7 +9,7 @@ use croner::parser::{CronParser, Seconds};
 use proptest::prelude::*;
 
 use super::cron::Cron;
-use super::placeholders::{FireTimes, filled};
+use super::placeholders::{FireTimes, filled, unknown};
 use super::plan::{Gap, Outcome, PENDING_MAX, Plan, STEPS_MAX, Standing, plan, plan_one};
 use super::timing::Timing;
 use super::{GRACE, Missed, Overlap, Spec};
@@ -466,6 +466,36 @@ fn texts_are_told_the_time_of_their_fire() {
     assert_eq!(fill("{\"{fire_time:unix}"), "{\"1795217400");
     for wrong in ["{fire_time:week}", "{fire_timed}", "{previous_fire_times}"] {
         assert!(filled(wrong, &times).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn what_is_no_placeholder_is_told_with_the_one_that_was_meant() {
+    let meant = |text: &str| {
+        let found: Vec<_> = unknown(text)
+            .map(|wrong| (wrong.is_slip(), wrong.meant))
+            .collect();
+        assert_eq!(found.len(), 1, "{text}");
+        found[0].clone()
+    };
+    for (text, is_slip, form) in [
+        ("b-{fire_tme:date}", true, Some("fire_time:date")),
+        ("{fire_time:dat}", true, Some("fire_time:date")),
+        ("{firetime}", true, Some("fire_time")),
+        ("{previous_fire_tine:ms}", true, Some("previous_fire_time:ms")),
+        ("{unix}", false, Some("fire_time:unix")),
+        ("{item}", false, None),
+    ] {
+        assert_eq!(meant(text), (is_slip, form.map(str::to_owned)), "{text}");
+    }
+    for text in [
+        "board",
+        "{fire_time}-{previous_fire_time:unix}",
+        "{",
+        "}{",
+        "{fire_time",
+    ] {
+        assert_eq!(unknown(text).count(), 0, "{text}");
     }
 }
 

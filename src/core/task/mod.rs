@@ -18,6 +18,8 @@ use super::settings::Auto;
 pub use super::settings::Rate;
 pub use super::settings::table::Tuning;
 
+/// The longest name of a task. Unit: characters.
+pub const NAME_CHARS_MAX: usize = 128;
 /// The largest window. Unit: items. (a bitmap of 128 KiB; the bound of `window` and `batch` in the table of settings.)
 pub const WINDOW_ITEMS_MAX: u32 = 1 << 20;
 /// The smallest automatic window. Unit: items.

@@ -44,7 +44,7 @@ impl ProcessGroup {
     pub(crate) fn sweep(&self) {
         match kill_process_group(self.leader, Signal::KILL) {
             Ok(()) | Err(Errno::SRCH | Errno::PERM) => {}
-            Err(why) => tracing::warn!(pgid = self.pid(), %why, "what a process left could not be ended"),
+            Err(why) => tracing::debug!(pgid = self.pid(), %why, "what a process left could not be ended"),
         }
     }
 
@@ -57,8 +57,9 @@ impl ProcessGroup {
         match kill_process_group(self.leader, signal) {
             // An empty group has nothing left to end.
             Ok(()) | Err(Errno::SRCH) => {}
+            // Whoever waits for the end tells people that it doesn't come.
             Err(why) => {
-                tracing::warn!(pgid = self.pid(), signal = signal.as_raw(), %why, "signal not delivered to the workers")
+                tracing::debug!(pgid = self.pid(), signal = signal.as_raw(), %why, "signal not delivered to the workers")
             }
         }
     }

@@ -16,7 +16,7 @@ use super::handler_log;
 use super::handlers::{OnThread, Sink, command_settings, cores};
 use super::runtimes::CallThreads;
 use super::sources::{OriginView, StoredSources, open_stored, origin_view};
-use windrow_config::{Command, Config, StoreUrl};
+use windrow_config::{Command, Config};
 use windrow_core::business::HandlerSpec;
 use windrow_core::business::request::RequestHandlerSpec;
 use windrow_core::business::secrets::BusinessSecrets;
@@ -98,7 +98,7 @@ impl BusinessHandlers for ServiceProvider {
 impl TaskItems for ServiceProvider {
     async fn source(&self, task: &TaskView) -> Result<Arc<dyn Source>, ProvisionError> {
         // Over a database server another node may have the file that this one hasn't.
-        let is_alone = matches!(self.config.store.url, StoreUrl::Auto | StoreUrl::Sqlite(_));
+        let is_alone = self.config.store.url.is_file();
         open_stored(&self.sources, task, (!is_alone).then_some(self.node.as_str())).await
     }
 }
@@ -216,8 +216,11 @@ impl ServiceProvider {
         let place = BusinessSecrets::place(&business.slug);
         let opened = self.vault.open(&place, sealed);
         let opened = opened.map_err(|why| match why {
-            // The fault of this node, which another may not have.
-            Unopenable::OtherKey => ProvisionError::Unavailable(why.to_string()),
+            Unopenable::OtherKey { sealed, own } => ProvisionError::KeyMissing(format!(
+                "node {} can't open the secrets of {}: they were sealed with another key ({sealed}, and auth.key_file of {0} \
+                 is {own}); a node that has it takes the task over",
+                self.node, business.slug
+            )),
             Unopenable::Damaged => ProvisionError::HandlerUnusable(why.to_string()),
         })?;
         BusinessSecrets::from_bytes(&opened)

@@ -176,7 +176,12 @@ async fn a_business_without_a_handler_is_unusable_and_secrets_under_another_key_
         .await
         .expect("registered");
     match place.provider.provide(&task).await {
-        Err(ProvisionError::Unavailable(text)) => assert!(text.contains("another key"), "{text}"),
+        Err(ProvisionError::KeyMissing(text)) => {
+            assert!(
+                text.contains("another key") && text.starts_with("node "),
+                "{text}"
+            );
+        }
         other => panic!("{:?}", other.err()),
     }
 }

@@ -24,7 +24,7 @@ pub(super) async fn check(parts: &Parts<Store>) -> Result<(), StoreError> {
                 .sealed
                 .as_ref()
                 .map(|sealed| parts.vault.open(&place, sealed));
-            if opened == Some(Err(Unopenable::OtherKey)) {
+            if matches!(opened, Some(Err(Unopenable::OtherKey { .. }))) {
                 lost.push(business.slug.clone());
             }
         }

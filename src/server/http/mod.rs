@@ -153,6 +153,7 @@ fn other_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(schedules::resume),
         routes!(schedules::fires::trigger),
         routes!(schedules::fires::backfill),
+        routes!(schedules::fires::skip),
         routes!(schedules::fires::fires),
         routes!(schedules::fires::next),
         routes!(limits::create, limits::list),

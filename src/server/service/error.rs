@@ -363,6 +363,9 @@ impl From<ScheduleError> for ServiceError {
             ScheduleError::Crowded { .. } => {
                 ServiceError::conflict(text, "fewer at a time, or wait until those have gone")
             }
+            ScheduleError::NotOpen(_) => {
+                ServiceError::conflict(text, "`windrow schedule fires NAME` shows what each fire came to")
+            }
             ScheduleError::Store(error) => error.into(),
         }
     }

@@ -2,6 +2,7 @@
 import { part } from './api.js';
 import { localTime, stamp } from './format.js';
 import { t } from './i18n.js';
+import { taskPatch } from './patch.js';
 
 const verb = (noun, command, name, word) => ({ method: 'POST', path: `/v1/${noun}/${part(name)}/${word}`, cli: `windrow ${command} ${word} ${name}` });
 
@@ -57,7 +58,13 @@ const scheduleFields = (one) => [
   { name: 'missed', label: t('Missed fires'), value: one.missed, hint: 'latest, none, all 10' },
   { name: 'task', label: t('The task of each fire'), value: JSON.stringify(one.task, null, 2), type: 'json' },
 ];
-const foresee = ({ next_fires: next }) => (next?.length ? t('It would fire at {times}', { times: next.map(stamp).join(', ') }) : t('It would not fire any more.'));
+const foresee = ({ next_fires: next, warnings }) => [
+  next?.length ? t('It would fire at {times}', { times: next.map(stamp).join(', ') }) : t('It would not fire any more.'),
+  ...(warnings ?? []).map(warningText),
+].join(' · ');
+
+/** What a node warns of, with what would do. */
+export const warningText = ({ detail, advice }) => (advice ? t('{warning}; try {advice}', { warning: detail, advice }) : detail);
 
 /** Makes a schedule. */
 export const newSchedule = (businesses) => ({
@@ -72,9 +79,15 @@ export const newSchedule = (businesses) => ({
 /** Changes when a schedule fires, and what; what it was before is the way back. */
 export const editSchedule = (one) => ({
   method: 'PATCH', path: `/v1/schedules/${part(one.id)}`, cli: `windrow schedule set ${one.id}`, title: t('Change {name}', { name: one.name }), verb: t('Apply'), foresee,
-  fields: scheduleFields(one), body: scheduleOf, done: () => t('{name} is changed', { name: one.name }),
-  flags: (values) => { const { task, ...rest } = scheduleOf(values); return [...Object.entries(rest).map(([name, value]) => `--${name} '${value}'`), `--task '${JSON.stringify(task)}'`].join(' '); },
-  undo: () => ({ method: 'PATCH', path: `/v1/schedules/${part(one.id)}`, body: () => ({ ...(one.cron ? { cron: one.cron, zone: one.zone } : { every: one.every }), overlap: one.overlap, missed: one.missed, task: one.task }) }),
+  fields: scheduleFields(one), body: (values) => ({ ...scheduleOf(values), task: taskPatch(one.task, json(values.task)) }), done: () => t('{name} is changed', { name: one.name }),
+  flags: (values) => { const { task, ...rest } = scheduleOf(values); return [...Object.entries(rest).map(([name, value]) => `--${name} '${value}'`), `--task '${JSON.stringify(taskPatch(one.task, task))}'`].join(' '); },
+  undo: (now) => ({ method: 'PATCH', path: `/v1/schedules/${part(one.id)}`, body: () => ({ ...(one.cron ? { cron: one.cron, zone: one.zone } : { every: one.every }), overlap: one.overlap, missed: one.missed, task: taskPatch(now.task, one.task) }) }),
+});
+
+/** Gives up what waits, or can't be made yet. */
+export const skipFires = (one) => ({
+  ...scheduled(one, 'skip'), title: t('Give up the open fires of {name}?', { name: one.name }), text: t('Those that wait, and those whose task is not made yet, make none.'), verb: t('Give up'),
+  done: ({ items }) => t('{n} fires are given up', { n: items?.length ?? '' }),
 });
 
 const utc = (local) => (local ? new Date(local).toISOString() : undefined);

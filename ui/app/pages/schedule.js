@@ -1,6 +1,6 @@
 /** @file One schedule: its fires on a calendar, those that come and those that were, and what each came to. */
 import { html } from '../../vendor/preact-htm.js';
-import { backfill, editSchedule, pauseSchedule, removeSchedule, trigger } from '../lib/actions_more.js';
+import { backfill, editSchedule, pauseSchedule, removeSchedule, skipFires, trigger, warningText } from '../lib/actions_more.js';
 import { part, path } from '../lib/api.js';
 import { byDay, clockPart, dayOf } from '../lib/calendar.js';
 import { now } from '../lib/clock.js';
@@ -67,7 +67,7 @@ function Fires({ page }) {
     { head: t('Time'), class: 'nowrap', cell: (fire) => html`<${Stamp} at=${fire.time} />` },
     { head: t('Outcome'), cell: (fire) => html`<${Outcome} fire=${fire} />${fire.count > 1 && ` ×${count(fire.count)}`}` },
     { head: t('Kind'), class: 'soft', cell: (fire) => t(fire.kind) },
-    { head: t('Task'), cell: (fire) => fire.task && html`<a class="link" data-row href=${`/tasks/${fire.task}`}>${fire.task}</a>` },
+    { head: t('Task'), cell: (fire) => (fire.task ? html`<a class="link" data-row href=${`/tasks/${fire.task}`}>${fire.task}</a>` : html`<span class="soft">${fire.name}</span>`) },
     { head: t('Why'), class: 'fill main-cell', cell: (fire) => html`<span class="soft">${fire.text}</span>` },
     { head: t('Decided'), class: 'num', cell: (fire) => clock(fire.decided_at) },
   ];
@@ -83,9 +83,15 @@ function Facts({ one }) {
     [t('While one runs'), t(one.overlap)],
     [t('Missed fires'), t(one.missed)],
     one.jitter !== '0s' && [t('Jitter'), one.jitter],
+    one.pending > 0 && [t('being made'), count(one.pending)],
     one.queued > 0 && [t('Queued'), count(one.queued)],
     one.end && [t('End'), html`<${Stamp} at=${one.end} />`],
   ]} />`;
+}
+
+/** What of its fires would not come about as it was wished. */
+function Warnings({ of }) {
+  return of.length > 0 && html`<ul class="stack">${of.map((one) => html`<li key=${one.code + one.pointer} class="warn">${warningText(one)}</li>`)}</ul>`;
 }
 
 /** A schedule. */
@@ -95,8 +101,10 @@ export function Schedule({ schedule: id }) {
   const fires = useResource(path(`/v1/schedules/${part(id)}/fires`, { limit: 100, cursor: route.value.query.get('cursor') }), { every: 5000, keep: true });
   const then = (action) => ({ ...action, after: () => { read.reload(); fires.reload(); } });
   const acts = read.data && html`<${ActButton} action=${then(trigger(read.data))} /><${ActButton} action=${then(pauseSchedule(read.data))} />
+    ${read.data.pending + read.data.queued > 0 && html`<${ActButton} action=${then(skipFires(read.data))} />`}
     <${ActButton} action=${then(editSchedule(read.data))}>${t('Change')}<//><${ActButton} action=${then(backfill(read.data))}>${t('Backfill')}<//><${ActButton} class="is-danger" action=${removeSchedule(read.data)} />`;
   return html`<${Page} title=${read.data?.name ?? id} up=${[['/schedules', t('Schedules')]]} acts=${acts}><${Whole} of=${read}>${(one) => html`
+    <${Warnings} of=${one.warnings} />
     <${Facts} one=${one} />
     <${Section} title=${t('Calendar')}><${Calendar} fires=${fires.data?.items ?? []} next=${next.data?.items ?? one.next_fires} /><//>
     <${Section} title=${t('Fires')}><${Whole} of=${fires}>${(page) => (page.items.length ? html`<${Fires} page=${page} />` : html`<${Empty} say=${t('It has not fired yet.')} />`)}<//><//>

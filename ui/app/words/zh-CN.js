@@ -158,6 +158,8 @@ export default {
   'Start {n} tasks?': '启动 {n} 个任务？', 'Stop {n} tasks?': '停止 {n} 个任务？', 'One rate for {n} tasks': '为 {n} 个任务设同一速率', 'One label for {n} tasks': '为 {n} 个任务加同一标签',
   Label: '标签', '20m, or minute, hour, day, month and weekday: 0 3 * * *': '20m，或分、时、日、月、星期：0 3 * * *',
   'such as Europe/Berlin; UTC if it is empty': '如 Asia/Shanghai；留空为 UTC', 'It would fire at {times}': '将触发于 {times}', 'It would not fire any more.': '不会再触发。',
+  '{warning}; try {advice}': '{warning}；可改为 {advice}', 'Give up the open fires of {name}?': '放弃 {name} 未了结的触发？',
+  'Those that wait, and those whose task is not made yet, make none.': '正在等待的，以及任务尚未建成的，都不再生成任务。', '{n} fires are given up': '已放弃 {n} 次触发',
   'New schedule': '新建定时计划', 'Fire {name} for a time that is over': '为过去的时间触发 {name}',
   'One task after the other is made. Times that have a task already are left out.': '任务逐个创建；已有任务的时间会略过。', Order: '安排', 'Until (now, if it is empty)': '直到（留空为现在）',
   'Their tasks publish what those of the schedule do': '这些任务也照计划发布', '{n} fires: {times}': '{n} 次触发：{times}', '{n} fires are ordered': '已安排 {n} 次触发',

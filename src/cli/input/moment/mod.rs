@@ -42,14 +42,14 @@ impl Lean {
                 ("22:00, 8h, tomorrow 06:00", TimeDelta::days(1))
             }
             Lean::Ahead => ("22:00, tonight, 8h, tomorrow 06:00", TimeDelta::days(1)),
-            Lean::Back => ("10m, 22:00, yesterday 18:00", TimeDelta::days(-1)),
+            Lean::Back => ("7d (so long ago), 22:00, yesterday 18:00", TimeDelta::days(-1)),
         };
         let day = now
             .naive_local()
             .date()
             .checked_add_signed(step)
             .unwrap_or_default();
-        format!("{words}, {day} 22:00, {day}T22:00:00Z")
+        format!("{words}, {day} 22:00, {day} 22:00 Europe/Berlin, {day}T22:00:00Z")
     }
 }
 
@@ -69,6 +69,8 @@ pub(crate) struct Understood {
 pub(crate) enum MomentError {
     /// It isn't understood.
     Unknown,
+    /// People mean different times by it.
+    Vague,
     /// It is over where one to come is asked for.
     Over(String),
     /// Clocks are put forward over it.
@@ -81,6 +83,10 @@ impl fmt::Display for MomentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MomentError::Unknown => write!(f, "it isn't understood"),
+            MomentError::Vague => write!(
+                f,
+                "people mean different times by it: say a date, a time of a day, or a span such as 7d"
+            ),
             MomentError::Over(at) => write!(f, "that was {at}, which is over"),
             MomentError::Skipped(at) => write!(f, "there is no {at} here: clocks are put forward over it"),
             MomentError::TooFar => write!(f, "no clock goes that far"),
@@ -115,9 +121,23 @@ where
         ["yesterday", at] => on_day(-1, clock(at), lean, now),
         _ => match calendar(text) {
             Some(at) => zoned(&at, now).and_then(|at| understood(&at, false)),
-            None => moved(now, text, lean),
+            None => moved(now, text, lean).map_err(|error| match words.iter().any(|word| is_vague(word)) {
+                true => MomentError::Vague,
+                false => error,
+            }),
         },
     }
+}
+
+/// Words of which each person has a reading: does a week begin on Sunday, is "next Friday" that of this week?
+const VAGUE: [&str; 7] = ["last", "next", "this", "week", "month", "weekend", "morning"];
+const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
+fn is_vague(word: &str) -> bool {
+    let is_weekday = WEEKDAYS
+        .iter()
+        .any(|day| word.starts_with(day) && (word.len() == day.len() || word.ends_with("day")));
+    VAGUE.contains(&word) || is_weekday
 }
 
 /// RFC 3339, also with a blank for its T.
@@ -243,7 +263,11 @@ where
 /// # Errors
 /// `Usage` when it is no time, or one that is over where one to come is meant.
 pub(crate) fn given(flag: &str, text: &str, lean: Lean, link: &Link<'_>) -> Result<Understood, Fault> {
-    let (found, line) = told(flag, text, lean, &now())?;
+    let (text, zone) = zones::split(flag, text)?;
+    let (found, line) = match zone {
+        Some(zone) => zones::told_in(zone, flag, text, lean)?,
+        None => told(flag, text, lean, &now())?,
+    };
     if let Some(line) = line {
         link.say(&line);
     }
@@ -290,7 +314,9 @@ where
     let found = found.map_err(|error| {
         let what = match error {
             MomentError::Over(_) => "the time is over",
-            MomentError::Unknown | MomentError::Skipped(_) | MomentError::TooFar => "the time can't be read",
+            MomentError::Unknown | MomentError::Vague | MomentError::Skipped(_) | MomentError::TooFar => {
+                "the time can't be read"
+            }
         };
         Fault::new(Exit::Usage, what, format!("{flag} {text:?}: {error}")).hint(lean.examples(now))
     })?;

@@ -110,6 +110,33 @@ fn what_is_no_time_is_not_guessed_at() {
 }
 
 #[test]
+fn what_each_person_reads_otherwise_is_told_with_what_nobody_does() {
+    for text in [
+        "last week",
+        "next month",
+        "monday",
+        "Fri 22:00",
+        "this morning",
+        "next Friday",
+    ] {
+        assert_eq!(back(text), Err(MomentError::Vague), "{text:?}");
+        assert_eq!(ahead(text), Err(MomentError::Vague), "{text:?}");
+    }
+    let fault = told("--from", "last week", Lean::Back, &sunday()).expect_err("which day?");
+    assert!(
+        fault
+            .to_string()
+            .contains("a date, a time of a day, or a span such as 7d"),
+        "{fault}"
+    );
+    assert!(
+        fault
+            .hint
+            .is_some_and(|hint| hint.starts_with("7d (so long ago), "))
+    );
+}
+
+#[test]
 fn a_time_of_today_that_is_over_is_told() {
     let over = |at: &str| Err(MomentError::Over(format!("2026-11-22T{at}+01:00")));
     assert_eq!(ahead("today 13:00"), over("13:00:00"));
@@ -147,7 +174,8 @@ fn what_was_understood_is_said_unless_it_was_exact() {
     let since = told("--since", "10m", Lean::Back, &sunday()).expect("a time").1;
     assert_eq!(since.as_deref(), Some("--since 10m → 2026-11-22T13:55:06+01:00"));
     let fault = told("--deadline", "soon", Lean::Ahead, &sunday()).expect_err("no time");
-    let hint = "22:00, tonight, 8h, tomorrow 06:00, 2026-11-23 22:00, 2026-11-23T22:00:00Z";
+    let hint = "22:00, tonight, 8h, tomorrow 06:00, 2026-11-23 22:00, 2026-11-23 22:00 Europe/Berlin, \
+                2026-11-23T22:00:00Z";
     assert_eq!(
         (fault.exit, fault.hint.as_deref()),
         (Exit::Usage, Some(hint)),

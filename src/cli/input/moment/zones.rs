@@ -21,10 +21,7 @@ pub(crate) fn given(
     let (text, named) = split(flag, text)?;
     let known = zone.and_then(|zone| zone.parse::<Zone>().ok());
     let (found, line) = match named.or(known) {
-        Some(zone) => {
-            let (found, line) = told(flag, text, lean, &utc_now().with_timezone(&zone))?;
-            (found, line.map(|line| format!("{line} ({zone})")))
-        }
+        Some(zone) => told_in(zone, flag, text, lean)?,
         None => {
             let (found, line) = told(flag, text, lean, &now())?;
             (found, line.map(|line| format!("{line} (this machine's clocks)")))
@@ -36,8 +33,19 @@ pub(crate) fn given(
     Ok(found)
 }
 
+/// What was understood by the clocks of a zone, and the line that says so.
+pub(super) fn told_in(
+    zone: Zone,
+    flag: &str,
+    text: &str,
+    lean: Lean,
+) -> Result<(Understood, Option<String>), Fault> {
+    let (found, line) = told(flag, text, lean, &utc_now().with_timezone(&zone))?;
+    Ok((found, line.map(|line| format!("{line} ({zone})"))))
+}
+
 /// A text without the zone that it ends with.
-fn split<'a>(flag: &str, text: &'a str) -> Result<(&'a str, Option<Zone>), Fault> {
+pub(super) fn split<'a>(flag: &str, text: &'a str) -> Result<(&'a str, Option<Zone>), Fault> {
     let Some((time, last)) = text.trim().rsplit_once(' ') else {
         return Ok((text, None));
     };

@@ -65,6 +65,8 @@ pub enum Verb {
     Trigger(OneWrite),
     /// Order the fires of a time that is over, one after the other
     Backfill(BackfillArgs),
+    /// Give up fires that wait, or whose task can't be made yet
+    Skip(SkipArgs),
     /// List the fires of a schedule and what they came to, the newest first
     Fires(FiresArgs),
     /// List the next fires of a schedule
@@ -236,8 +238,15 @@ pub struct SetArgs {
     /// When it fires.
     #[command(flatten)]
     pub when: When,
-    /// The task of each fire, all of it: JSON as the API has it, or @FILE
-    #[arg(long, value_name = "JSON|@FILE", help_heading = "Content")]
+    /// The name of each task, with a placeholder: 'board-{fire_time:time}'
+    #[arg(long, value_name = "NAME", help_heading = "Identity")]
+    pub name: Option<String>,
+    /// Tasks have no name
+    #[arg(long, conflicts_with = "name", help_heading = "Identity")]
+    pub no_name: bool,
+    /// The task of each fire: JSON as the API has it, or @FILE. What it names is set, null
+    /// takes away, the rest stays
+    #[arg(long, value_name = "JSON|@FILE", help_heading = "Content", conflicts_with_all = ["name", "no_name"])]
     pub task: Option<String>,
     /// Why, or only to see.
     #[command(flatten)]
@@ -264,6 +273,20 @@ pub struct BackfillArgs {
     pub write: Write,
 }
 
+/// `windrow schedule skip`
+#[derive(Clone, Debug, Args)]
+pub struct SkipArgs {
+    /// The schedule: s7, or business/name
+    pub schedule: String,
+    /// The fire of this time, as `windrow schedule fires` has it; without it all that wait or
+    /// whose task is not made yet
+    #[arg(long = "fire", value_name = "TIME")]
+    pub fire: Option<String>,
+    /// Why, or only to see.
+    #[command(flatten)]
+    pub write: Write,
+}
+
 /// What became of a fire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutcomeWord {
@@ -273,7 +296,7 @@ pub enum OutcomeWord {
     Queued,
     /// Its task was made
     Made,
-    /// It made none: a task ran, or a newer fire took its place
+    /// It made none: a task ran, a newer fire took its place, or somebody gave it up
     Skipped,
     /// No node was there in time
     Missed,

@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, word};
 use crate::output::body::{joined, list as items, number, text};
+use crate::output::table::human::counted;
 use crate::output::table::times::{Times, parsed};
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, clean};
 use windrow_client::Request;
@@ -45,6 +46,7 @@ pub(super) const FIRES: Listing = Listing {
         Column::new("TIME", Side::Left, Keep::Always, 20, time_cell).named("time"),
         Column::new("OUTCOME", Side::Left, Keep::Always, 7, outcome),
         Column::text("TASK", Keep::Always, 3, "task"),
+        Column::text("NAME", Keep::Wide, 8, "name"),
         Column::plain("FIRES", Keep::Rank(50), 3, "count"),
         Column::text("KIND", Keep::Rank(30), 6, "kind"),
         Column::time("DECIDED", Keep::Rank(20), "decided_at"),
@@ -54,6 +56,17 @@ pub(super) const FIRES: Listing = Listing {
     ],
     name: |fire| text(&fire["time"]).to_owned(),
     none: "it has not fired yet",
+};
+
+/// Fires that would be ordered.
+pub(super) const ORDERED: Listing = Listing {
+    columns: &[
+        Column::new("TIME", Side::Left, Keep::Always, 20, time_cell).named("time"),
+        Column::text("TASK'S NAME", Keep::Always, 8, "name"),
+        Column::new("OUTCOME", Side::Left, Keep::Rank(50), 7, outcome),
+    ],
+    name: |fire| text(&fire["time"]).to_owned(),
+    none: "none: those times have their fires",
 };
 
 /// Times to come.
@@ -165,8 +178,12 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
         let (fire, address) = (&schedule["last_fire"], address(schedule));
         let why = fire["text"].as_str().map(|why| format!(": {}", clean(why)));
         let (word, why) = (last_word(fire).unwrap_or_default(), why.unwrap_or_default());
+        let gives_up = match fire["outcome"] == "pending" {
+            true => format!("; windrow schedule skip {address} gives it up"),
+            false => String::new(),
+        };
         link.hint(&format!(
-            "{address}: its last fire is {word}{why}; windrow schedule fires {address}"
+            "{address}: its last fire is {word}{why}; windrow schedule fires {address}{gives_up}"
         ));
     }
     Ok(exit)
@@ -184,16 +201,45 @@ pub(super) async fn show(args: &OneArgs, shell: &Shell) -> Result<Exit, Fault> {
         }
         false => Value::Null,
     };
-    link.show_one(&SCHEDULES, &answer, |schedule, times| {
+    let exit = link.show_one(&SCHEDULES, &answer, |schedule, times| {
         card(schedule, times).maybe("last", last(items(&fires["items"]), times))
-    })
+    })?;
+    let schedule: Value = answer.json()?;
+    if open(&schedule).is_some() {
+        let address = address(&schedule);
+        link.hint(&format!(
+            "windrow schedule skip {address} gives up what is pending or queued"
+        ));
+    }
+    Ok(exit)
 }
 
-/// What its newest fires came to: `made t9 (2m ago)`, `failed (2m ago), 3 in a row: the name is taken`.
+/// `1 pending (being made, or tried again)  2 queued (until nothing of it runs)`
+fn open(schedule: &Value) -> Option<String> {
+    let open = [
+        ("pending", "being made, or tried again"),
+        ("queued", "until nothing of it runs"),
+    ];
+    let open = open.map(|(what, meaning)| (number(&schedule[what]), what, meaning));
+    let open: Vec<String> = open
+        .iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, what, meaning)| format!("{count} {what} ({meaning})"))
+        .collect();
+    joined(&open, "  ")
+}
+
+/// What its newest fires came to: `made t9 (2m ago)`, `failed (2m ago), 3 in a row: the name is taken`, `retrying (2m ago), tried
+/// 2 times: no such file`.
 fn last(fires: &[Value], times: &Times) -> Option<String> {
     let newest = fires.first()?;
     let outcome = text(&newest["outcome"]);
     let since = times.text(text(&newest["time"]));
+    let why = newest["text"].as_str().map(|why| format!(": {why}"));
+    if let (Some("retrying"), Some(why)) = (last_word(newest), &why) {
+        let tries = counted(number(&newest["attempts"]), "time");
+        return Some(format!("retrying ({since}), tried {tries}{why}"));
+    }
     if outcome != "failed" {
         let task = newest["task"].as_str().map(|task| format!(" {task}"));
         return Some(format!("{outcome}{} ({since})", task.unwrap_or_default()));
@@ -207,7 +253,6 @@ fn last(fires: &[Value], times: &Times) -> Option<String> {
     } else {
         ""
     };
-    let why = newest["text"].as_str().map(|why| format!(": {why}"));
     Some(format!(
         "failed ({since}), {row}{more} in a row{}",
         why.unwrap_or_default()
@@ -228,15 +273,6 @@ pub(super) fn card(schedule: &Value, times: &Times) -> Card {
         .collect();
     let bound = |member: &str| schedule[member].as_str().map(exact);
     let paused = if schedule["paused"] == true { "paused" } else { "" };
-    let open = [
-        ("pending", number(&schedule["pending"])),
-        ("queued", number(&schedule["queued"])),
-    ];
-    let open: Vec<String> = open
-        .iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(what, count)| format!("{count} {what}"))
-        .collect();
     let mut card = Card::new()
         .title(address(schedule), Tone::Strong)
         .title(text(&schedule["id"]), Tone::Plain)
@@ -247,7 +283,7 @@ pub(super) fn card(schedule: &Value, times: &Times) -> Card {
         .maybe("jitter", jitter)
         .line("overlap", text(&schedule["overlap"]))
         .line("missed", text(&schedule["missed"]))
-        .maybe("fires", joined(&open, "  "));
+        .maybe("fires", open(schedule));
     let when_next = if paused.is_empty() { "next" } else { "if resumed" };
     for at in next {
         card = card.line(when_next, at);
@@ -365,6 +401,13 @@ mod tests {
         );
         let well = said(&[fire("made"), fire("failed")]).expect("it fired");
         assert!(well.starts_with("made t9 ("), "{well}");
+        let mut again = fire("pending");
+        again["attempts"] = json!(2);
+        let again = said(&[again]).expect("it fired");
+        assert!(
+            again.starts_with("retrying (") && again.ends_with("), tried 2 times: the name is taken"),
+            "{again}"
+        );
         let always = vec![fire("failed"); LAST_MAX];
         assert!(said(&always).is_some_and(|text| text.contains(", 20 or more in a row: ")));
     }

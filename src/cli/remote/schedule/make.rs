@@ -1,6 +1,7 @@
 //! Schedules made and changed.
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::args::{CreateArgs, SetArgs, When, span};
 use super::look::{SCHEDULES, card};
@@ -49,12 +50,7 @@ pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
 pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let mut draft = Draft::default();
-    let task = args
-        .task
-        .as_deref()
-        .map(|task| json("--task", task))
-        .transpose()?;
-    draft.put_option("task", task)?;
+    draft.put_option("task", task_change(args)?)?;
     if draft.is_empty() && args.when.is_empty() {
         let fault = Fault::new(Exit::Usage, "nothing to change", "no flag says what");
         return Err(fault.hint("windrow schedule set --help lists what can be changed"));
@@ -83,6 +79,20 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
         .collect();
     let what = joined(&changed, "  ").unwrap_or_else(|| "unchanged".to_owned());
     link.show_done(&SCHEDULES, &answer, &format!("{}  {what}", address(&after)))
+}
+
+/// What is to be another of the task of each fire.
+fn task_change(args: &SetArgs) -> Result<Option<Box<RawValue>>, Fault> {
+    let mut change = Draft::default();
+    change.put_option("name", args.name.as_ref())?;
+    if args.no_name {
+        change.put("name", Value::Null)?;
+    }
+    match &args.task {
+        Some(task) => json("--task", task).map(Some),
+        None if change.is_empty() => Ok(None),
+        None => change.raw().map(Some),
+    }
 }
 
 /// Sends a change; none when it was a dry run, of which people see the schedule as it would be, with its next fires.

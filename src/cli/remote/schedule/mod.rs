@@ -32,6 +32,7 @@ pub(crate) async fn schedule(args: &ScheduleArgs, shell: &Shell) -> Result<Exit,
         Some(Verb::Resume(args)) => order::pause(args, false, shell).await,
         Some(Verb::Trigger(args)) => order::trigger(args, shell).await,
         Some(Verb::Backfill(args)) => order::backfill(args, shell).await,
+        Some(Verb::Skip(args)) => order::skip(args, shell).await,
         Some(Verb::Fires(args)) => look::fires(args, shell).await,
         Some(Verb::Next(args)) => look::next(args, shell).await,
     }

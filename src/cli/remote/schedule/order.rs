@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::args::{BackfillArgs, OneWrite};
-use super::look::{FIRES, SCHEDULES, zoned};
+use super::args::{BackfillArgs, OneWrite, SkipArgs};
+use super::look::{FIRES, ORDERED, SCHEDULES, zoned};
 use super::{address, place};
 use crate::Shell;
 use crate::exit::Exit;
@@ -72,6 +72,33 @@ pub(super) async fn trigger(args: &OneWrite, shell: &Shell) -> Result<Exit, Faul
     link.show_done(&FIRES, &answer, &line)
 }
 
+/// Gives up fires that wait or whose task isn't made yet.
+pub(super) async fn skip(args: &SkipArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.write.remote, shell)?;
+    let place = place(&link, &args.schedule).await?;
+    let mut body = Map::new();
+    if let Some(fire) = &args.fire {
+        let schedule: Value = link.get(&place).await?.json()?;
+        let clocks = (Lean::Back, schedule["zone"].as_str());
+        let time = zones::given("--fire", fire, clocks, &link)?.exact;
+        body.insert("time".to_owned(), json!(time));
+    }
+    let request = Request::post(&format!("{place}/skip"));
+    let Some(answer) = link.change(&args.write, request, body).await? else {
+        return Ok(Exit::Ok);
+    };
+    let skipped: Value = answer.json()?;
+    let line = match list(&skipped["items"]).len() {
+        0 => format!("{}  no fire waits", args.schedule),
+        count => format!(
+            "{}  {} given up",
+            args.schedule,
+            human::counted(count as u64, "fire")
+        ),
+    };
+    link.show_done(&FIRES, &answer, &line)
+}
+
 /// Orders fires for a time that is over.
 pub(super) async fn backfill(args: &BackfillArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
@@ -116,7 +143,7 @@ async fn try_backfill(
     let (answer, plan) = link.try_out(request.json(&Value::Object(body))).await?;
     let fires = zoned(list(&plan["would"]["items"]).to_vec(), schedule);
     let wide = link.look.form == Form::Wide;
-    screen::put(&FIRES.table(&fires, &link.times(&answer), link.look.paper, wide))?;
+    screen::put(&ORDERED.table(&fires, &link.times(&answer), link.look.paper, wide))?;
     link.say(&format!(
         "{} would be ordered",
         human::counted(fires.len() as u64, "fire")

@@ -17,6 +17,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::View;
 use crate::output::screen;
+use crate::output::table::human;
 use crate::run::control::Command;
 use crate::task::difference_but;
 use windrow_core::settings::table::TuningPatch;
@@ -79,9 +80,10 @@ async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
 async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
     let stopping = ask::ask(&args.which, &Command::Stop { now: args.now }, shell).await?;
     let in_flight = stopping["counts"]["in_flight"].as_u64().unwrap_or(0);
+    let in_flight = human::counted(in_flight, "item");
     let what = match args.now {
-        true => format!("stopping at once: {in_flight} items in flight will be repeated"),
-        false => format!("stopping: no new calls; waiting for {in_flight} items in flight"),
+        true => format!("stopping at once: {in_flight} in flight will be repeated"),
+        false => format!("stopping: no new calls; waiting for {in_flight} in flight"),
     };
     say(&stopping, &format!("{}  {what}", args.which.name), &args.view)
 }

@@ -1,5 +1,6 @@
 //! `windrow task wait`: until tasks are over, for scripts.
 
+mod told;
 pub(crate) mod until;
 
 use std::time::Duration;
@@ -9,7 +10,8 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use tokio::time::Instant;
 
-use self::until::{HOLD_MAX, TaskAnswer, Wait};
+use self::told::Told;
+use self::until::{TaskAnswer, Wait};
 use super::ending::{Goal, line, worse};
 use crate::Shell;
 use crate::exit::Exit;
@@ -98,10 +100,11 @@ async fn end(
     id: String,
     deadline: Option<Instant>,
 ) -> Result<(Answer, Exit), Fault> {
+    let mut told = Told::new(link);
     let mut wait = Wait {
         link,
         id: &id,
-        hold: HOLD_MAX,
+        hold: told.hold(),
         deadline,
         seen: None,
         lost: None,
@@ -125,5 +128,7 @@ async fn end(
         if wait.left() == Some(Duration::ZERO) {
             return Ok((answer, Exit::TimedOut));
         }
+        told.show(&task);
+        wait.hold = told.hold();
     }
 }

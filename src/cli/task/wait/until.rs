@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
+use super::told::Told;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
@@ -16,12 +17,8 @@ use windrow_client::{Answer, Request};
 
 /// The longest time that a node is asked to hold an answer back.
 pub(crate) const HOLD_MAX: Duration = Duration::from_secs(10);
-/// The same where somebody watches how far it is.
-const HOLD_SHOWN: Duration = Duration::from_secs(1);
 /// Between two attempts to find a node that is away.
 const AGAIN_EVERY: Duration = Duration::from_secs(1);
-/// Cells of the bar.
-const BAR_CELLS: usize = 24;
 
 /// A task as it was when the wait was over.
 #[derive(Debug)]
@@ -110,7 +107,7 @@ impl Wait<'_> {
     }
 }
 
-/// Waits until the task fits, and shows on a terminal how far it is.
+/// Waits until the task fits, and tells how far it is.
 ///
 /// # Errors
 /// `Interrupted` at Ctrl-C: the task goes on. Else as [`Wait::next`].
@@ -119,11 +116,11 @@ pub(crate) async fn until(
     id: &str,
     mut fits: impl FnMut(&Value) -> bool,
 ) -> Result<TaskAnswer, Fault> {
-    let meter = link.meter();
+    let mut told = Told::new(link);
     let mut wait = Wait {
         link,
         id,
-        hold: if meter.is_live() { HOLD_SHOWN } else { HOLD_MAX },
+        hold: told.hold(),
         deadline: None,
         seen: None,
         lost: None,
@@ -134,7 +131,8 @@ pub(crate) async fn until(
             if fits(&seen.task) {
                 return Ok(seen);
             }
-            meter.show(&progress(&seen.task));
+            told.show(&seen.task);
+            wait.hold = told.hold();
         }
     };
     tokio::select! {
@@ -145,18 +143,6 @@ pub(crate) async fn until(
                 .hint(format!("windrow task show {id}, or windrow task stop {id}")))
         }
     }
-}
-
-fn progress(task: &Value) -> String {
-    let (done, total) = words::done(task);
-    format!(
-        "{}  {} {} {}  {}",
-        text(&task["id"]),
-        words::status(task).0,
-        words::bar(task, BAR_CELLS),
-        human::percent_text(done, total),
-        words::done_of(task)
-    )
 }
 
 /// `✓ finished  1,000 / 1,000 in 2.1 s   succeeded 997  skipped 2  abandoned 1`, and what to do about it.

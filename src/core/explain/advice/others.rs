@@ -9,7 +9,7 @@ use crate::explain::facts::Facts;
 use crate::explain::text::{rate_text, round_up};
 use crate::settings::{Rate, RateLimit};
 use crate::stats::stall::StallReason;
-use crate::task::lifecycle::{DORMANT, Status};
+use crate::task::lifecycle::{DORMANT, KEY_MISSING, Status};
 
 /// The handler turns calls away: no setting makes it faster, a lower rate makes it steady.
 pub(super) fn back_pressure(case: &Case<'_>) -> Advice {
@@ -201,20 +201,8 @@ pub(super) fn standing(facts: &Facts) -> Advice {
         "recover it now (`windrow task recover {0}`), or see its log for what failed (`windrow task log {0}`)",
         facts.task
     );
-    let fits = facts
-        .free_rate
-        .and_then(lower_rate)
-        .filter(|free| Some(free.as_per_second()) < facts.rate());
     let (text, hindrance) = match (status, reason) {
-        (Status::Queued, Some("capacity" | "too_big")) => {
-            if let Some(free) = fits {
-                return lower_to(free, kind);
-            }
-            (
-                "add a node, or stop another task",
-                "no node has room for the rate",
-            )
-        }
+        (Status::Queued, Some("capacity" | "too_big")) => return no_room(facts, kind),
         (Status::Queued, Some("no_node")) => (
             "undrain a node that serves its pool, or start one",
             "none takes tasks now",
@@ -226,6 +214,10 @@ pub(super) fn standing(facts: &Facts) -> Advice {
         (Status::Queued, _) => (
             "wait: a node takes it as soon as it may",
             "nothing of it runs yet",
+        ),
+        (Status::Recovering, Some(KEY_MISSING)) => (
+            "give the node that is named above the same key (auth.key_file) and start it anew, or start one that has it",
+            "it is tried again by itself; the other nodes go first",
         ),
         (Status::Recovering, _) => (recover.as_str(), "it is tried again by itself"),
         (Status::AwaitingBusiness, _) => ("ask the business", "it has not said yet that it is ready"),
@@ -239,12 +231,22 @@ pub(super) fn standing(facts: &Facts) -> Advice {
     cant(kind, text, hindrance)
 }
 
-/// The rate that this node has left would do.
-fn lower_to(free: Rate, about: CauseKind) -> Advice {
+/// Against a rate that no node has room for: the rate that this one has left, or more room.
+fn no_room(facts: &Facts, about: CauseKind) -> Advice {
+    // Over a database file there is no other node.
+    let more = match facts.is_alone {
+        true => "raise the node's capacity (`windrow node set NAME --capacity RATE`)",
+        false => "add a node, raise a node's capacity (`windrow node set NAME --capacity RATE`)",
+    };
+    let free = facts.free_rate.and_then(lower_rate);
+    let Some(free) = free.filter(|free| Some(free.as_per_second()) < facts.rate()) else {
+        let text = format!("{more}, or stop another task");
+        return cant(about, &text, "no node has room for the rate");
+    };
     let change = patch(|change| change.rate = Some(RateLimit::Limited(free)));
     Advice {
         about,
-        text: format!("lower the rate to {free}, which this node has left; or add a node"),
+        text: format!("lower the rate to {free}, which this node has left; or {more}"),
         change: Some(Box::new(change)),
         predicted: Some(free.as_per_second()),
         hindrance: None,

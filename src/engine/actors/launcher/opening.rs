@@ -21,7 +21,7 @@ use windrow_core::checkpoint;
 use windrow_core::execution::Restored;
 use windrow_core::ids::{ClaimId, WallMs};
 use windrow_core::items::verdict::ParkedItem;
-use windrow_core::task::lifecycle::{StopReason, Wish};
+use windrow_core::task::lifecycle::{KEY_MISSING, StopReason, Wish};
 
 /// The wait between two tries of a step that failed for the moment.
 pub(crate) const STEP_RETRY: Duration = Duration::from_millis(200);
@@ -205,12 +205,18 @@ fn close_for(error: ProvisionError, now: WallMs) -> RunClose {
     match error {
         ProvisionError::SourceChanged(text) => RunClose::stopped(StopReason::SourceChanged, text),
         ProvisionError::HandlerUnusable(text) => RunClose::stopped(StopReason::HandlerRejected, text),
-        ProvisionError::Unavailable(text) => RunClose::Recovering {
-            not_before: now.plus(UNAVAILABLE_RETRY),
-            reason: "unavailable".to_owned(),
-            text,
-            nth: None,
-        },
+        ProvisionError::KeyMissing(text) => tried_again(KEY_MISSING, text, now),
+        ProvisionError::Unavailable(text) => tried_again("unavailable", text, now),
+    }
+}
+
+/// It is taken again in a moment, by whichever node comes first; that doesn't count as a recovery.
+fn tried_again(reason: &str, text: String, now: WallMs) -> RunClose {
+    RunClose::Recovering {
+        not_before: now.plus(UNAVAILABLE_RETRY),
+        reason: reason.to_owned(),
+        text,
+        nth: None,
     }
 }
 

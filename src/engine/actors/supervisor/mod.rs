@@ -45,6 +45,7 @@ use windrow_core::explain::counted;
 use windrow_core::ids::{Moment, ShardId, TaskId};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
+use windrow_core::task::lifecycle::KEY_MISSING;
 
 pub(crate) enum Msg {
     /// Everything that waits to run here, as one scan found it.
@@ -288,7 +289,13 @@ impl Supervisor {
     fn on_ended_as(&mut self, shard: ShardId, end: &LauncherEnd, now: Moment) {
         match end {
             LauncherEnd::Fenced => self.node.meters.fenced(),
-            LauncherEnd::Closed(RunClose::Recovering { reason, .. }) => self.node.meters.recovers(reason),
+            LauncherEnd::Closed(RunClose::Recovering { reason, .. }) => {
+                self.node.meters.recovers(reason);
+                // Whoever was first would be again: those that may have the key would never be asked.
+                if reason == KEY_MISSING {
+                    self.backoff.was_left(shard, now);
+                }
+            }
             LauncherEnd::Closed(RunClose::Released) => self.node.hint(Hint::Work),
             LauncherEnd::NotOwned => self.backoff.was_lost(shard, now, &self.node.new_ids),
             LauncherEnd::Unclaimable(why) => self.backoff.was_unclaimable(shard, *why, now),

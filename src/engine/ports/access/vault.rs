@@ -1,13 +1,31 @@
 //! Seals what must not lie open in the store.
 
+use std::fmt;
+
+/// What a key is called: a hash of it, which says nothing about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyId(pub [u8; 8]);
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
 /// What was sealed can't be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unopenable {
     /// Another key sealed it.
     #[error(
-        "a stored secret was sealed with another key; auth.key_file must be the key that it was stored under"
+        "a stored secret was sealed with another key ({sealed}, not {own}); auth.key_file must be the key that it was stored \
+         under"
     )]
-    OtherKey,
+    OtherKey {
+        /// That key.
+        sealed: KeyId,
+        /// The one that there is.
+        own: KeyId,
+    },
     /// It was changed, or moved from another row.
     #[error("a stored secret is damaged; restore the database from a backup, or set the secret again")]
     Damaged,

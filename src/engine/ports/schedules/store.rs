@@ -12,10 +12,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
-pub use crate::ports::schedules::tries::{NextTry, given_up};
+pub use crate::ports::schedules::error::ScheduleError;
+pub use crate::ports::schedules::tries::{NextTry, given_up, skipped_by};
 use crate::ports::tasks::store::Write;
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
-use windrow_core::schedule::{Overlap, Spec};
+use windrow_core::schedule::Spec;
 use windrow_core::slugs;
 
 /// Schedules of one business.
@@ -231,43 +232,6 @@ pub struct Taken {
     pub given_up: Vec<Fire>,
 }
 
-/// A schedule could not be made, changed or deleted. Nothing was.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ScheduleError {
-    /// There is none of this number.
-    #[error("there is no schedule {0}")]
-    NotFound(ScheduleId),
-    /// No such business.
-    #[error("there is no business {0}")]
-    NoBusiness(String),
-    /// The business has one of this name.
-    #[error("the schedule {0} already exists")]
-    Taken(String),
-    /// It was changed since the caller looked.
-    #[error("the schedule was changed: it has revision {found}, not {expected}")]
-    Changed {
-        /// What the caller saw.
-        expected: u64,
-        /// What it is.
-        found: u64,
-    },
-    /// The business has as many as it may.
-    #[error("{0} has {PER_BUSINESS_MAX} schedules, as many as a business may")]
-    Full(String),
-    /// What runs, or waits, is in the way of a fire now.
-    #[error("a task of {0} has not ended, or is still to be made, and the schedule says overlap = {1}")]
-    Busy(ScheduleId, Overlap),
-    /// More fires would wait than may.
-    #[error("{waiting} fires of the schedule wait already, and at most {BACKFILL_MAX} may")]
-    Crowded {
-        /// How many wait.
-        waiting: u64,
-    },
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
 /// Which schedules a list shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScheduleFilter {
@@ -345,6 +309,18 @@ pub trait ScheduleStore: Send + Sync {
         &self,
         id: ScheduleId,
         wanted: Backfill<'_>,
+        write: &Write,
+    ) -> Result<Vec<Fire>, ScheduleError>;
+
+    /// Gives up fires that aren't settled: the one of a time, or all there are; they are skipped. Whoever makes the task of one
+    /// meanwhile finds it settled and makes none. Answers those given up.
+    ///
+    /// # Errors
+    /// `NotFound`, `NotOpen`, or when the store fails.
+    async fn skip_fires(
+        &self,
+        id: ScheduleId,
+        time: Option<WallMs>,
         write: &Write,
     ) -> Result<Vec<Fire>, ScheduleError>;
 

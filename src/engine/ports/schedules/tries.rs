@@ -41,3 +41,11 @@ pub fn given_up(tries: u32, before: Option<&str>) -> String {
         Some(before) => format!("given up after {tries} tries: {end}; an earlier try came to: {before}"),
     }
 }
+
+/// What is said of a fire that somebody gave up; `before` is what a try came to.
+pub fn skipped_by(who: &str, before: Option<&str>) -> String {
+    match before {
+        None => format!("given up by {who}"),
+        Some(before) => format!("given up by {who}; an earlier try came to: {before}"),
+    }
+}

@@ -38,6 +38,9 @@ pub enum ProvisionError {
     /// No call can ever succeed as things are (no such command, bad URL).
     #[error("{0}")]
     HandlerUnusable(String),
+    /// This node hasn't the key that its business's secrets were sealed with. Another may have it.
+    #[error("{0}")]
+    KeyMissing(String),
     /// Not now; worth another try.
     #[error("{0}")]
     Unavailable(String),

@@ -148,6 +148,7 @@ mod tests {
             "post schedules/{schedule}/backfill",
             "post schedules/{schedule}/pause",
             "post schedules/{schedule}/resume",
+            "post schedules/{schedule}/skip",
             "post schedules/{schedule}/trigger",
             "post tasks",
             "post tasks/{task}/abandon",

@@ -10,6 +10,7 @@ use crate::http::guard::{reason, some, time, time_option};
 use crate::http::tasks::warnings::WarningJson;
 use crate::service::ServiceError;
 use crate::service::schedules::SpecRequest;
+use crate::service::schedules::names::foretold;
 use windrow_core::ids::WallMs;
 use windrow_core::schedule::timing::Timing;
 use windrow_core::schedule::{Missed, Overlap};
@@ -105,8 +106,9 @@ impl ScheduleBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScheduleEditBody {
-    /// The task of each fire, all of it.
-    #[schema(value_type = Option<Template>)]
+    /// The task of each fire, as a merge-patch over what it is: what is named is set, null takes away, the rest stays. A `source`
+    /// takes the place of the other one.
+    #[schema(value_type = Option<std::collections::BTreeMap<String, serde_json::Value>>)]
     pub(super) task: Option<Box<RawValue>>,
     /// As in a create; it takes the place of `every`.
     #[schema(max_length = 200)]
@@ -195,6 +197,25 @@ impl BackfillBody {
     }
 }
 
+/// Fires that are given up.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SkipFiresBody {
+    /// The one of this time; without it all that are not settled.
+    #[schema(format = "date-time")]
+    time: Option<String>,
+    /// Why, for the audit.
+    #[serde(default, deserialize_with = "reason")]
+    #[schema(max_length = 1000)]
+    pub(super) reason: Option<String>,
+}
+
+impl SkipFiresBody {
+    pub(super) fn time(&self) -> Result<Option<WallMs>, ServiceError> {
+        time_option("/time", self.time.as_ref())
+    }
+}
+
 /// A schedule.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Schedule)]
@@ -276,7 +297,7 @@ impl ScheduleJson {
             revision: schedule.revision,
             created_at: rfc3339(schedule.created_at),
             updated_at: rfc3339(schedule.updated_at),
-            last_fire: last.map(FireJson::new),
+            last_fire: last.map(|fire| FireJson::new(schedule, fire)),
         }
     }
 }
@@ -320,6 +341,8 @@ pub(crate) struct FireJson {
     outcome: &'static str,
     /// The task that was made; it may be deleted by now.
     task: Option<String>,
+    /// What the task will be called that is still to be made; null where it has no name, or one that says when the fire before was.
+    name: Option<String>,
     /// The last of the missed fires that this stands for; null where it is one.
     #[schema(format = "date-time")]
     last: Option<String>,
@@ -340,13 +363,18 @@ pub(crate) struct FireJson {
 }
 
 impl FireJson {
-    pub(super) fn new(fire: &Fire) -> FireJson {
+    pub(super) fn all(schedule: &Schedule, fires: &[Fire]) -> Vec<FireJson> {
+        fires.iter().map(|fire| FireJson::new(schedule, fire)).collect()
+    }
+
+    pub(super) fn new(schedule: &Schedule, fire: &Fire) -> FireJson {
         FireJson {
             schedule: fire.schedule.to_string(),
             time: rfc3339(fire.time),
             kind: fire.kind.as_str(),
             outcome: fire.outcome.as_str(),
             task: fire.task.map(|task| task.to_string()),
+            name: foretold(schedule, fire),
             last: (fire.count > 1).then(|| rfc3339(fire.last)),
             count: fire.count,
             decided_at: rfc3339(fire.decided_at),

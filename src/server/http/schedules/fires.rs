@@ -7,7 +7,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::PathSchedule;
-use super::bodies::{BackfillBody, FireJson, NextFiresJson};
+use super::bodies::{BackfillBody, FireJson, NextFiresJson, SkipFiresBody};
 use crate::http::App;
 use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
@@ -22,11 +22,12 @@ const NEXT_DEFAULT: usize = 10;
 
 /// Fire a schedule now, also a paused one.
 ///
-/// What runs stands in its way as `overlap` says: with `skip` it is refused. Its task is waited for, 10 seconds at most.
+/// What runs stands in its way as `overlap` says: with `skip` it is refused. Its task is waited for, 10 seconds at most; where
+/// the schedule's name is that of all fires of a minute or a day, it has the time behind it.
 #[utoipa::path(
     post, path = "/v1/schedules/{schedule}/trigger", operation_id = "trigger_schedule", tag = "schedules",
     params(DryRunQuery), request_body = Option<ReasonBody>, security(("bearer" = ["operator", "business"])),
-    responses((status = 201, body = FireJson), (status = 409, description = "conflict, name-taken"))
+    responses((status = 201, body = FireJson), (status = 409, description = "conflict"))
 )]
 pub(crate) async fn trigger(
     call: Call,
@@ -34,10 +35,8 @@ pub(crate) async fn trigger(
     Body(body): Body<ReasonBody>,
 ) -> HttpResult {
     let write = call.write(body.reason);
-    let (schedules, tasks) = (&call.service.schedules, &call.service.tasks);
-    schedules.refuse_taken(&schedule, &*tasks.store).await?;
-    let fire = schedules.trigger(schedule.id, &write).await?;
-    Ok(call.made(None, None, FireJson::new(&fire))?)
+    let fire = call.service.schedules.trigger(schedule.id, &write).await?;
+    Ok(call.made(None, None, FireJson::new(&schedule, &fire))?)
 }
 
 /// Order the fires that a schedule names within a time that is over, 1000 at most.
@@ -60,10 +59,33 @@ pub(crate) async fn backfill(
         .backfill(schedule.id, range, body.publish, &write)
         .await?;
     let page = Page {
-        items: ordered.iter().map(FireJson::new).collect(),
+        items: FireJson::all(&schedule, &ordered),
         next_cursor: None,
     };
     Ok(call.made(None, None, page)?)
+}
+
+/// Give up fires that are not settled: those that wait, and those whose task is being made or tried again.
+///
+/// They are skipped, with the name of who gave them up. With `time` it is the fire of that time, else all of them; the schedule
+/// goes on with its next one, and tasks that were made stay.
+#[utoipa::path(
+    post, path = "/v1/schedules/{schedule}/skip", operation_id = "skip_fires", tag = "schedules",
+    params(DryRunQuery), request_body = Option<SkipFiresBody>, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = Page<FireJson>), (status = 409, description = "conflict"))
+)]
+pub(crate) async fn skip(
+    call: Call,
+    PathSchedule(schedule): PathSchedule,
+    Body(body): Body<SkipFiresBody>,
+) -> HttpResult {
+    let (time, write) = (body.time()?, call.write(body.reason));
+    let skipped = call.service.schedules.skip(schedule.id, time, &write).await?;
+    let page = Page {
+        items: FireJson::all(&schedule, &skipped),
+        next_cursor: None,
+    };
+    Ok(call.changed(page, |page| page)?)
 }
 
 /// Which fires a list shows.
@@ -96,7 +118,7 @@ pub(crate) async fn fires(
         .fires(schedule.id, outcome, before, paging.to_read())
         .await?;
     let page = paging.page(found, |fire| fire.time.0);
-    Ok(paging.answer(page.map(|fire| FireJson::new(&fire))))
+    Ok(paging.answer(page.map(|fire| FireJson::new(&schedule, &fire))))
 }
 
 /// Which fires to come are told.

@@ -5,6 +5,7 @@ use std::sync::Weak;
 use async_trait::async_trait;
 
 use super::template::{Filling, request};
+use crate::service::schedules::names;
 use crate::service::tasks::create::TaskPlan;
 use crate::service::{Service, ServiceError};
 use windrow_core::ids::TaskId;
@@ -47,20 +48,22 @@ async fn made(service: &Service, fire: &TakenFire) -> Result<TaskId, ServiceErro
         schedule: schedule.id,
         time: fire.time,
     };
+    let times = FireTimes {
+        fire: fire.time,
+        previous: fire.previous,
+        zone: schedule.spec.timing.zone(),
+    };
     let filling = Filling {
         business: &schedule.business,
         is_guarded: schedule.is_guarded,
-        times: FireTimes {
-            fire: fire.time,
-            previous: fire.previous,
-            zone: schedule.spec.timing.zone(),
-        },
+        times,
         now: service.now(),
     };
     let mut request = request(&schedule.template, &filling)?;
     // What is made up for would have the highest number, and the past become current.
     let publish = request.plan.publish.filter(|_| fire.publishes);
     request.plan = TaskPlan {
+        name: names::of_task(schedule, fire.kind, &times),
         fire: Some(key),
         publish,
         ..request.plan

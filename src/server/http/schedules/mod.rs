@@ -11,10 +11,11 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::IntoResponse;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use utoipa::IntoParams;
 
 use self::bodies::{ScheduleAheadJson, ScheduleBody, ScheduleEditBody, ScheduleJson};
-use self::template::{Filling, refuse_same_name, request};
+use self::template::{Filling, patched, refuse_same_name, request};
 use super::App;
 use super::problem::{HttpResult, Problem};
 use crate::http::answer::page::{Page, PageQuery, Paging};
@@ -23,11 +24,17 @@ use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonBody, Re
 use crate::http::tasks::path::path_param;
 use crate::http::tasks::warnings::WarningJson;
 use crate::service::ServiceError;
-use crate::service::schedules::{NEXT_SHOWN, ScheduleChange, ScheduleRequest};
+use crate::service::schedules::{NEXT_SHOWN, ScheduleChange, ScheduleRequest, names};
 use windrow_core::business::access::Role;
 use windrow_core::ids::{ScheduleId, WallMs};
 use windrow_core::schedule::placeholders::FireTimes;
 use windrow_engine::ports::schedules::store::{OpenFires, Schedule, ScheduleFilter};
+use windrow_engine::ports::tasks::store::Write;
+
+/// What the audit calls a business as the source of a change.
+const BUSINESS: &str = "business";
+/// How often a change of the task of fires is merged anew because another change came first.
+const MERGES_MAX: u32 = 4;
 
 /// The schedule that `{schedule}` names. To a business the schedules of others aren't there.
 pub(crate) struct PathSchedule(Schedule);
@@ -46,12 +53,18 @@ impl FromRequestParts<App> for PathSchedule {
     }
 }
 
-/// Whether tasks could be made of a template, for now and a minute later.
-async fn check_template(call: &Call, business: &str, template: &str, zone: &str) -> HttpResult<()> {
+/// Whether tasks could be made of a template, for now and a minute later: a guarded one with no more rights than its business.
+async fn check_template(
+    call: &Call,
+    (business, is_guarded): (&str, bool),
+    template: &str,
+    zone: &str,
+) -> Result<(), ServiceError> {
+    names::refuse_misspelt(template)?;
     let at = |fire: WallMs| {
         let filling = Filling {
             business,
-            is_guarded: call.caller.role == Role::Business,
+            is_guarded,
             times: FireTimes {
                 fire,
                 previous: None,
@@ -63,8 +76,12 @@ async fn check_template(call: &Call, business: &str, template: &str, zone: &str)
     };
     let (first, second) = (at(WallMs(0))?, at(WallMs(24 * 3_600_000))?);
     refuse_same_name(&first, &second)?;
-    let checked = call.service.tasks.check_request(second, &call.write(None)).await;
-    Ok(checked.map_err(beneath_task)?)
+    let mut write = call.write(None);
+    if is_guarded {
+        write.actor.source = BUSINESS;
+    }
+    let checked = call.service.tasks.check_request(second, &write).await;
+    checked.map_err(beneath_task)
 }
 
 /// Faults of the task lie in the member that describes it.
@@ -125,13 +142,14 @@ pub(crate) async fn create(call: Call, Body(body): Body<ScheduleBody>) -> HttpRe
     }
     let spec = body.spec()?;
     let zone = spec.zone.as_deref().unwrap_or("UTC");
-    check_template(&call, &body.business, body.task.get(), zone).await?;
+    let is_guarded = call.caller.role == Role::Business;
+    check_template(&call, (&body.business, is_guarded), body.task.get(), zone).await?;
     let request = ScheduleRequest {
         business: body.business,
         name: body.name,
         spec,
         template: body.task.get().to_owned(),
-        is_guarded: call.caller.role == Role::Business,
+        is_guarded,
         paused: body.paused.unwrap_or(false),
     };
     let write = call.write(body.reason);
@@ -220,35 +238,77 @@ pub(crate) async fn edit(
     headers: HeaderMap,
     Body(body): Body<ScheduleEditBody>,
 ) -> HttpResult {
-    let spec = body.spec()?;
-    if let Some(task) = &body.task {
+    let (expected, write) = (headers::expected(&headers), call.write(body.reason.clone()));
+    let done = match &body.task {
+        None => {
+            let (spec, template) = (body.spec()?, None);
+            let change = ScheduleChange {
+                spec,
+                template,
+                paused: None,
+            };
+            call.service
+                .schedules
+                .change(schedule.id, change, expected, &write)
+                .await?
+        }
+        Some(patch) => retasked(&call, schedule, (&body, patch), expected, &write).await?,
+    };
+    shown(&call, &done).await
+}
+
+/// Changes a schedule and the task of its fires. What was merged and checked is what is stored: where another change came first,
+/// it is merged and checked anew.
+async fn retasked(
+    call: &Call,
+    mut schedule: Schedule,
+    (body, patch): (&ScheduleEditBody, &RawValue),
+    expected: Option<u64>,
+    write: &Write,
+) -> Result<Schedule, ServiceError> {
+    let (schedules, spec) = (&call.service.schedules, body.spec()?);
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let (template, is_source_new) = patched(&schedule.template, patch)?;
+        // What a business wrote keeps a business's rights, whoever changes the rest.
+        let is_guarded = call.caller.role == Role::Business || (schedule.is_guarded && !is_source_new);
         let zone = spec
             .zone
             .as_deref()
             .unwrap_or_else(|| schedule.spec.timing.zone());
-        check_template(&call, &schedule.business, task.get(), zone).await?;
+        check_template(call, (&schedule.business, is_guarded), &template, zone).await?;
+        let change = ScheduleChange {
+            spec: spec.clone(),
+            template: Some((template, is_guarded)),
+            paused: None,
+        };
+        let revision = expected.unwrap_or(schedule.revision);
+        match schedules.change(schedule.id, change, Some(revision), write).await {
+            Err(ServiceError::EtagMismatch(_)) if expected.is_none() && tries < MERGES_MAX => {
+                schedule = schedules.get(schedule.id).await?;
+            }
+            done => return done,
+        }
     }
-    let is_guarded = call.caller.role == Role::Business;
-    let change = ScheduleChange {
-        spec,
-        template: body.task.map(|task| (task.get().to_owned(), is_guarded)),
-        paused: None,
-    };
-    changed(&call, &schedule, change, headers::expected(&headers), body.reason).await
 }
 
-async fn changed(
-    call: &Call,
-    schedule: &Schedule,
-    change: ScheduleChange,
-    expected: Option<u64>,
-    reason: Option<String>,
-) -> HttpResult {
+async fn changed(call: &Call, schedule: &Schedule, paused: bool, reason: Option<String>) -> HttpResult {
+    let change = ScheduleChange {
+        paused: Some(paused),
+        ..ScheduleChange::default()
+    };
     let (schedules, write) = (&call.service.schedules, call.write(reason));
-    let changed = schedules.change(schedule.id, change, expected, &write).await?;
-    let open = schedules.open_fires(schedule.id).await?;
-    let tag = headers::tag(changed.revision);
-    let shown = ahead(&call.app, &changed, open).await?;
+    let changed = schedules.change(schedule.id, change, None, &write).await?;
+    shown(call, &changed).await
+}
+
+async fn shown(call: &Call, schedule: &Schedule) -> HttpResult {
+    let open = call.service.schedules.open_fires(schedule.id).await?;
+    let (tag, shown) = (
+        headers::tag(schedule.revision),
+        ahead(&call.app, schedule, open).await?,
+    );
     Ok(call.changed(shown, |shown| ([tag], shown))?)
 }
 
@@ -283,7 +343,7 @@ pub(crate) async fn pause(
     PathSchedule(schedule): PathSchedule,
     Body(body): Body<ReasonBody>,
 ) -> HttpResult {
-    changed(&call, &schedule, paused(true), None, body.reason).await
+    changed(&call, &schedule, true, body.reason).await
 }
 
 /// Let a paused schedule fire again, from its next time on.
@@ -297,12 +357,5 @@ pub(crate) async fn resume(
     PathSchedule(schedule): PathSchedule,
     Body(body): Body<ReasonBody>,
 ) -> HttpResult {
-    changed(&call, &schedule, paused(false), None, body.reason).await
-}
-
-fn paused(paused: bool) -> ScheduleChange {
-    ScheduleChange {
-        paused: Some(paused),
-        ..ScheduleChange::default()
-    }
+    changed(&call, &schedule, false, body.reason).await
 }

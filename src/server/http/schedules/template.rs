@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
 use crate::http::datasets::PublishMembers;
@@ -14,8 +14,10 @@ use crate::http::document::schema::NumberOrAuto;
 use crate::http::tasks::bodies::CanaryBody;
 use crate::http::tasks::settings::WithSettings;
 use crate::http::tasks::source::SourceBody;
-use crate::service::schedules::TEMPLATE_BYTES_MAX;
+use crate::service::schedules::{TEMPLATE_BYTES_MAX, names};
 use crate::service::tasks::create::{TaskPlan, TaskRequest};
+use crate::service::tasks::merge_patch;
+use crate::service::tasks::settings::check_depth;
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::schedule::placeholders::{FireTimes, filled};
@@ -100,8 +102,7 @@ pub(crate) fn request(template: &str, filling: &Filling<'_>) -> Result<TaskReque
             .advise("items in a file at a URL")
             .into());
     }
-    let text = filled(template, &filling.times)
-        .map_err(|error| ServiceError::unprocessable("/task", error.to_string()))?;
+    let text = filled(template, &filling.times).map_err(|wrong| names::fault("/task", &wrong))?;
     let mut reader = serde_json::Deserializer::from_str(&text);
     let read: Result<Template, _> = serde_path_to_error::deserialize(&mut reader);
     let read = read.map_err(|error| {
@@ -160,6 +161,25 @@ fn plan(template: Template, filling: &Filling<'_>) -> Result<TaskRequest, Servic
 
 fn span(text: &str) -> Result<Duration, ServiceError> {
     parse_span(text).map_err(|error| ServiceError::invalid("/task/deadline_after", error.to_string()))
+}
+
+/// What the task of each fire is once a patch was merged into it (RFC 7396), but that one source takes the place of another: what
+/// the one has means nothing to the other. What isn't named stays as it was written. With it comes whether the source is the patch's.
+///
+/// # Errors
+/// `Invalid` or `Unprocessable` where the patch is no object that can be merged.
+pub(crate) fn patched(before: &str, patch: &RawValue) -> Result<(String, bool), ServiceError> {
+    check_depth("/task", patch.get())?;
+    let read = |text: &str| serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(text);
+    let wrong = |error: serde_json::Error| ServiceError::invalid("/task", error.to_string());
+    let mut before = read(before).map_err(wrong)?;
+    let is_source_new = read(patch.get()).map_err(wrong)?.contains_key("source");
+    if is_source_new {
+        before.remove("source");
+    }
+    let before = to_raw_value(&before).map_err(wrong)?;
+    let merged = merge_patch::apply_raw(Some(&before), patch).map_err(wrong)?;
+    Ok((merged.get().to_owned(), is_source_new))
 }
 
 /// A name that is the same with each fire is taken by the first task.

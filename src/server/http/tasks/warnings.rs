@@ -24,7 +24,7 @@ impl StrictQuery {
 #[schema(as = TaskWarning)]
 pub(crate) struct WarningJson {
     /// Of a task `deadline_too_early`, `not_started`, `results_room` or `rate_beyond_reach`; of a schedule
-    /// `fires_share_names` or `triggers_share_names`.
+    /// `fires_share_names` or `placeholder_misspelt`.
     code: &'static str,
     /// The member that it is about, as a JSON pointer.
     pointer: String,

@@ -58,6 +58,7 @@ pub(super) fn facts(
         ),
         live: each().filter_map(|part| part.live.clone()).reduce(both),
         free_rate: room_for(parts),
+        is_alone: false,
         held_back: each()
             .flat_map(|part| &part.shards)
             .filter_map(|(_, held)| held.clone())

@@ -121,6 +121,7 @@ impl Explain {
         let holding = parts.iter().filter(|(_, part)| part.runs > 0);
         let handler = holding.map(|(node, part)| (node.as_str(), &part.handler));
         let mut facts = facts(task, &parts, open, standing_for, seconds);
+        facts.is_alone = self.node.config().store.url.is_file();
         if would_stop_at_once(task, self.node.now()) {
             facts.standing.reason = Some(LATE.to_owned());
         }

@@ -1,6 +1,7 @@
-//! Fires that people order for times that are over.
+//! Fires that people order for times that are over, and those that they give up.
 
 use super::Schedules;
+use super::names::refuse_misspelt;
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::{ScheduleId, WallMs};
 use windrow_engine::ports::schedules::store::{BACKFILL_MAX, Backfill, Fire, FireOutcome, Schedule};
@@ -22,6 +23,8 @@ impl Schedules {
         write: &Write,
     ) -> Result<Vec<Fire>, ServiceError> {
         let schedule = self.get(id).await?;
+        // One that was made before names were looked at.
+        refuse_misspelt(&schedule.template)?;
         let now = self.store.database_time().await?;
         let to = to.unwrap_or(now);
         if to > now {
@@ -57,6 +60,26 @@ impl Schedules {
             tracing::info!(schedule = %id, fires = ordered.len(), by = write.actor.name, "fires ordered");
         }
         Ok(ordered)
+    }
+
+    /// Gives up fires that aren't settled, the one of a time or all there are; says which.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` where the fire of that time is settled, or there is none.
+    pub async fn skip(
+        &self,
+        id: ScheduleId,
+        time: Option<WallMs>,
+        write: &Write,
+    ) -> Result<Vec<Fire>, ServiceError> {
+        let skipped = self.store.skip_fires(id, time, write).await?;
+        if !write.dry_run && !skipped.is_empty() {
+            let count = skipped.len();
+            self.node.meters.fired(FireOutcome::Skipped, count as u64);
+            self.node.supervisor.wake_schedules();
+            tracing::info!(schedule = %id, fires = count, by = write.actor.name, "fires given up");
+        }
+        Ok(skipped)
     }
 
     /// Refuses to publish where nothing would be: the past would become current.

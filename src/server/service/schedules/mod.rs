@@ -2,7 +2,7 @@
 //! tasks of what fires is in `http/schedules/maker.rs`, since a task is described there as requests describe it.
 
 mod backfill;
-mod names;
+pub mod names;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -175,7 +175,9 @@ impl Schedules {
     pub async fn create(&self, request: ScheduleRequest, write: &Write) -> Result<Schedule, ServiceError> {
         if !is_slug(&request.name) {
             let fault = FieldFault::new("/name", "must be 1 to 40 lowercase letters, digits and -");
-            return Err(ServiceError::from(fault.advise("team-board")));
+            // Whoever wrote business/name meant the name.
+            let meant = request.name.rsplit('/').next().filter(|name| is_slug(name));
+            return Err(ServiceError::from(fault.advise(meant.unwrap_or("team-board"))));
         }
         let spec = request.spec.over(None)?;
         let now = self.store.database_time().await?;

@@ -1,5 +1,8 @@
 //! JSON merge-patch (RFC 7396): what a change names is set, `null` takes away, what it doesn't name stays.
 
+use std::collections::BTreeMap;
+
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 /// Applies a patch. A patch that is no object replaces the whole.
@@ -19,6 +22,31 @@ pub fn apply(target: &mut Value, patch: &Value) {
             apply(target.entry(name.clone()).or_insert(Value::Null), change);
         }
     }
+}
+
+/// The same over JSON that is kept as it was written: a number of any length stays what it is.
+///
+/// # Errors
+/// What is not JSON.
+pub fn apply_raw(target: Option<&RawValue>, patch: &RawValue) -> serde_json::Result<Box<RawValue>> {
+    type Members = BTreeMap<String, Box<RawValue>>;
+    let is_object = |value: &RawValue| value.get().starts_with('{');
+    if !is_object(patch) {
+        return Ok(patch.to_owned());
+    }
+    let mut merged = match target.filter(|target| is_object(target)) {
+        Some(target) => serde_json::from_str::<Members>(target.get())?,
+        None => Members::new(),
+    };
+    for (name, change) in serde_json::from_str::<Members>(patch.get())? {
+        if change.get() == "null" {
+            merged.remove(&name);
+        } else {
+            let changed = apply_raw(merged.get(&name).map(AsRef::as_ref), &change)?;
+            merged.insert(name, changed);
+        }
+    }
+    to_raw_value(&merged)
 }
 
 #[cfg(test)]
@@ -55,6 +83,20 @@ mod tests {
             let mut target = read(before);
             apply(&mut target, &read(patch));
             assert_eq!(target, read(after), "{before} with {patch}");
+            let raw = |text: &str| serde_json::from_str::<Box<RawValue>>(text).expect(text);
+            let merged = apply_raw(Some(&raw(before)), &raw(patch)).expect("JSON");
+            assert_eq!(read(merged.get()), read(after), "{before} with {patch}, unread");
         }
+    }
+
+    #[test]
+    fn what_a_patch_does_not_name_stays_as_it_was_written() {
+        let raw = |text: &str| serde_json::from_str::<Box<RawValue>>(text).expect(text);
+        let before = raw(r#"{"a":{"id":123456789012345678901234567890,"b":1.50},"c":2}"#);
+        let merged = apply_raw(Some(&before), &raw(r#"{"a":{"b":null},"c":3.0}"#)).expect("JSON");
+        assert_eq!(
+            merged.get(),
+            r#"{"a":{"id":123456789012345678901234567890},"c":3.0}"#
+        );
     }
 }

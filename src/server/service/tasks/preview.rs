@@ -127,6 +127,10 @@ pub(in crate::service) fn not_provided(error: ProvisionError) -> ServiceError {
     match error {
         ProvisionError::SourceChanged(text) => ServiceError::unprocessable("/source", text),
         ProvisionError::HandlerUnusable(text) => ServiceError::unprocessable("/business", text),
+        ProvisionError::KeyMissing(text) => ServiceError::conflict(
+            text,
+            "ask a node that has the key, or give it to this one: auth.key_file",
+        ),
         ProvisionError::Unavailable(text) => ServiceError::conflict(text, "try again in a moment"),
     }
 }

@@ -12,11 +12,9 @@ use windrow_core::life::is_start_over;
 use windrow_core::settings::check;
 use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::{Auto, RateLimit};
-use windrow_core::task::Tuning;
+use windrow_core::task::{NAME_CHARS_MAX, Tuning};
 use windrow_engine::ports::access::business_store::Business;
 
-/// The longest name. Unit: characters.
-pub const NAME_CHARS_MAX: usize = 128;
 /// How deeply JSON may be nested that is kept as it was written. (serde_json reads 128, and it is stored inside more.)
 pub const DEPTH_MAX: usize = 100;
 /// Names among which a misspelt one is looked for.

@@ -7,6 +7,7 @@ mod open;
 mod order;
 mod rows;
 mod settle;
+mod skip;
 mod tries;
 
 use std::collections::BTreeMap;
@@ -89,6 +90,15 @@ impl ScheduleStore for Store {
         write: &Write,
     ) -> Result<Vec<Fire>, ScheduleError> {
         settled(|| order::backfill(self, id, wanted, write)).await
+    }
+
+    async fn skip_fires(
+        &self,
+        id: ScheduleId,
+        time: Option<WallMs>,
+        write: &Write,
+    ) -> Result<Vec<Fire>, ScheduleError> {
+        settled(|| skip::skip(self, (id, time), write)).await
     }
 
     async fn fires(

@@ -24,7 +24,7 @@ use windrow_engine::ports::tasks::upkeep::SWEEP_MAX;
 const AT_ONCE_MAX: u32 = 10;
 
 pub(super) const PENDING: &str = "pending";
-const QUEUED: &str = "queued";
+pub(super) const QUEUED: &str = "queued";
 
 /// Whether there is anything to take, or to look whether it may be taken.
 pub(super) async fn is_any(store: &Store, now: WallMs) -> Result<bool, StoreError> {

@@ -133,8 +133,8 @@ async fn insert(transaction: &Transaction, row: &fire::Model) -> Result<(), Stor
     Ok(())
 }
 
-/// Notes who ordered which fires.
-async fn record(
+/// Notes who ordered, or gave up, which fires.
+pub(super) async fn record(
     transaction: &Transaction,
     action: &str,
     (id, times): (ScheduleId, &[WallMs]),

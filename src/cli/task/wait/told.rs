@@ -1,0 +1,111 @@
+//! How far a task is that is waited for: in place on a terminal, elsewhere a line now and then.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::until::HOLD_MAX;
+use crate::link::Link;
+use crate::output::body::text;
+use crate::output::screen::Meter;
+use crate::output::table::{clean, human};
+use crate::task::words;
+
+/// How long a node may hold an answer back where somebody watches.
+const HOLD_SHOWN: Duration = Duration::from_secs(1);
+/// So long nothing is said: most waits are over by then.
+const FIRST_AFTER: Duration = Duration::from_secs(5);
+/// The wait between two lines grows up to this.
+const LINE_EVERY_MAX: Duration = Duration::from_secs(300);
+/// Cells of the bar.
+const BAR_CELLS: usize = 24;
+
+/// What is told of a wait.
+pub(crate) struct Told<'a> {
+    link: &'a Link<'a>,
+    meter: Meter,
+    /// Until the next line, and from that to the one after it.
+    next: Instant,
+    every: Duration,
+}
+
+impl<'a> Told<'a> {
+    /// Of a wait that begins now.
+    pub(crate) fn new(link: &'a Link<'a>) -> Told<'a> {
+        Told {
+            link,
+            meter: link.meter(),
+            next: Instant::now() + FIRST_AFTER,
+            every: FIRST_AFTER,
+        }
+    }
+
+    /// How long a node may hold its next answer back.
+    pub(crate) fn hold(&self) -> Duration {
+        if self.meter.is_live() {
+            return HOLD_SHOWN;
+        }
+        let left = self.next.saturating_duration_since(Instant::now());
+        left.clamp(HOLD_SHOWN, HOLD_MAX)
+    }
+
+    /// Shows a task that isn't there yet.
+    pub(crate) fn show(&mut self, task: &Value) {
+        if self.meter.is_live() {
+            self.meter.show(&progress(task, Some(BAR_CELLS)));
+        } else if Instant::now() >= self.next {
+            self.every = (self.every * 2).min(LINE_EVERY_MAX);
+            self.next = Instant::now() + self.every;
+            self.link.say(&format!("waiting for {}", progress(task, None)));
+        }
+    }
+}
+
+/// `t1  ▶ running  39.0%  389,939 / 1,000,000  498.7/500  ETA 21m`; of what doesn't run, why.
+fn progress(task: &Value, bar: Option<usize>) -> String {
+    let (done, total) = words::done(task);
+    let share = human::percent_text(done, total);
+    let share = match bar {
+        Some(cells) => format!("{} {share}", words::bar(task, cells)),
+        None => share,
+    };
+    let pace = task["actual_rate"]
+        .as_f64()
+        .filter(|_| task["status"] == "running");
+    let mut parts = vec![
+        text(&task["id"]).to_owned(),
+        words::status(task).0,
+        share,
+        words::done_of(task),
+    ];
+    parts.extend(pace.map(windrow_core::explain::rate_text));
+    parts.extend(words::eta(task).map(|eta| format!("ETA {}", human::span(eta))));
+    parts.extend(task["status_text"].as_str().map(clean));
+    parts.join("  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_wait_says_how_far_the_task_is_and_about_when_it_ends() {
+        let mut task = json!({"id": "t1", "status": "running", "total": 1000, "actual_rate": 5.0,
+            "counts": {"succeeded": 400, "skipped": 0, "abandoned": 0, "excluded": 0}});
+        assert_eq!(
+            progress(&task, None),
+            "t1  ▶ running  40.0%  400 / 1,000  5.0/s  ETA 2m"
+        );
+        assert!(progress(&task, Some(4)).contains("█▌░░ 40.0%"));
+        task["status"] = json!("queued");
+        task["status_reason"] = json!("capacity");
+        task["status_text"] = json!("no node has 500/s left");
+        assert_eq!(
+            progress(&task, None),
+            "t1  ◌ queued (capacity)  40.0%  400 / 1,000  no node has 500/s left"
+        );
+    }
+}
