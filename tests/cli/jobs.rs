@@ -295,9 +295,7 @@ fn a_run_that_was_refused_leaves_no_job() {
         ],
     ];
     for words in refused {
-        place
-            .windrow_with(words, "user\na\n", &[])
-            .refused(2, &["did you mean"]);
+        place.windrow_with(words, "user\na\n", &[]).refused(2, &["user"]);
     }
     let left = std::fs::read_dir(place.path(".local/state/windrow")).unwrap();
     let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();

@@ -32,13 +32,7 @@ pub(in crate::run) async fn next<S: TaskStore + FailureList>(store: &S, job: Job
         return Err(never_ran());
     };
     if first.meaning != job.meaning || first.total != job.total {
-        let what = format!("the failures of {} are of other items", job.name);
-        return Err(
-            Fault::new(Exit::Conflict, what, "the source has changed since it ran").hint(format!(
-                "over the items that it had then: {} --only-failed",
-                command(&job.name)
-            )),
-        );
+        return Err(of_other_items(&job.name));
     }
     let (keys_of, results) = (first.id, first.tuning.results);
     let Rounds { later, free } = rounds(store, &first).await?;
@@ -77,6 +71,12 @@ pub(in crate::run) async fn next<S: TaskStore + FailureList>(store: &S, job: Job
         tuning: keeping(results, job.tuning),
         ..job
     })))
+}
+
+fn of_other_items(job: &str) -> Fault {
+    let what = format!("the failures of {job} are of other items");
+    let hint = format!("over the items that it had then: {} --only-failed", command(job));
+    Fault::new(Exit::Conflict, what, "the source has changed since it ran").hint(hint)
 }
 
 /// What a job keeps of its items is kept of those that are done again too: its results are those of all of them.

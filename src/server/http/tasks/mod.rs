@@ -33,6 +33,7 @@ use crate::http::guard::{Call, Caller, Params, headers};
 pub(super) use crate::http::tasks::view::handler::{HandlerDownJson, LastErrorJson};
 pub(super) use crate::http::tasks::view::history::AuditJson;
 use crate::http::tasks::view::redriven::RedrivenJson;
+use crate::http::tasks::view::shown::Beside;
 pub(super) use crate::http::tasks::view::shown::TaskJson;
 use crate::service::tasks::CommandOutcome;
 use crate::service::tasks::show::TaskPicture;
@@ -71,7 +72,10 @@ async fn whole(app: &App, task: TaskView) -> TaskJson {
     let redriven = app.service.tasks.redriven(&[&picture.task]).await;
     let redriven = redriven.get(&picture.task.id).map(RedrivenJson::from);
     let mut task = body(app, picture);
-    (task.redriven, task.warnings) = (redriven, WarningJson::all(warnings));
+    task.beside = Beside {
+        redriven,
+        warnings: WarningJson::all(warnings),
+    };
     task
 }
 
@@ -110,7 +114,7 @@ pub(crate) async fn list(
     let item = |picture: TaskPicture| {
         let net = redriven.get(&picture.task.id).map(RedrivenJson::from);
         let mut task = body(&app, picture);
-        task.redriven = net;
+        task.beside.redriven = net;
         task
     };
     let items = found.tasks.into_iter().map(item).collect();

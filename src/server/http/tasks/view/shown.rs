@@ -121,6 +121,14 @@ pub(crate) struct TaskJson {
     finished_at: Option<String>,
     /// What is known of it while it runs, on whatever nodes.
     live: Option<LiveJson>,
+    #[serde(flatten)]
+    pub(crate) beside: Beside,
+}
+
+/// What is told of a task where people look at it, and not in events.
+#[derive(Debug, Default, Serialize, ToSchema)]
+#[schema(as = TaskBeside)]
+pub(crate) struct Beside {
     /// What its redrives made of its failures; none where it has no redrive, and in events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) redriven: Option<RedrivenJson>,
@@ -235,8 +243,7 @@ impl TaskJson {
             started_at: task.started_at.map(rfc3339),
             finished_at: task.finished_at.map(rfc3339),
             live: live_json(live.as_ref(), &silent),
-            redriven: None,
-            warnings: Vec::new(),
+            beside: Beside::default(),
             id: task.id.to_string(),
             business: task.business,
             name: task.life.name,
