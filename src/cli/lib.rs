@@ -153,7 +153,7 @@ fn screen(command: &Command, env: &[(String, String)]) -> Result<Screen, Fault> 
 
 fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
     match command {
-        Command::Run(args) => on_runtimes(|runtimes| run::run(&args, shell, runtimes)),
+        Command::Run(args) => on_runtimes(|runtimes| run::run(args, shell, runtimes)),
         Command::Job(args) => on_client(run::job::job(&args, shell)),
         Command::Try(args) => on_runtimes(|runtimes| local::trial::trial(&args, shell, runtimes)),
         Command::Serve(args) => on_runtimes(|runtimes| local::serve::serve(&args, shell, runtimes)),

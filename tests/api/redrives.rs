@@ -103,6 +103,18 @@ async fn what_earlier_redrives_made_good_is_left_out_and_the_net_is_a_number() {
         "{after:#}"
     );
     assert_eq!(net(&node, &task).await, (9, 1, true));
+    let shown = node.admin.get(&format!("/v1/tasks/{task}")).await.expect(200);
+    let listed = node.admin.get("/v1/tasks?sort=id").await.expect(200);
+    let redriven = json!({"made_good": 9, "still_failed": 1, "exact": true});
+    assert_eq!(
+        (&shown["redriven"], &listed["items"][0]["redriven"]),
+        (&redriven, &redriven)
+    );
+    assert_eq!(
+        after.get("redriven"),
+        None,
+        "nobody went over what it abandoned: {after:#}"
+    );
     // A redrive of the first redrive: what its sibling made good is made good.
     fails(&business, &[]);
     let (third, after) = done(&node, &first).await;

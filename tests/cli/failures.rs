@@ -340,6 +340,35 @@ fn an_abandoned_item_is_promised_no_other_attempt() {
         "{}",
         done.stdout
     );
+    for status in ["500 Internal Server Error", "503 Service Unavailable"] {
+        let business = Business::answering(status, "");
+        let request = format!("POST {}", business.url);
+        let job = [
+            "run",
+            "--total",
+            "2",
+            "--name",
+            status,
+            "--max-attempts",
+            "1",
+            "--request",
+            &request,
+        ];
+        let more = [
+            "--judge-after",
+            "0s",
+            "--outage-patience",
+            "1s",
+            "--first-contact",
+            "1s",
+        ];
+        let done = place.windrow(&[&job[..], &more].concat());
+        let said = done.stdout + &done.stderr;
+        assert!(
+            said.contains("HTTP_50") && !said.contains("it is tried again"),
+            "{said}"
+        );
+    }
 }
 
 #[test]

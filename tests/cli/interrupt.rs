@@ -74,6 +74,7 @@ fn after_ctrl_c_the_same_command_goes_on_and_repeats_nothing() {
         delivered.extend(gate.accept().serve());
         let resumed = job.end().expect(0);
         assert!(resumed.stderr.contains("resuming t1: "), "{}", resumed.stderr);
+        assert!(!resumed.stderr.contains("a second time"), "{}", resumed.stderr);
         assert_eq!(resumed.json()["counts"]["succeeded"], 10);
         assert!(delivered.iter().copied().eq(0..10), "{delivered:?}");
     }
@@ -110,7 +111,16 @@ fn after_kill_9_the_same_command_resumes_at_once() {
     assert_eq!(job.end().code, None);
 
     let mut job = start(&place, &gate);
-    job.wait_for("resuming t1: ");
+    let told = job.wait_for("resuming t1: ");
+    let items = told
+        .split("; up to ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next());
+    let items: u64 = items.expect("a bound").parse().expect("a number");
+    assert!(
+        (7..=10).contains(&items) && told.contains("items may be called a second time, under the keys"),
+        "never fewer than are: {told}"
+    );
     let rest = gate.accept().serve();
     let resumed = job.end().expect(0);
     assert_eq!(resumed.json()["counts"]["succeeded"], 10);

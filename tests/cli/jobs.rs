@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::interrupt::hold_at;
-use super::support::{Gate, Place};
+use super::support::{Business, Gate, Place};
 
 const OK: &str = "while read -r l; do echo ok; done";
 
@@ -59,12 +59,17 @@ fn jobs_that_have_run_are_listed_with_what_goes_on_with_them() {
         assert!(job["ran_at"].is_string() && job["process"].is_null(), "{job:#}");
     };
     is("good", "finished", json!(null));
-    is(
-        "bad",
-        "finished",
-        json!("windrow run --resume bad --only-failed …"),
+    is("bad", "finished", json!("windrow run --resume bad --only-failed"));
+    is("cut", "cut_off", json!("windrow run --resume cut"));
+    let may_repeat = of("cut")["may_repeat"].as_u64().unwrap();
+    assert!((5..=7).contains(&may_repeat), "{may_repeat}");
+    let why = of("cut")["why"].as_str().unwrap();
+    assert!(
+        why.contains(&format!(
+            "up to {may_repeat} items may be called a second time when it goes on"
+        )),
+        "{why}"
     );
-    is("cut", "cut_off", json!("windrow run --resume cut …"));
     assert_eq!(
         (&of("good")["percent"], &of("bad")["still_failed"]),
         (&json!(100.0), &json!(2))
@@ -113,4 +118,188 @@ fn a_job_that_does_not_run_is_deleted_with_what_it_keeps() {
     assert_eq!(before.len(), 2, "{before:?}");
     place.windrow(&["job", "rm", &before[0], "--yes"]).expect(0);
     assert_eq!(names(), before[1..]);
+}
+
+#[test]
+fn failures_that_were_made_good_are_told_beside_those_that_there_were() {
+    let place = Place::new();
+    let job = |more: &[&str]| {
+        let own = [
+            "run",
+            "--total",
+            "3",
+            "--name",
+            "links",
+            "--shell",
+            "--each",
+            "test -e \"good-$WINDROW_INDEX\" || exit 65",
+        ];
+        place.windrow(&[&own[..], more].concat())
+    };
+    place.write("good-0", "");
+    job(&[]).expect(8);
+    place.write("good-1", "");
+    job(&["--only-failed"]).expect(8);
+    let shown = || {
+        place
+            .windrow(&["job", "show", "links", "-o", "json"])
+            .expect(0)
+            .json()
+    };
+    let half = shown();
+    assert_eq!(
+        (
+            &half["counts"]["abandoned"],
+            &half["made_good"],
+            &half["still_failed"]
+        ),
+        (&json!(2), &json!(1), &json!(1)),
+        "{half:#}"
+    );
+    let table = place.windrow(&["job", "list"]).expect(0).stdout;
+    assert!(
+        table.contains("finished (with failures)") && table.contains("2 (1 made good)"),
+        "{table}"
+    );
+    place.write("good-2", "");
+    job(&["--only-failed"]).expect(0);
+    let whole = shown();
+    assert_eq!(
+        (&whole["still_failed"], &whole["go_on"]),
+        (&json!(0), &json!(null)),
+        "{whole:#}"
+    );
+    for words in [&["job", "list"][..], &["job", "show", "links"]] {
+        let told = place.windrow(words).expect(0).stdout;
+        assert!(told.contains("finished (all made good)"), "{words:?}: {told}");
+    }
+    let card = place.windrow(&["job", "show", "links"]).expect(0).stdout;
+    assert!(
+        card.contains("2 made good by --only-failed, 0 failed still"),
+        "{card}"
+    );
+}
+
+#[test]
+fn a_job_goes_on_by_its_name_alone_with_the_handler_that_it_had() {
+    let (place, gate) = (Place::new(), Gate::open());
+    let worker = gate.worker();
+    let mut words = vec![
+        "run",
+        "--total",
+        "7",
+        "--name",
+        "push",
+        "--concurrency",
+        "1",
+        "--",
+    ];
+    words.extend(worker.iter().map(String::as_str));
+    let job = place.start(&words);
+    let mut first = gate.accept();
+    hold_at(&mut first, 2);
+    job.signal(Signal::KILL);
+    job.end();
+
+    let job = place.start(&["run", "--resume", "push", "-o", "json"]);
+    let rest = gate.accept().serve();
+    let resumed = job.end().expect(0);
+    assert!(!resumed.stderr.contains("another handler"), "{}", resumed.stderr);
+    assert_eq!(resumed.json()["counts"]["succeeded"], 7);
+    assert!((2..7).all(|index| rest.contains(&index)), "{rest:?}");
+
+    // Elsewhere its paths would be others.
+    std::fs::create_dir(place.path("elsewhere")).unwrap();
+    let program = env!("CARGO_BIN_EXE_windrow");
+    let there = format!("cd elsewhere && exec {program} run --resume push");
+    let here = place.path("").canonicalize().unwrap();
+    let here = here.display().to_string();
+    let refused = place.start_shell(&there).end();
+    refused.refused(
+        2,
+        &[
+            "in another directory",
+            &format!("cd {here}"),
+            "&& windrow run --resume push",
+        ],
+    );
+}
+
+#[test]
+fn a_secret_of_a_handler_is_not_kept_and_the_command_to_type_is_told() {
+    let place = Place::new();
+    let business = Business::answering("410 Gone", "");
+    let words = [
+        "run",
+        "--total",
+        "3",
+        "--name",
+        "push",
+        "--url",
+        &business.url,
+        "--header",
+        "authorization: Bearer 5ecret",
+        "--header",
+        "x-team: growth",
+    ];
+    place.windrow(&words).expect(9);
+    let told = place.windrow(&["run", "--resume", "push"]);
+    let again = format!(
+        "windrow run --resume push --url {} --header 'authorization: …' --header 'x-team: growth'",
+        business.url
+    );
+    told.refused(
+        2,
+        &[
+            "the header authorization may be a secret, so it is not kept",
+            &again,
+        ],
+    );
+    let kept = std::process::Command::new("grep")
+        .args(["-r", "5ecret", "."])
+        .current_dir(place.path(""))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&kept.stdout), "", "it is in no file");
+}
+
+#[test]
+fn a_run_that_was_refused_leaves_no_job() {
+    let place = Place::new();
+    place.write("users.csv", "user\na\nb\n");
+    let refused = [
+        &[
+            "run",
+            "--csv",
+            "users.csv",
+            "--name",
+            "a",
+            "--key-column",
+            "usr",
+            "--",
+            "true",
+        ][..],
+        &["run", "--csv", "users.csv", "--name", "b", "--each", "echo {usr}"],
+        &[
+            "run",
+            "--csv",
+            "-",
+            "--name",
+            "c",
+            "--results-data",
+            "usr",
+            "--results-out",
+            "r.csv",
+            "--",
+            "true",
+        ],
+    ];
+    for words in refused {
+        place.windrow_with(words, "user\na\n", &[]).refused(2, &["user"]);
+    }
+    let left = std::fs::read_dir(place.path(".local/state/windrow")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.is_empty(), "{left:?}");
+    let unknown = place.windrow(&["run", "--resume", "b", "--", "true"]).expect(3);
+    assert!(!unknown.stderr.contains("have run here"), "{}", unknown.stderr);
 }

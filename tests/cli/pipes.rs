@@ -61,7 +61,7 @@ fn a_killed_job_goes_on_with_what_was_piped_in_whatever_the_pipe_would_bring_now
         7,
         &[
             "5 items of another content",
-            "windrow run --resume push …",
+            "windrow run --resume push ",
             "--restart",
         ],
     );
@@ -116,7 +116,7 @@ fn a_pipe_without_a_name_says_what_it_left_behind_and_how_that_goes_on() {
         beside.stderr
     );
     assert!(
-        beside.stderr.contains(&format!("windrow run --resume {name} …")),
+        beside.stderr.contains(&format!("windrow run --resume {name} ")),
         "{}",
         beside.stderr
     );

@@ -178,8 +178,14 @@ fn no_file_is_lost_to_results() {
     );
     run(&["--results-out", "answers.ndjson"]).expect(8);
     run(&["--results-out", "answers.ndjson"]).expect(8);
-    run(&["--only-failed", "--results-out", "answers.ndjson"])
-        .refused(2, &["it is there already", "results of their own"]);
+    run(&["--only-failed", "--results-out", "answers.ndjson"]).refused(
+        2,
+        &[
+            "it is there already",
+            "results of their own",
+            "the same command without --only-failed",
+        ],
+    );
     run(&["--results-out", "answers.csv"]).expect(8);
     run(&["--results-out", "answers.csv"]).expect(8);
 }
@@ -212,4 +218,113 @@ fn results_that_will_not_fit_are_said_once_while_the_job_runs() {
         "{}",
         done.stderr
     );
+}
+
+/// Answers each item with its row; gives up every third one that no file is there for, and answers nothing for item 0.
+const MOODY: &str = r#"
+import json, os, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] != "item":
+        continue
+    n = message["index"]
+    bad = n % 3 == 2 and not os.path.exists("good")
+    answer = {"type": "result", "id": message["id"], "result": "abandon" if bad else "ok"}
+    if not bad and n > 0:
+        answer["output"] = n
+    print(json.dumps(answer), flush=True)
+"#;
+
+#[test]
+fn one_file_has_what_all_items_came_to_those_that_were_done_again_among_them() {
+    let place = place();
+    place.write("moody.py", MOODY);
+    let run = |more: &[&str]| {
+        let own = ["run", "--csv", "users.csv", "--state", "state"];
+        place.windrow(&[&own[..], more, &["--", "python3", "moody.py"]].concat())
+    };
+    let first = run(&["--results-out", "all.ndjson"]).expect(8);
+    assert!(
+        first.stderr.contains(
+            "66 results written to all.ndjson; 1 item succeeded without an output: only items with an output have a line"
+        ),
+        "{}",
+        first.stderr
+    );
+    place.write("good", "");
+    // What is done again is kept too, though nobody asked for a file of it.
+    run(&["--only-failed"]).expect(0);
+    let all = run(&["--results-out", "all.ndjson", "--results-data", "id"]).expect(0);
+    assert!(
+        all.stderr.contains("99 results written to all.ndjson; 1 item"),
+        "{}",
+        all.stderr
+    );
+    let found = lines(&place.read("all.ndjson"));
+    let indexes: Vec<u64> = found.iter().map(|line| line["index"].as_u64().unwrap()).collect();
+    assert_eq!(
+        indexes,
+        (1..100).collect::<Vec<_>>(),
+        "one line an item, in index order"
+    );
+    for line in &found {
+        let n = line["index"].as_u64().unwrap();
+        assert!(
+            line["key"].as_str().unwrap().ends_with(&format!("-t1-{n}")),
+            "{line}"
+        );
+        assert_eq!(
+            (&line["output"], &line["data"]),
+            (&json!(n), &json!({"id": format!("u{n}")}))
+        );
+    }
+}
+
+#[test]
+fn a_run_that_goes_on_says_how_many_results_it_wrote_and_how_many_there_are() {
+    let place = place();
+    place.write("moody.py", MOODY);
+    let words = |more: &'static [&'static str]| {
+        let own = [
+            "run",
+            "--csv",
+            "users.csv",
+            "--state",
+            "state",
+            "--results-out",
+            "some.ndjson",
+        ];
+        [&own[..], more, &["--", "python3", "moody.py"]].concat()
+    };
+    let mut begun = place.start(&words(&["--rate", "40/s"]));
+    let half = place.path("some.ndjson.partial");
+    while std::fs::read_to_string(&half).unwrap_or_default().lines().count() < 10 {
+        std::thread::yield_now();
+    }
+    begun.signal(Signal::INT);
+    begun.wait_for("stopping: ");
+    begun.end().expect(9);
+    let before = place.read("some.ndjson.partial").lines().count();
+    let done = place.windrow(&words(&[])).expect(8);
+    let told = format!(
+        "{} results written to some.ndjson (66 with those of earlier runs); 1 item succeeded without an output",
+        66 - before
+    );
+    assert!(done.stderr.contains(&told), "{told}: {}", done.stderr);
+}
+
+#[test]
+fn a_column_that_is_not_there_is_refused_before_the_first_item_leaves() {
+    let place = place();
+    let wrong = ["--results-out", "answers.csv", "--results-data", "id,nmae"];
+    place
+        .windrow(&job(&wrong))
+        .refused(2, &["--results-data can't be used", "no column \"nmae\"", "name"]);
+    assert!(
+        !place.names().contains(&"answers.csv.partial".to_owned()),
+        "{:?}",
+        place.names()
+    );
+    place.windrow(&job(&["--results-out", "answers.csv"])).expect(8);
+    place.windrow(&job(&wrong)).refused(2, &["no column \"nmae\""]);
 }

@@ -244,7 +244,8 @@ async fn an_item_is_told_attempt_by_attempt() {
 async fn failures_are_done_again_and_the_net_result_is_the_exit_code() {
     let (business, node) = node_with_failures().await;
     let person = Person::admin(&node);
-    person.windrow("task redrive t1").await.expect(2);
+    let which = person.windrow("task redrive t1").await.expect(2).stderr;
+    assert!(which.contains("say which failures: '--all'"), "{which}");
     person
         .windrow("task redrive t1 --code NONE")
         .await
@@ -281,6 +282,18 @@ async fn failures_are_done_again_and_the_net_result_is_the_exit_code() {
             "{words}: {said}"
         );
     }
+    let listed = person.windrow("task list").await.expect(0).stdout;
+    let row = listed.lines().find(|row| row.starts_with("t1 ")).unwrap();
+    assert!(row.contains("finished (all made good)"), "{listed}");
+    let shown = person.windrow("task show t1 -o json").await.expect(0).json();
+    assert_eq!(
+        shown["redriven"],
+        json!({"made_good": 3, "still_failed": 0, "exact": true})
+    );
+    person
+        .windrow("task redrive t2 --all")
+        .await
+        .refused(7, &["t2 has no failures", "windrow task redrive t1 --all"]);
     let mut again: Vec<u64> = business
         .items()
         .iter()

@@ -247,6 +247,16 @@ proptest! {
     }
 
     #[test]
+    fn what_is_open_below_an_index_is_counted_as_if_one_by_one(bits in any_set(), far in 0..300_u64) {
+        let low_water = ItemIndex(1_000);
+        let bytes = encode(low_water, &words_of(&bits), &[]);
+        let snapshot = decode(&bytes, low_water).map_err(|e| TestCaseError::fail(e.to_string()))?;
+        let open = (1_000..1_000 + far).filter(|index| !snapshot.contains(ItemIndex(*index)));
+        prop_assert_eq!(snapshot.open_below(ItemIndex(1_000 + far)), open.count() as u64);
+        prop_assert_eq!(snapshot.open_below(ItemIndex(1_000 - far)), 0);
+    }
+
+    #[test]
     fn no_bytes_make_the_reader_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         if let [magic, version, encoding, flags, ..] = bytes.as_mut_slice() {
             (*magic, *version, *encoding, *flags) = (0xB7, 1, *encoding % 3, 0);

@@ -81,7 +81,7 @@ impl<T: FromStr<Err: Error + Send + Sync + 'static>> FromStr for Bound<T> {
     type Err = T::Err;
 
     fn from_str(text: &str) -> Result<Bound<T>, T::Err> {
-        if text == "none" {
+        if matches!(text, "none" | "unlimited") {
             return Ok(Bound(None));
         }
         text.parse().map(|value| Bound(Some(value)))

@@ -16,9 +16,10 @@ use windrow_core::settings::text::parse_span;
 /// clap's own is longer than a line, and doesn't show where a command stands.
 pub(crate) const USAGE: &str = "\
 windrow run [OPTIONS] --csv FILE|--ndjson FILE|--lines FILE
-                   |--glob PATTERN|--total N|--resume NAME
+                   |--glob PATTERN|--total N
                    --request 'POST URL' | --each COMMAND | --url URL
-                   | -- COMMAND…";
+                   | -- COMMAND…
+       windrow run [OPTIONS] --resume NAME";
 
 /// How it is used.
 pub(in crate) const EXAMPLES: &str = "\
@@ -35,7 +36,7 @@ Examples:
   jq -c '.[]' users.json | windrow run --ndjson - --workers 4 -- ./worker
   psql -f users.sql --csv | windrow run --csv - --name push -- ./worker
   windrow run --ndjson events.ndjson.zst --url http://127.0.0.1:9000/windrow
-  windrow run --resume push -- ./worker
+  windrow run --resume push
 
 Files and pipes may be compressed: gzip, zstd, bzip2 or xz, told by their content.
 
@@ -70,7 +71,7 @@ Without flags: as fast as the handler answers, --batch 1 --concurrency auto --ti
 Ctrl-C stops calmly: calls under way end, then the program does. The same command resumes and repeats nothing. After a crash
 or a kill -9 it does too; items that were in flight, and those of the last moments, are done again under the same keys.
 What a pipe brought is kept: --resume NAME goes on with it, also where the pipe would bring other items now, and with
-the settings that the job has, but for those that flags change.
+the handler and the settings that the job has, but for those that flags change. Secrets are not kept: it says what to type.
 Exit codes: windrow help exit-codes";
 
 /// How items are driven; what isn't said here comes from the configuration.
@@ -90,7 +91,6 @@ fn few(text: &str) -> Result<NonZeroU32, String> {
 /// `windrow run`
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("items").required(true).args(["csv", "ndjson", "lines", "glob", "total", "resume"])))]
-#[command(group(ArgGroup::new("handler").required(true).multiple(true).args(["url", "worker", "each", "request"])))]
 pub struct RunArgs {
     /// Where items come from.
     #[command(flatten)]
@@ -103,7 +103,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", help_heading = "Items")]
     pub total: Option<NonZeroU64>,
     /// The command that does the work, after --; it reads items as lines and answers each with a line
-    #[arg(last = true, conflicts_with = "request", value_name = "COMMAND", value_hint = ValueHint::AnyPath, help_heading = "Handler")]
+    #[arg(last = true, conflicts_with = "request", required_unless_present_any = ["url", "each", "request", "resume"],
+        value_name = "COMMAND", value_hint = ValueHint::AnyPath, help_heading = "Handler")]
     pub worker: Vec<OsString>,
     /// The URL that does the work
     #[arg(long, conflicts_with_all = ["worker", "each", "request"], help_heading = "Handler")]
@@ -134,7 +135,8 @@ pub struct RunArgs {
     /// The job's identity; without it the source's (file path, content of the pipe, or total)
     #[arg(long, value_parser = job_name, help_heading = "Identity and state")]
     pub name: Option<String>,
-    /// Go on with the job of this name over its own items, also those that a pipe brought; takes the place of the source
+    /// Go on with the job of this name over its own items, also those that a pipe brought, and with its own handler unless
+    /// another is named; takes the place of the source
     #[arg(long, value_name = "NAME", value_parser = job_name, conflicts_with_all = ["name", "restart"],
         help_heading = "Identity and state")]
     pub resume: Option<String>,
@@ -193,8 +195,9 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ResultArgs {
-    /// Write what items came to, in index order while the job runs: NDJSON, or CSV where the name ends in .csv; - is
-    /// standard output. FILE.partial grows until the job ends. The job keeps them (results = keep)
+    /// Write what items came to, a line for each that succeeded with an output, in index order while the job runs: NDJSON,
+    /// or CSV where the name ends in .csv; - is standard output. FILE.partial grows until the job ends. The job keeps
+    /// them (results = keep): once it has ended, the same command writes them again, with those of --only-failed
     #[arg(long = "results-out", value_name = "FILE", id = "results_out", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
     /// Only what follows the item of this index
@@ -301,6 +304,7 @@ mod tests {
         assert!(parse("windrow run --total 3 -- true").is_ok());
         assert!(parse("windrow run --csv u.csv --url http://x --rate 500/s").is_ok());
         assert!(parse("windrow run --resume push --if-finished restart -- true").is_ok());
+        assert!(parse("windrow run --resume push").is_ok());
         assert!(parse("windrow run --total 3 --each true --concurrency 4").is_ok());
         assert!(parse("windrow run --each --total 3 -- true {index}").is_ok());
         assert!(parse("windrow run --total 3 --each true --shell --allow-dashes").is_ok());
@@ -308,7 +312,6 @@ mod tests {
             "windrow run -- true",
             "windrow run --total 3",
             "windrow run --total 0 -- true",
-            "windrow run --resume push",
             "windrow run --resume push --csv - -- true",
             "windrow run --resume push --name push -- true",
             "windrow run --resume push --restart -- true",

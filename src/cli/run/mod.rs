@@ -12,19 +12,17 @@ pub(super) mod picture;
 mod prepare;
 mod watch;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch::{Receiver, channel};
 
 use self::control::{Control, ControlTarget};
-use self::end::failures_out;
 use self::end::outcome::Outcome;
 pub(super) use self::end::outcome::grouped;
 use self::end::results_out::ResultsOut;
-use self::items::first_row;
-use self::kept::{beside, only_failed, resume};
+use self::kept::resume::Before;
+use self::kept::{beside, only_failed, recall, refused, resume};
 use self::picture::Picture;
 use self::prepare::Prepared;
 pub(super) use self::prepare::load;
@@ -65,7 +63,9 @@ struct JobRun<'a> {
 ///
 /// # Errors
 /// What can't be done, with its exit code.
-pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
+pub(super) async fn run(args: Box<RunArgs>, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
+    let args = recall::completed(args, shell).await?;
+    let args = &*args;
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let prepared = prepare::prepare(args, shell, &runtimes, &clock)?;
@@ -73,6 +73,7 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
         // Before a directory is made for a job that never was.
         return Err(only_failed::never_ran());
     }
+    let is_new = !StateDir::database_in(&prepared.place).is_file();
     let state = Arc::new(StateDir::lock(&prepared.place)?);
     let store = Arc::new(Store::open(&state.database()).await?);
     let write = Actor {
@@ -95,7 +96,12 @@ pub(super) async fn run(args: &RunArgs, shell: &Shell, runtimes: Arc<Runtimes>) 
         Ok(()) => Box::pin(job.work(&mut signals)).await,
         Err(fault) => Err(fault),
     };
+    let is_left_empty = exit.is_err() && is_new && job.has_begun_nothing().await;
+    let held = job.state.clone();
     job.close().await;
+    if is_left_empty {
+        refused::remove(&held);
+    }
     exit
 }
 
@@ -141,7 +147,7 @@ impl JobRun<'_> {
         if self.args.only_failed {
             return Box::pin(self.go_over_failed(job, signals)).await;
         }
-        let before = self.store.find(&job.business, &job.name).await.ok().flatten();
+        let before = Before::of(&*self.store, &job.business, &job.name).await?;
         match self.begin(&job).await? {
             JobStart::Ended(task) => Box::pin(self.tell_ended(task)).await,
             JobStart::New(task) => {
@@ -152,36 +158,10 @@ impl JobRun<'_> {
             JobStart::Resumed(task) => {
                 let other = identity::note(&task, self.args);
                 other.iter().for_each(|note| self.shell.screen.must_say(note));
-                self.say(&resume::told(&task, before.map(|task| task.tuning.rate)));
+                self.say(&resume::told(&task, before));
+                self.remember(&task, &job).await?;
                 self.drive(task, opened.source, signals).await
             }
-        }
-    }
-
-    /// Whether the items have what the command names.
-    async fn check_columns(&self, opened: &OpenedSource) -> Result<(), Fault> {
-        failures_out::check_columns(self.args.key_column.as_deref(), opened).await?;
-        if let Some(request) = &self.prepared.request {
-            request.check_columns(opened).await?;
-        }
-        self.args.each.check_columns(&self.args.worker, opened).await
-    }
-
-    /// Says what a new job goes over, and what looks wrong with it.
-    async fn introduce(&self, task: &TaskView, name: &str, opened: &OpenedSource) {
-        let given = self.args.items.files().next().map(String::as_str);
-        let items = counted(task.total.0, "item");
-        self.say(&format!("{}: {items} ({name})", task.id));
-        let named = Path::new(given.unwrap_or_default());
-        if let Some(note) = first_row::packed(named, opened.packing) {
-            self.shell.screen.must_say(&format!("warning: {note}"));
-        }
-        let looks = first_row::look(opened).await;
-        looks.lines.iter().for_each(|line| self.say(line));
-        let note = self.args.each.note(self.prepared.tuning.results);
-        note.into_iter().for_each(|note| self.say(note));
-        for doubt in looks.doubts {
-            self.shell.screen.must_say(&format!("warning: {doubt}"));
         }
     }
 
@@ -197,12 +177,14 @@ impl JobRun<'_> {
                 return self.tell(Outcome::gather(&*self.store, *last, None).await?).await;
             }
         };
+        let before = Before::of(&*self.store, &next.business, &next.name).await?;
         let (JobStart::New(task) | JobStart::Resumed(task) | JobStart::Ended(task)) =
             self.begin(&next).await?;
         self.say(&format!(
-            "{}: {} that {of} abandoned",
+            "{}: {} that {of} abandoned{}",
             task.id,
-            counted(task.total.0, "item")
+            counted(task.total.0, "item"),
+            before.repeats()
         ));
         let source = self.source_of(&task).await?;
         self.drive(task, source, signals).await
@@ -281,7 +263,7 @@ impl JobRun<'_> {
             total: opened.source.total(),
             skip_first: ItemIndex(0),
             tuning: self.prepared.tuning.clone(),
-            labels: [(identity::HANDLER.to_owned(), identity::of(self.args))].into(),
+            labels: self.labels(),
         }
     }
 

@@ -52,6 +52,7 @@ fn plain_status(task: &Value) -> (String, Tone) {
         ("stopping" | "finalizing", _) => ('◐', Tone::Wait),
         ("stopped", _) => ('■', Tone::Warn),
         ("finished", Some("succeeded")) => ('✓', Tone::Good),
+        ("finished", _) if is_made_good(task) => ('✓', Tone::Good),
         ("finished", _) => ('✓', Tone::Warn),
         ("cancelled", _) => ('✗', Tone::Dim),
         // A status of a later version.
@@ -65,6 +66,17 @@ pub fn is_handler_down(task: &Value) -> bool {
     task["status"] == "running" && task["handler_down"].is_object()
 }
 
+/// What redrives made good of its failures; none where it has no redrive.
+pub fn made_good(task: &Value) -> Option<u64> {
+    task["redriven"]["made_good"].as_u64()
+}
+
+/// Whether redrives made good whatever it abandoned.
+fn is_made_good(task: &Value) -> bool {
+    let redriven = &task["redriven"];
+    has_failures(task) && redriven["still_failed"] == 0 && redriven["exact"] == true
+}
+
 /// What a status alone doesn't say.
 fn remark(task: &Value, status: &str) -> Option<String> {
     let word = match status {
@@ -76,6 +88,7 @@ fn remark(task: &Value, status: &str) -> Option<String> {
         "running" => is_handler_down(task).then_some("handler down"),
         "queued" => task["status_reason"].as_str(),
         "stopping" | "stopped" => task["stop_reason"].as_str(),
+        "finished" if is_made_good(task) => Some("all made good"),
         "finished" => task["result"].as_str().filter(|result| *result != "succeeded"),
         _ => None,
     };
@@ -199,6 +212,22 @@ mod tests {
 
     use super::*;
     use crate::output::table::times::TimeStyle;
+
+    #[test]
+    fn a_task_whose_failures_redrives_made_good_says_so_and_looks_well() {
+        let task = |still_failed: u64| {
+            json!({"status": "finished", "result": "with_failures", "counts": {"abandoned": 3},
+                "redriven": {"made_good": 3 - still_failed, "still_failed": still_failed, "exact": true}})
+        };
+        assert_eq!(
+            status(&task(0)),
+            ("✓ finished (all made good)".to_owned(), Tone::Good)
+        );
+        assert_eq!(
+            status(&task(1)),
+            ("✓ finished (with failures)".to_owned(), Tone::Warn)
+        );
+    }
 
     #[test]
     fn a_task_that_waits_for_its_time_says_which() {

@@ -71,6 +71,19 @@ impl Snapshot {
     pub fn is_empty(&self) -> bool {
         self.span == 0
     }
+
+    /// How many indexes from low water up to `end` are not in the set.
+    pub fn open_below(&self, end: ItemIndex) -> u64 {
+        let all = end.0.saturating_sub(self.low_water.0);
+        // Low water itself has no bit: it is never in the set.
+        let bits = all.saturating_sub(1);
+        let within = |(word, at): (&u64, u64)| match bits.saturating_sub(at * 64) {
+            64.. => *word,
+            few => *word & ((1 << few) - 1),
+        };
+        let set = self.words.iter().zip(0..).map(within);
+        all - set.map(|word| u64::from(word.count_ones())).sum::<u64>()
+    }
 }
 
 /// Bytes are not a checkpoint of this row. Nobody may guess what they meant.

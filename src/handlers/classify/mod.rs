@@ -66,7 +66,7 @@ pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
         200..=299 => on_success(answer, asked).unwrap_or_else(|why| failed(CallFailure::BadReply(why))),
         429 => failed(overloaded(answer, after())),
         502 | 503 => {
-            let hint = "what stands before it says that it is not there; it is tried again";
+            let hint = "what stands before it says that it is not there, which may pass";
             tried_again(FailureClass::Unavailable, hint)
         }
         409 if is_stale_epoch(answer) => failed(CallFailure::Fenced),

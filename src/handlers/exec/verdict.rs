@@ -108,7 +108,7 @@ pub(super) fn unknown(why: &io::Error) -> Failure {
 
 /// The machine has no room for another process; no item's fault.
 pub(super) fn no_room(why: &io::Error) -> Judged {
-    let message = format!("no process can be started now: {why}; it is tried again, fewer at once may help");
+    let message = format!("no process can be started now: {why}; fewer at once may help");
     Judged::Unreached(Failure::new(NOT_STARTED_NOW, message))
 }
 

@@ -66,7 +66,7 @@ impl Reader {
                 one(index, ItemVerdict::Settled(Outcome::Skipped))
             }
             Some(Meaning::Retry) => {
-                let failure = refusal.failure("its status is one that is tried again");
+                let failure = refusal.failure("its status is one that may pass");
                 let wish = Wish::Retry { after };
                 one(index, ItemVerdict::Failed { failure, wish })
             }
@@ -134,11 +134,8 @@ impl Reader {
                 after,
                 failure: refusal.failure("it wants fewer calls"),
             },
-            502 | 503 => tried_again(FailureClass::Unavailable, "it is not there; it is tried again"),
-            408 | 425 | 500 | 504..=599 => tried_again(
-                FailureClass::Unclear,
-                "what it did is not known; it is tried again",
-            ),
+            502 | 503 => tried_again(FailureClass::Unavailable, "it is not there, which may pass"),
+            408 | 425 | 500 | 504..=599 => tried_again(FailureClass::Unclear, "what it did is not known"),
             401 | 403 => {
                 rejected("it wants other credentials; look at the headers and secrets of the request")
             }

@@ -203,6 +203,7 @@ async fn pages_for_people_are_found_along_an_index() {
     store.among(TASK, &[ItemIndex(1)]).await.unwrap();
     store.report_facts(TASK, 10).await.unwrap();
     store.redrives_of(TASK, 10).await.unwrap();
+    store.redriven_among(&[TASK, TaskId(TASK.0 + 1)]).await.unwrap();
     store.get(TASK).await.unwrap();
     store.groups(TASK).await.unwrap();
     store.search(&LogQuery::newest(Some(TASK), 50)).await.unwrap();

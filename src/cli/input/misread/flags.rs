@@ -55,7 +55,8 @@ pub(super) fn argument(mut error: Error, words: &[OsString]) -> Error {
     };
     let tip = flag_tip(&word, command, &path.join(" "), similar.as_deref())
         .or_else(|| negative(&word, &texts))
-        .or_else(|| misplaced::tip(&word, command, &texts));
+        .or_else(|| misplaced::tip(&word, command, &texts))
+        .or_else(|| dashed(&word, command, &texts));
     if similar.is_some() {
         // It shows the flag that was found similar.
         error.insert(
@@ -112,6 +113,22 @@ fn negative(word: &str, words: &[&str]) -> Option<String> {
         .get(at.checked_sub(1)?)
         .filter(|before| before.starts_with("--"))?;
     Some(format!("'{flag}' takes nothing below zero"))
+}
+
+/// Where a value begins with a dash. (clap takes it for a flag.)
+fn dashed(word: &str, command: &Command, words: &[&str]) -> Option<String> {
+    let at = words
+        .iter()
+        .position(|given| given.starts_with(word) && given.starts_with('-'))?;
+    let flag = words.get(at.checked_sub(1)?)?.strip_prefix("--")?;
+    let mut flags = command.get_arguments();
+    let takes_one = flags.any(|one| one.get_long() == Some(flag) && one.get_action().takes_values());
+    takes_one.then(|| {
+        format!(
+            "a value that begins with - is joined with =: '--{flag}={}'",
+            words[at]
+        )
+    })
 }
 
 fn without_as_a_value(mut error: Error) -> Error {
@@ -187,6 +204,19 @@ mod tests {
             );
             assert!(
                 !said.contains("run --restart") && !said.contains("--straggler"),
+                "{line}: {said}"
+            );
+        }
+        for (line, tip) in [
+            (
+                "windrow run --name -nightly --total 3 -- true",
+                "'--name=-nightly'",
+            ),
+            ("windrow task list --label --x", "'--label=--x'"),
+        ] {
+            let said = said(line);
+            assert!(
+                said.contains("joined with =") && said.contains(tip),
                 "{line}: {said}"
             );
         }

@@ -79,6 +79,10 @@ fn has(words: &str, word: &str) -> bool {
 const HANDLER: &str = "worker";
 const HANDLER_TIP: &str =
     "the handler's command comes last, behind --: 'windrow run --csv users.csv -- python3 handler.py'";
+/// The last of the flags that say which failures are done again.
+const ALL: &str = "--all";
+const ALL_TIP: &str = "say which failures: '--all', '--code CODE' or '--indexes 5,9-20'; 'windrow task failures TASK' lists \
+                       their codes";
 
 /// The same error with what was meant, if that can be told. `words` is the command line.
 pub(crate) fn advised(error: Error, words: &[OsString]) -> Error {
@@ -146,13 +150,16 @@ fn value(mut error: Error) -> Error {
     error
 }
 
-/// A job without its handler: clap's usage doesn't show where that stands.
+/// A job without its handler, whose place clap's usage doesn't show; a redrive that doesn't say of what.
 fn missing(error: Error) -> Error {
     let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else {
         return error;
     };
-    if missing.iter().any(|argument| argument.contains("COMMAND")) {
+    let is_missing = |part: &str| missing.iter().any(|argument| argument.contains(part));
+    if is_missing("COMMAND") {
         tipped(error, HANDLER_TIP)
+    } else if is_missing(ALL) {
+        tipped(error, ALL_TIP)
     } else {
         error
     }
@@ -348,6 +355,7 @@ mod tests {
             ("windrow run --csv u.csv python3 handler.py", "behind --"),
             ("windrow run --csv u.csv", "behind --"),
             ("windrow try --csv u.csv python3 handler.py", "behind --"),
+            ("windrow task redrive t1", "'--all', '--code CODE'"),
         ] {
             let said = said(line);
             assert!(said.contains("tip: ") && said.contains(tip), "{line}: {said}");

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::request;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::remote::limit::Bound;
 use crate::run::handler::request::{RequestArgs, is_secret};
 use windrow_core::settings::text::{parse_span, span_text};
 use windrow_core::settings::{Auto, Rate, RateLimit};
@@ -81,12 +82,12 @@ pub struct Settings {
         help_heading = "Defaults of its tasks"
     )]
     pub defaults: Vec<String>,
-    /// The rate of all its running tasks together
+    /// The rate of all its running tasks together: 500/s, 30/m; or none
     #[arg(long, value_name = "RATE", help_heading = "Limits")]
-    pub limit_rate: Option<Rate>,
-    /// Items in flight of all its tasks together
+    pub limit_rate: Option<Bound<Rate>>,
+    /// Items in flight of all its tasks together; or none
     #[arg(long, value_name = "N", help_heading = "Limits")]
-    pub limit_concurrency: Option<NonZeroU32>,
+    pub limit_concurrency: Option<Bound<NonZeroU32>>,
     /// A limit that its tasks share with other businesses (`windrow limit list`); may be repeated; all that it names
     #[arg(long = "limit", value_name = "NAME", help_heading = "Limits")]
     pub limits: Vec<String>,
@@ -184,8 +185,12 @@ impl Settings {
 
     fn limits_table(&self) -> Map<String, Value> {
         named([
-            ("rate", self.limit_rate.map(|rate| json!(rate.to_string()))),
-            ("concurrency", self.limit_concurrency.map(|many| json!(many))),
+            (
+                "rate",
+                self.limit_rate
+                    .map(|rate| json!(rate.0.map(|rate| rate.to_string()))),
+            ),
+            ("concurrency", self.limit_concurrency.map(|many| json!(many.0))),
             ("named", (!self.limits.is_empty()).then(|| json!(self.limits))),
         ])
     }
@@ -290,6 +295,10 @@ mod tests {
             "hooks": {"prepare": {}, "finished": {"url": "http://h/f"}}, "limits": {"rate": "2000/s"},
         });
         assert_eq!(body(&[&flags[..], &more, &rest].concat()), Ok(expected));
+        assert_eq!(
+            body(&["--limit-rate", "none", "--limit-concurrency", "none"]),
+            Ok(json!({"limits": {"rate": null, "concurrency": null}}))
+        );
         assert_eq!(
             body(&["--require-signature"]),
             Ok(json!({"require_signature": true}))

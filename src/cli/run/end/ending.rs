@@ -48,6 +48,7 @@ impl JobRun<'_> {
                 .hint("--restart begins it anew, with them"));
         }
         let source = self.source_of(task).await?;
+        self.check_shown(&*source).await?;
         if let Some(results) = ResultsOut::begin(self.args, &self.store, task, &source).await? {
             self.tell_results(results.finish().await?);
         }

@@ -14,11 +14,9 @@ use serde_json::value::RawValue;
 use crate::args::{Output, RunArgs};
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::run::items::first_row;
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage, RecordedItem};
-use windrow_node::sources::OpenedSource;
 use windrow_server::http::answer::time::rfc3339;
 use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
 
@@ -140,24 +138,6 @@ fn needed(args: &RunArgs) -> impl Iterator<Item = &Path> {
 /// The file itself where a link leads to it: the link stays.
 fn named(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-/// Whether the items have the columns that are to be written of them; of lines of JSON the first one is looked at.
-///
-/// # Errors
-/// `Usage` with those that there are.
-pub(in crate::run) async fn check_columns(wanted: Option<&str>, opened: &OpenedSource) -> Result<(), Fault> {
-    let Some(wanted) = wanted else { return Ok(()) };
-    let keys = match opened.source.columns() {
-        [] => first_row::keys(opened).await,
-        columns => columns.to_vec(),
-    };
-    match Members::parse(wanted).unknown(opened.source.has_data(), &keys) {
-        None => Ok(()),
-        Some((why, there_are)) => {
-            Err(Fault::new(Exit::Usage, "--key-column can't be used", why).hint(there_are))
-        }
-    }
 }
 
 /// Writes the failures of a task to a file (or `-`) and says how many they were. The file appears when it is whole.

@@ -8,7 +8,7 @@ use console::truncate_str;
 use serde::de::IgnoredAny;
 
 use windrow_core::ids::ItemIndex;
-use windrow_engine::ports::sources::source::RowChunk;
+use windrow_engine::ports::sources::source::{RowChunk, Source};
 use windrow_node::sources::{OpenedSource, Packing};
 
 /// The longest line of columns, and of a first item, that is shown. Unit: characters.
@@ -32,7 +32,7 @@ pub(in crate::run) struct FirstRow {
 
 /// Looks at the first item; nothing where items are only counted. A row that can't be read is told when it is wanted.
 pub(in crate::run) async fn look(opened: &OpenedSource) -> FirstRow {
-    let Some(chunk) = first(opened).await else {
+    let Some(chunk) = first(&*opened.source).await else {
         return FirstRow::default();
     };
     let Some(row) = chunk.row(ItemIndex(0)) else {
@@ -73,7 +73,12 @@ pub(in crate::run) fn packed(path: &Path, packing: Option<Packing>) -> Option<St
 
 /// The keys of the first item where that is an object, which others need not be like; none otherwise.
 pub(in crate::run) async fn keys(opened: &OpenedSource) -> Vec<String> {
-    let chunk = first(opened).await;
+    keys_in(&*opened.source).await
+}
+
+/// The same of a source.
+pub(in crate::run) async fn keys_in(source: &dyn Source) -> Vec<String> {
+    let chunk = first(source).await;
     let row = chunk.as_ref().and_then(|chunk| chunk.row(ItemIndex(0)));
     keys_of(row.unwrap_or_default())
 }
@@ -86,10 +91,10 @@ pub(in crate::run) fn keys_of(row: &str) -> Vec<String> {
         .unwrap_or_default()
 }
 
-async fn first(opened: &OpenedSource) -> Option<Arc<RowChunk>> {
-    let has_some = opened.source.has_data() && opened.source.total().0 > 0;
+async fn first(source: &dyn Source) -> Option<Arc<RowChunk>> {
+    let has_some = source.has_data() && source.total().0 > 0;
     if has_some {
-        opened.source.read(ItemIndex(0)).await.ok()
+        source.read(ItemIndex(0)).await.ok()
     } else {
         None
     }

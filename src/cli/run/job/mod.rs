@@ -12,6 +12,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use self::args::{JobArgs, OneArgs, SetArgs, StopArgs, Verb};
+pub(super) use self::remove::remove_directory;
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;

@@ -74,12 +74,13 @@ async fn find(args: &RemoveArgs, shell: &Shell) -> Result<(PathBuf, Option<KeptJ
 
 /// What is lost with it.
 fn lost(name: &str, kept: Option<&KeptJob>) -> String {
-    let Some(KeptJob { task, .. }) = kept else {
+    let Some(kept) = kept else {
         return format!("Whatever is kept of {name} is lost; this version of Windrow can't read it.");
     };
+    let task = &kept.task;
     let done = task.counters.settled() + task.counters.excluded;
     let (done, total) = (human::count(done), human::count(task.total.0));
-    let failed = match task.counters.abandoned {
+    let failed = match kept.still_failed() {
         0 => String::new(),
         failed => format!(", {} of them failed", human::count(failed)),
     };
@@ -105,7 +106,7 @@ fn runs(name: &str, fault: Fault) -> Fault {
 }
 
 /// A directory that keeps this job alone. It is renamed first: half of it must never be taken for a job.
-fn remove_directory(place: &Path) -> Result<(), Fault> {
+pub(in crate::run) fn remove_directory(place: &Path) -> Result<(), Fault> {
     let failed = |error: io::Error| {
         let what = format!("{} can't be removed", place.display());
         Fault::new(Exit::Failed, what, error.to_string()).hint("remove the directory by hand")

@@ -11,6 +11,7 @@ use crate::output::body::{number, text};
 use crate::output::screen;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
+use crate::task::look::columns::with_made_good;
 use windrow_core::explain::rate_text;
 use windrow_engine::ports::clock::Clock;
 use windrow_node::SystemClock;
@@ -51,7 +52,13 @@ const COLUMNS: &[Column] = &[
         Some(text) => Cell::new(text).plain(job["eta_seconds"].to_string()),
         None => Cell::nothing(),
     }),
-    Column::count("ABANDONED", Keep::Rank(50), 9, "counts.abandoned"),
+    Column::new("ABANDONED", Side::Right, Keep::Rank(50), 9, |job, _| {
+        let abandoned = Cell::count(job["counts"]["abandoned"].as_u64());
+        match job["made_good"].as_u64() {
+            None | Some(0) => abandoned,
+            Some(good) => with_made_good(abandoned, good),
+        }
+    }),
     Column::new(
         "RAN",
         Side::Left,
@@ -66,15 +73,32 @@ const COLUMNS: &[Column] = &[
     Column::text("GOES ON WITH", Keep::Rank(55), 20, "go_on").named("go_on"),
     Column::plain("PROCESS", Keep::Wide, 7, "process"),
     Column::text("PLACE", Keep::Wide, 7, "place"),
+    Column::count("MADE GOOD", Keep::Csv, 5, "made_good"),
+    Column::count("STILL FAILED", Keep::Csv, 5, "still_failed"),
+    Column::count("MAY REPEAT", Keep::Csv, 5, "may_repeat"),
 ];
 
-/// `stopped`, `cut off`, `finished (with failures)`.
+/// `stopped`, `cut off`, `finished (with failures)`, `finished (all made good)`.
 fn status(job: &Value) -> String {
     let word = text(&job["status"]).replace('_', " ");
+    let is_made_good = job["made_good"].as_u64() > Some(0) && job["still_failed"] == 0;
+    if is_made_good && job["status"] == "finished" {
+        return format!("{word} (all made good)");
+    }
     match job["result"].as_str().filter(|result| *result != "succeeded") {
         Some(result) => format!("{word} ({})", result.replace('_', " ")),
         None => word,
     }
+}
+
+/// `2 made good by --only-failed, 1 failed still`; none where nothing was made good.
+fn redone(job: &Value) -> Option<String> {
+    let good = job["made_good"].as_u64().filter(|good| *good > 0)?;
+    let left = human::count(number(&job["still_failed"]));
+    Some(format!(
+        "{} made good by --only-failed, {left} failed still",
+        human::count(good)
+    ))
 }
 
 /// `48.9/s of 50/s`; none where it doesn't run.
@@ -144,6 +168,7 @@ fn card(job: &Value, times: &Times) -> Card {
             "items",
             format!("{} of {}", counts.join(", "), human::count(number(&job["total"]))),
         )
+        .maybe("failures", redone(job))
         .maybe("rate", rate(job))
         .maybe("waits for", some(&job["stall"]))
         .maybe("left", eta(job))

@@ -1,9 +1,12 @@
 //! `--only-failed`: what a job abandoned is done again, in a job of its own, with the keys that its items had. Done once
 //! more, it goes over what that one abandoned.
 
+use super::resume::command;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use windrow_core::ids::{ItemCount, TaskId};
+use windrow_core::settings::Results;
+use windrow_core::task::Tuning;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::tasks::failure_list::FailureList;
@@ -29,15 +32,9 @@ pub(in crate::run) async fn next<S: TaskStore + FailureList>(store: &S, job: Job
         return Err(never_ran());
     };
     if first.meaning != job.meaning || first.total != job.total {
-        let what = format!("the failures of {} are of other items", job.name);
-        return Err(
-            Fault::new(Exit::Conflict, what, "the source has changed since it ran").hint(format!(
-                "over the items that it had then: windrow run --resume '{}' --only-failed",
-                job.name
-            )),
-        );
+        return Err(of_other_items(&job.name));
     }
-    let keys_of = first.id;
+    let (keys_of, results) = (first.id, first.tuning.results);
     let Rounds { later, free } = rounds(store, &first).await?;
     let is_first = later.is_empty();
     let last = later.into_iter().next_back().unwrap_or(first);
@@ -71,8 +68,44 @@ pub(in crate::run) async fn next<S: TaskStore + FailureList>(store: &S, job: Job
         source: text,
         meaning,
         total,
+        tuning: keeping(results, job.tuning),
         ..job
     })))
+}
+
+fn of_other_items(job: &str) -> Fault {
+    let what = format!("the failures of {job} are of other items");
+    let hint = format!("over the items that it had then: {} --only-failed", command(job));
+    Fault::new(Exit::Conflict, what, "the source has changed since it ran").hint(hint)
+}
+
+/// What a job keeps of its items is kept of those that are done again too: its results are those of all of them.
+fn keeping(results: Results, tuning: Tuning) -> Tuning {
+    match results {
+        Results::Keep => Tuning { results, ..tuning },
+        Results::Off => tuning,
+    }
+}
+
+/// The jobs that went over what a job abandoned, the first one first, each with what it did again.
+///
+/// # Errors
+/// When the store can't be read.
+pub(in crate::run) async fn redrives<S: TaskStore + ?Sized>(
+    store: &S,
+    first: &TaskView,
+) -> Result<Vec<(TaskView, RedriveSpec)>, Fault> {
+    let later = rounds(store, first).await?.later.into_iter();
+    let redrive = |task: TaskView| redrive_of(&task).map(|spec| (task, spec));
+    Ok(later.filter_map(redrive).collect())
+}
+
+/// What a job does again; none of one that goes over items of its own.
+fn redrive_of(task: &TaskView) -> Option<RedriveSpec> {
+    match SourceSpec::parse(&task.source) {
+        Ok(SourceSpec::Redrive(spec)) => Some(spec),
+        _ => None,
+    }
 }
 
 /// What later runs made of what a job abandoned.
@@ -106,7 +139,7 @@ pub(in crate::run) async fn later(store: &dyn TaskStore, first: &TaskView) -> Re
 
 /// Whether a job goes over what another abandoned.
 pub(in crate::run) fn is_round(task: &TaskView) -> bool {
-    matches!(SourceSpec::parse(&task.source), Ok(SourceSpec::Redrive(_)))
+    redrive_of(task).is_some()
 }
 
 /// The jobs that went over what a job abandoned.
@@ -135,7 +168,7 @@ async fn rounds<S: TaskStore + ?Sized>(store: &S, first: &TaskView) -> Result<Ro
 }
 
 fn goes_over(task: &TaskView, failed: TaskId) -> bool {
-    matches!(SourceSpec::parse(&task.source), Ok(SourceSpec::Redrive(spec)) if spec.origin == failed)
+    redrive_of(task).is_some_and(|spec| spec.origin == failed)
 }
 
 /// There is no job whose failures could be meant.

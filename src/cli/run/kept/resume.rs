@@ -10,11 +10,13 @@ use crate::link::contexts::like;
 use windrow_core::settings::RateLimit;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::list::{TaskFilter, TaskList};
+use windrow_engine::ports::tasks::report_store::ReportStore;
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
 use windrow_node::StateDir;
 use windrow_node::jobs::BUSINESS;
 use windrow_node::sources::{Input, SourceSpec};
 use windrow_server::service::JobError;
+use windrow_server::service::job::{MayRepeat, may_repeat};
 
 /// How a job goes on whose source is still there.
 const SAME: &str = "the same command resumes";
@@ -147,8 +149,44 @@ pub(in crate::run) fn spec(task: &TaskView, state: &StateDir) -> Result<SourceSp
     Ok(spec)
 }
 
-/// How a job goes on. `before` is the rate at which it ran until now: who steers it, or leaves a flag out, should see what holds.
-pub(in crate::run) fn told(task: &TaskView, before: Option<RateLimit>) -> String {
+/// What was known of a job before it went on.
+#[derive(Clone, Copy, Default)]
+pub(in crate::run) struct Before {
+    /// Its rate: who steers it, or leaves a flag out, should see what holds.
+    pub(in crate::run) rate: Option<RateLimit>,
+    /// What its last run left in the middle.
+    pub(in crate::run) may_repeat: Option<MayRepeat>,
+}
+
+impl Before {
+    /// Looks at a job that may be there.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub(in crate::run) async fn of(
+        store: &(impl TaskStore + ReportStore),
+        business: &str,
+        name: &str,
+    ) -> Result<Before, Fault> {
+        let Some(task) = store.find(business, name).await? else {
+            return Ok(Before::default());
+        };
+        Ok(Before {
+            rate: Some(task.tuning.rate),
+            may_repeat: may_repeat(store, &task).await?,
+        })
+    }
+
+    /// `; up to 37 items may be called a second time, under the keys that they had`: said before any of them is.
+    pub(in crate::run) fn repeats(self) -> String {
+        self.may_repeat.map_or_else(String::new, |repeats| {
+            format!("; {repeats}, under the keys that they had")
+        })
+    }
+}
+
+/// How a job goes on.
+pub(in crate::run) fn told(task: &TaskView, before: Before) -> String {
     let done = task.counters.settled() + task.counters.excluded;
     let percent = match task.total.0 {
         0 => 100.0,
@@ -156,12 +194,16 @@ pub(in crate::run) fn told(task: &TaskView, before: Option<RateLimit>) -> String
     };
     let rate = task.tuning.rate;
     let change = before
+        .rate
         .filter(|before| *before != rate)
         .map(|before| format!("; its rate was {before}, now it is {rate}"))
         .unwrap_or_default();
     format!(
-        "resuming {}: {percent:.1} % done, {} abandoned, goes on at index {}{change}",
-        task.id, task.counters.abandoned, task.low_water.0
+        "resuming {}: {percent:.1} % done, {} abandoned, goes on at index {}{change}{}",
+        task.id,
+        task.counters.abandoned,
+        task.low_water.0,
+        before.repeats()
     )
 }
 
@@ -236,9 +278,9 @@ pub(crate) fn is_piped(task: &TaskView) -> bool {
 pub(crate) fn command(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if name.chars().all(is_plain) && !name.starts_with('-') {
-        format!("windrow run --resume {name} …")
+        format!("windrow run --resume {name}")
     } else {
-        format!("windrow run --resume='{}' …", name.replace('\'', r"'\''"))
+        format!("windrow run --resume='{}'", name.replace('\'', r"'\''"))
     }
 }
 
@@ -281,9 +323,9 @@ mod tests {
 
     #[test]
     fn a_name_is_written_as_a_shell_reads_it() {
-        assert_eq!(command("push-1"), "windrow run --resume push-1 …");
-        assert_eq!(command("it's $HOME"), r"windrow run --resume='it'\''s $HOME' …");
-        assert_eq!(command("-x"), "windrow run --resume='-x' …");
+        assert_eq!(command("push-1"), "windrow run --resume push-1");
+        assert_eq!(command("it's $HOME"), r"windrow run --resume='it'\''s $HOME'");
+        assert_eq!(command("-x"), "windrow run --resume='-x'");
     }
 
     #[test]

@@ -16,13 +16,13 @@ use windrow_engine::ports::tasks::store::TaskView;
 use windrow_node::jobs::BUSINESS;
 use windrow_node::{StateDir, Store};
 use windrow_server::http::answer::time::rfc3339;
+use windrow_server::service::job::{MayRepeat, is_at_rest, may_repeat};
 
 /// Jobs that are read together.
 const JOBS_AT_ONCE: u32 = 200;
 /// The status of a job whose process is gone without having stopped it.
 const CUT_OFF: &str = "cut_off";
-const CUT_OFF_WHY: &str =
-    "its process ended without stopping it: what was in flight is repeated when it goes on";
+const CUT_OFF_WHY: &str = "its process ended without stopping it";
 
 /// A job as its directory keeps it.
 #[derive(Debug)]
@@ -33,8 +33,10 @@ pub(in crate::run) struct KeptJob {
     pub(in crate::run) ran_at: WallMs,
     /// The last run over its failures, if one isn't done.
     open_round: bool,
-    /// What it abandoned, and no later run over its failures made good.
-    still_failed: u64,
+    /// What later runs over its failures made good of what it abandoned.
+    made_good: u64,
+    /// How many items may be called a second time when it goes on; none where it is known that there are none.
+    may_repeat: Option<MayRepeat>,
 }
 
 /// The jobs of a directory, the one that ran last first; none where this program can't read what is there.
@@ -88,12 +90,18 @@ async fn kept(store: &Store, task: TaskView) -> Result<KeptJob, Fault> {
     Ok(KeptJob {
         ran_at: ran_at.unwrap_or(newest.since),
         open_round: !newest.status.is_terminal() && newest.id != task.id,
-        still_failed: task.counters.abandoned.saturating_sub(made_good),
+        may_repeat: may_repeat(store, &task).await?,
+        made_good,
         task,
     })
 }
 
 impl KeptJob {
+    /// What it abandoned, and no later run over its failures made good.
+    pub(in crate::run) fn still_failed(&self) -> u64 {
+        self.task.counters.abandoned.saturating_sub(self.made_good)
+    }
+
     /// Whether a process would have to run it for it to be what it says it is.
     pub(in crate::run) fn claims_to_run(&self) -> bool {
         self.open_round || !is_at_rest(self.task.status)
@@ -110,16 +118,20 @@ impl KeptJob {
             done as f64 * 100.0 / total as f64
         };
         let is_cut_off = !runs && !is_at_rest(task.status);
+        let may_repeat = self.may_repeat.filter(|_| !runs);
         let (status, why) = if is_cut_off {
-            (CUT_OFF, Some(CUT_OFF_WHY))
+            let repeats =
+                may_repeat.map_or_else(String::new, |repeats| format!(": {repeats} when it goes on"));
+            (CUT_OFF, Some(format!("{CUT_OFF_WHY}{repeats}")))
         } else {
-            (task.status.as_str(), task.status_text.as_deref())
+            (task.status.as_str(), task.status_text.clone())
         };
         json!({
             "name": name, "task": task.id.to_string(), "process": null, "status": status,
             "result": task.result.map(TaskResult::as_str), "why": why, "total": total, "percent": thousandths(percent),
             "counts": counts_json(&task.counters, task.counters.pending(task.total)),
-            "still_failed": self.still_failed, "actual_rate": null, "eta_seconds": null,
+            "made_good": self.made_good, "still_failed": self.still_failed(),
+            "may_repeat": may_repeat.map(MayRepeat::items), "actual_rate": null, "eta_seconds": null,
             "settings": settings_json(&task.tuning), "ran_at": rfc3339(self.ran_at),
             "go_on": if runs { None } else { self.go_on(name) }, "place": place,
         })
@@ -128,18 +140,13 @@ impl KeptJob {
     /// The command that goes on; none where nothing is left to do.
     fn go_on(&self, name: &str) -> Option<String> {
         match self.task.status {
-            Status::Finished if self.still_failed > 0 || self.open_round => Some(format!(
-                "{} --only-failed …",
-                resume::command(name).trim_end_matches(" …")
-            )),
+            Status::Finished if self.still_failed() > 0 || self.open_round => {
+                Some(format!("{} --only-failed", resume::command(name)))
+            }
             Status::Finished | Status::Cancelled => None,
             _ => Some(resume::command(name)),
         }
     }
-}
-
-fn is_at_rest(status: Status) -> bool {
-    status.is_terminal() || matches!(status, Status::Created | Status::Stopped)
 }
 
 /// A directory whose database this program can't read as it is.
@@ -147,7 +154,8 @@ pub(in crate::run) fn unread(place: &Path, name: &str) -> Value {
     json!({
         "name": name, "task": null, "process": null, "status": "unknown",
         "why": "another version of Windrow keeps it, or its database is damaged", "total": null, "percent": null,
-        "counts": null, "still_failed": null, "actual_rate": null, "eta_seconds": null, "settings": null, "ran_at": null,
+        "counts": null, "made_good": null, "still_failed": null, "may_repeat": null, "actual_rate": null,
+        "eta_seconds": null, "settings": null, "ran_at": null,
         "go_on": resume::command(name), "place": place,
     })
 }

@@ -137,7 +137,7 @@ pub struct ResultsArgs {
     /// Rows as they come, until the task is over; goes on when the node is back
     #[arg(long, conflicts_with_all = ["out", "with_redrives"])]
     pub follow: bool,
-    /// Of items that failed what redrives made of them: one row an item
+    /// Of items that failed what redrives, and redrives of them, made of them: all in one file, one row an item
     #[arg(long)]
     pub with_redrives: bool,
     /// With what each item carries: these columns, separated by commas, or '*'

@@ -100,14 +100,14 @@ pub enum Verb {
     Redrive(Box<RedriveArgs>),
     /// Show a task's log, the newest line last, or follow it
     Log(LogArgs),
-    /// List the runs of a task, the newest first
+    /// List the runs of a task, the newest first, each with the counts of its shard at its end
     Runs(PagesArgs),
     /// List who changed what of a task and why, the newest first
     Revisions(PagesArgs),
     /// Tell the whole story of a task, with the proof that every item is accounted for
     Report(ReportArgs),
-    /// What items came to, in index order, of a task with results = keep; while it runs, up to the first item that isn't
-    /// settled
+    /// What items came to, in index order, of a task with results = keep: a row for each that succeeded with an output; while
+    /// it runs, up to the first item that isn't settled
     Results(ResultsArgs),
     /// Export failures or the log as CSV or NDJSON
     Export(ExportArgs),

@@ -1,5 +1,7 @@
 //! `windrow task runs` and `revisions`: what was.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::Shell;
@@ -66,7 +68,22 @@ fn change(entry: &Value, times: &Times) -> Cell {
 /// # Errors
 /// As [`Link::send`].
 pub(crate) async fn runs(args: &PagesArgs, shell: &Shell) -> Result<Exit, Fault> {
-    pages(args, shell, "runs", &RUNS).await
+    let link = Link::open(&args.remote, shell)?;
+    let (exit, runs) = pages(&link, args, "runs", &RUNS).await?;
+    if has_gone_on(&runs) {
+        link.hint(NO_SUMS);
+    }
+    Ok(exit)
+}
+
+/// Why the counts of runs are no parts of the task's.
+const NO_SUMS: &str = "counts are of the shard as each run left it, with those of its earlier runs: they don't add up, the newest \
+                       run of each shard has them all";
+
+/// Whether a shard has several of these runs.
+fn has_gone_on(runs: &[Value]) -> bool {
+    let mut seen = BTreeSet::new();
+    !runs.iter().all(|run| seen.insert(run["shard"].as_u64()))
 }
 
 /// Lists who changed what.
@@ -74,13 +91,35 @@ pub(crate) async fn runs(args: &PagesArgs, shell: &Shell) -> Result<Exit, Fault>
 /// # Errors
 /// As [`Link::send`].
 pub(crate) async fn revisions(args: &PagesArgs, shell: &Shell) -> Result<Exit, Fault> {
-    pages(args, shell, "revisions", &REVISIONS).await
+    let link = Link::open(&args.remote, shell)?;
+    let (exit, _) = pages(&link, args, "revisions", &REVISIONS).await?;
+    Ok(exit)
 }
 
-async fn pages(args: &PagesArgs, shell: &Shell, what: &str, listing: &Listing) -> Result<Exit, Fault> {
-    let link = Link::open(&args.remote, shell)?;
+/// Shows a list of a task, and gives what it shows.
+async fn pages(
+    link: &Link<'_>,
+    args: &PagesArgs,
+    what: &str,
+    listing: &Listing,
+) -> Result<(Exit, Vec<Value>), Fault> {
     let id = link.task(&args.task).await?;
     let request = Request::get(&format!("/v1/tasks/{id}/{what}"));
     let listed = link.list(request, Some(&args.paging)).await?;
-    link.show_list(listing, &listed, &listed.things()?)
+    let things = listed.things()?;
+    Ok((link.show_list(listing, &listed, &things)?, things))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn counts_of_runs_are_explained_where_a_shard_has_several() {
+        let run = |shard: u64, run: u64| json!({"shard": shard, "run": run});
+        assert!(has_gone_on(&[run(0, 2), run(1, 1), run(0, 1)]));
+        assert!(!has_gone_on(&[run(0, 1), run(1, 1)]));
+    }
 }

@@ -14,8 +14,10 @@ use crate::fault::Fault;
 use crate::link::{Link, word};
 use crate::output::body::text;
 use crate::output::screen;
+use crate::output::table::human;
 use crate::task::args::look::ResultsArgs;
 use crate::task::args::make::RowForm;
+use crate::task::words;
 use windrow_client::{ClientError, Request};
 
 /// Between two looks.
@@ -48,7 +50,25 @@ pub(crate) async fn results(args: &ResultsArgs, shell: &Shell) -> Result<Exit, F
         .await;
     }
     let request = request(args, form, &id, args.after);
-    deliver(&link, request, (out, args.force)).await
+    let exit = deliver(&link, request, (out, args.force)).await?;
+    if !args.with_redrives && link.look.form.is_for_people() {
+        tell_of_redrives(&link, &id).await;
+    }
+    Ok(exit)
+}
+
+/// Says how results of redrives come into the same rows. What can't be asked now isn't said: the rows are there.
+async fn tell_of_redrives(link: &Link<'_>, id: &str) {
+    let Ok(answer) = link.get(&format!("/v1/tasks/{id}")).await else {
+        return;
+    };
+    let Ok(task) = answer.json() else { return };
+    if let Some(good) = words::made_good(&task).filter(|good| *good > 0) {
+        let items = human::counted(good, "item");
+        link.hint(&format!(
+            "redrives made {items} good: --with-redrives has what they came to among these rows"
+        ));
+    }
 }
 
 fn request(args: &ResultsArgs, form: RowForm, id: &str, after: Option<u64>) -> Request {

@@ -112,7 +112,8 @@ impl Argv {
         match argument.leading() {
             Some(leading) if !self.may_begin_with_dash && text.starts_with('-') => Err(fault(
                 leading,
-                "would begin an argument with \"-\" and be taken for an option; put ./ or -- before it, or allow it",
+                "would begin an argument with \"-\" and be taken for an option; put ./ or -- before it, \
+                 join it to a flag (--name={column}), or allow it (--allow-dashes)",
             )),
             _ => Ok(text),
         }

@@ -16,6 +16,8 @@ pub struct SavedWindow {
     pub low_water: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
+    /// Below it lies whatever left since, also what nobody saved any more: see [`windrow_core::execution::Reach`].
+    pub reach: ItemIndex,
     /// The checkpoint, as `core::checkpoint` writes it; empty before the first.
     pub blob: Vec<u8>,
 }
@@ -50,4 +52,7 @@ pub trait ReportStore: Send + Sync {
 
     /// The redrives of a task, oldest first, at most `limit`.
     async fn redrives_of(&self, task: TaskId, limit: u32) -> Result<Vec<TaskView>, StoreError>;
+
+    /// Those of these tasks that have redrives, by number.
+    async fn redriven_among(&self, tasks: &[TaskId]) -> Result<Vec<TaskId>, StoreError>;
 }

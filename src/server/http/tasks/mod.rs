@@ -32,6 +32,8 @@ use crate::http::answer::page::{self, PageQuery, Paging};
 use crate::http::guard::{Call, Caller, Params, headers};
 pub(super) use crate::http::tasks::view::handler::{HandlerDownJson, LastErrorJson};
 pub(super) use crate::http::tasks::view::history::AuditJson;
+use crate::http::tasks::view::redriven::RedrivenJson;
+use crate::http::tasks::view::shown::Beside;
 pub(super) use crate::http::tasks::view::shown::TaskJson;
 use crate::service::tasks::CommandOutcome;
 use crate::service::tasks::show::TaskPicture;
@@ -67,8 +69,13 @@ async fn made(call: &Call, task: TaskView) -> HttpResult {
 async fn whole(app: &App, task: TaskView) -> TaskJson {
     let picture = app.service.tasks.picture(task).await;
     let warnings = app.service.tasks.warnings(&picture.task).await;
+    let redriven = app.service.tasks.redriven(&[&picture.task]).await;
+    let redriven = redriven.get(&picture.task.id).map(RedrivenJson::from);
     let mut task = body(app, picture);
-    task.warnings = WarningJson::all(warnings);
+    task.beside = Beside {
+        redriven,
+        warnings: WarningJson::all(warnings),
+    };
     task
 }
 
@@ -102,11 +109,15 @@ pub(crate) async fn list(
     let found = tasks
         .list(&filter, paging.after.map(TaskId), paging.limit)
         .await?;
-    let items = found
-        .tasks
-        .into_iter()
-        .map(|picture| body(&app, picture))
-        .collect();
+    let views: Vec<&TaskView> = found.tasks.iter().map(|picture| &picture.task).collect();
+    let redriven = tasks.redriven(&views).await;
+    let item = |picture: TaskPicture| {
+        let net = redriven.get(&picture.task.id).map(RedrivenJson::from);
+        let mut task = body(&app, picture);
+        task.beside.redriven = net;
+        task
+    };
+    let items = found.tasks.into_iter().map(item).collect();
     let next_cursor = found.next.map(|id| page::write(&id.0));
     Ok(paging.answer(page::Page { items, next_cursor }))
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod fates;
 pub mod item_data;
+pub mod net;
 pub mod selection;
 
 use std::sync::Arc;

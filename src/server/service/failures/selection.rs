@@ -139,8 +139,7 @@ impl Failures {
         };
         let parts: Vec<RedrivePart> = wanted.filter(|group| group.count > 0).map(places).collect();
         if parts.is_empty() {
-            let text = format!("{} has no failures, so there is nothing to do again", origin.id);
-            return Err(ServiceError::unprocessable("/filter", text));
+            return Err(none_failed(origin));
         }
         self.refuse_forgotten(origin, &parts).await?;
         Ok(parts)
@@ -178,10 +177,15 @@ impl Failures {
             |group: Option<&String>| codes.is_empty() || group.is_some_and(|code| codes.contains(code));
         found.retain(|item| is_wanted(item.place.as_ref().map(|(code, _)| code)));
         if found.is_empty() {
-            return Err(fault(format!(
+            let text = format!(
                 "none of these items of {} failed for good (with these codes)",
                 origin.id
-            )));
+            );
+            let advice = format!(
+                "`windrow task failures {} --items` lists those that did",
+                origin.id
+            );
+            return Err(FieldFault::new("/filter/indexes", text).advise(advice).into());
         }
         Ok(runs_of(found.into_iter().map(|item| item.index).collect()))
     }
@@ -201,6 +205,21 @@ fn runs_of(mut items: Vec<ItemIndex>) -> Vec<RedrivePart> {
         }
     }
     parts
+}
+
+/// Why there is nothing to do again, and where there may be something.
+fn none_failed(origin: &TaskView) -> ServiceError {
+    let id = origin.id;
+    let text = format!("{id} has no failures, so there is nothing to do again");
+    let fault = FieldFault::new("/filter", text);
+    let is_over = origin.status.is_terminal();
+    ServiceError::from(match origin.parent {
+        Some(parent) => fault.advise(format!(
+            "it goes over failures of {parent}: `windrow task redrive {parent} --all` takes what is failed there still"
+        )),
+        None if !is_over => fault.advise(format!("it is {}: items may fail yet", origin.status)),
+        None => fault,
+    })
 }
 
 fn cant_tell(origin: &TaskView) -> ServiceError {

@@ -1,8 +1,11 @@
 //! The verbs behind `windrow run`: begin, resume, stop one job. One place decides whether a command means a task
 //! that is there already.
 
+mod repeats;
+
 use std::collections::BTreeMap;
 
+pub use repeats::{MayRepeat, is_at_rest, may_repeat};
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use windrow_core::settings::Results;
 use windrow_core::task::Tuning;

@@ -19,6 +19,7 @@ use crate::service::failures::fates::REDRIVES_MAX;
 use outputs::Outputs;
 use redrive::Redrive;
 use windrow_core::ids::{ItemIndex, TaskId};
+use windrow_engine::ports::sources::resolver::RedriveSpec;
 use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage, RecordedItem};
 use windrow_engine::ports::tasks::results::ItemOutput;
 use windrow_engine::ports::tasks::store::TaskView;
@@ -183,16 +184,48 @@ impl Results {
         task: &TaskView,
         from: ItemIndex,
     ) -> Result<Joined, ServiceError> {
-        let own = self.read(task, from).await?;
         let mut left = REDRIVES_MAX as usize;
         let redrives = self.redrives_of(failures, task, &mut left).await?;
+        self.joined(failures.list.clone(), task, redrives, from).await
+    }
+
+    /// The same of a task whose redrives are known: each goes over what the one before it abandoned.
+    ///
+    /// # Errors
+    /// As [`Results::read_joined`].
+    pub async fn read_with(
+        &self,
+        list: Arc<dyn FailureList>,
+        task: &TaskView,
+        redrives: &[(TaskView, RedriveSpec)],
+        from: ItemIndex,
+    ) -> Result<Joined, ServiceError> {
+        let mut below = Vec::new();
+        for (view, spec) in redrives.iter().rev() {
+            if !below.is_empty() {
+                check_failures(list.as_ref(), view).await?;
+            }
+            let shards = self.shards(view).await?;
+            below = vec![Redrive::new(view.id, spec, shards, below)];
+        }
+        self.joined(list, task, below, from).await
+    }
+
+    async fn joined(
+        &self,
+        list: Arc<dyn FailureList>,
+        task: &TaskView,
+        redrives: Vec<Redrive>,
+        from: ItemIndex,
+    ) -> Result<Joined, ServiceError> {
+        let own = self.read(task, from).await?;
         if !redrives.is_empty() {
-            self.check_failures(failures, task).await?;
+            check_failures(list.as_ref(), task).await?;
         }
         let is_over = redrives.is_empty();
         let failed = Failed {
             task: task.id,
-            list: failures.list.clone(),
+            list,
             after: from.0.checked_sub(1).map(ItemIndex),
             end: own.end(),
             redrives,
@@ -228,7 +261,7 @@ impl Results {
                 };
                 let below = self.redrives_of(failures, &view, &mut *left).await?;
                 if !below.is_empty() {
-                    self.check_failures(failures, &view).await?;
+                    check_failures(failures.list.as_ref(), &view).await?;
                 }
                 let shards = self.shards(&view).await?;
                 all.push(Redrive::new(view.id, &spec, shards, below));
@@ -236,18 +269,18 @@ impl Results {
             Ok(all)
         })
     }
+}
 
-    /// That the failures of a task are still known: what redrives do again is said by them.
-    async fn check_failures(&self, failures: &Failures, task: &TaskView) -> Result<(), ServiceError> {
-        for group in failures.list.groups(task.id).await? {
-            let first = failures.list.places(task.id, &group.code, 0, 1).await?;
-            if group.count > 0 && first.is_empty() {
-                let detail = format!("which items of {} failed is no longer known", task.id);
-                let advice =
-                    "`retention.failures` says how long it is; the results of each redrive can be read alone";
-                return Err(ServiceError::conflict(detail, advice));
-            }
+/// That the failures of a task are still known: what redrives do again is said by them.
+async fn check_failures(list: &dyn FailureList, task: &TaskView) -> Result<(), ServiceError> {
+    for group in list.groups(task.id).await? {
+        let first = list.places(task.id, &group.code, 0, 1).await?;
+        if group.count > 0 && first.is_empty() {
+            let detail = format!("which items of {} failed is no longer known", task.id);
+            let advice =
+                "`retention.failures` says how long it is; the results of each redrive can be read alone";
+            return Err(ServiceError::conflict(detail, advice));
         }
-        Ok(())
     }
+    Ok(())
 }

@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-
 use crate::service::ServiceError;
 use crate::service::failures::Failures;
-use crate::service::failures::fates::Fate;
+use crate::service::failures::net::NetResult;
 use crate::service::node::ThisNode;
 use crate::service::tasks::show::as_saved;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
-use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::tasks::list::RunRecord;
 use windrow_engine::ports::tasks::report_store::ReportFacts;
 use windrow_engine::ports::tasks::store::{AuditEntry, FailureGroup, ShardLife, TaskStore, TaskView};
@@ -19,9 +16,8 @@ use windrow_engine::ports::tasks::store::{AuditEntry, FailureGroup, ShardLife, T
 /// Runs and audit entries of a report.
 const RUNS_MAX: u32 = 100;
 const ENTRIES_MAX: usize = 200;
-/// Redrives that are looked at on each level, and levels.
+/// Redrives of a report.
 const REDRIVES_MAX: u32 = 100;
-const LEVELS_MAX: u32 = 8;
 
 /// What no platform can know; said in every report.
 pub const LIMIT_OF_PROOF: &str = "that no item was handled twice can't be proved from here: a call whose answer was lost \
@@ -42,19 +38,6 @@ pub struct Report {
     pub net: NetResult,
     /// Whether every item is accounted for.
     pub proof: Vec<Check>,
-}
-
-/// What is left of a task's failures after its redrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NetResult {
-    /// Items that the task abandoned.
-    pub abandoned: u64,
-    /// Those that redrives settled well.
-    pub made_good: u64,
-    /// What is left.
-    pub still_failed: u64,
-    /// Whether no item was counted for two redrives: false only where they are too many to look at each.
-    pub is_exact: bool,
 }
 
 /// One step of the proof.
@@ -111,7 +94,7 @@ impl Reports {
         let surplus = entries.len().saturating_sub(ENTRIES_MAX);
         entries.drain(..surplus);
         let redrives = self.failures.reports.redrives_of(id, REDRIVES_MAX).await?;
-        let net = self.net_result(&facts.task).await?;
+        let net = self.failures.net(&facts.task).await?;
         let proof = proof(&facts);
         Ok(Report {
             at: self.node.now(),
@@ -120,61 +103,6 @@ impl Reports {
             redrives,
             net,
             proof,
-        })
-    }
-
-    /// What redrives, and redrives of them, made good of a task's failures. Where no item can be in two of them their sums
-    /// say it; else each item is looked at.
-    async fn net_result(&self, task: &TaskView) -> Result<NetResult, ServiceError> {
-        let sums = self.summed(task, LEVELS_MAX).await?;
-        if sums.is_exact {
-            return Ok(sums);
-        }
-        let Some(fates) = self.failures.fates_below(task, LEVELS_MAX).await? else {
-            return Ok(sums);
-        };
-        let made_good = fates
-            .iter()
-            .filter(|(_, fate)| matches!(fate, Fate::MadeGood(_)))
-            .count() as u64;
-        let still_failed = sums.abandoned.saturating_sub(made_good);
-        Ok(NetResult {
-            made_good,
-            still_failed,
-            is_exact: true,
-            ..sums
-        })
-    }
-
-    /// The same as sums. Boxed, since it asks itself.
-    fn summed<'a>(
-        &'a self,
-        task: &'a TaskView,
-        levels: u32,
-    ) -> BoxFuture<'a, Result<NetResult, ServiceError>> {
-        Box::pin(async move {
-            let abandoned = task.counters.abandoned;
-            let children = self.failures.reports.redrives_of(task.id, REDRIVES_MAX).await?;
-            let mut is_exact = children.len() < REDRIVES_MAX as usize && (levels > 0 || children.is_empty());
-            let (mut made_good, mut selections) = (0, Vec::new());
-            for child in &children {
-                let own = child.counters.succeeded + child.counters.skipped;
-                made_good += own;
-                if levels > 0 && child.counters.abandoned > 0 {
-                    let below = self.summed(child, levels - 1).await?;
-                    made_good += below.made_good;
-                    is_exact &= below.is_exact;
-                }
-                selections.extend(self.failures.redrive_of(child)?);
-            }
-            is_exact &= are_disjoint(&selections);
-            let made_good = made_good.min(abandoned);
-            Ok(NetResult {
-                abandoned,
-                made_good,
-                still_failed: abandoned - made_good,
-                is_exact,
-            })
         })
     }
 }
@@ -196,46 +124,6 @@ fn handovers(runs: &[RunRecord]) -> Vec<AuditEntry> {
         })
     });
     told.collect()
-}
-
-/// Whether no failure can be in two of these redrives. Places and indexes can't be compared without looking at items.
-fn are_disjoint(specs: &[RedriveSpec]) -> bool {
-    let parts: Vec<(usize, &RedrivePart)> = specs
-        .iter()
-        .enumerate()
-        .flat_map(|(at, spec)| spec.parts.iter().map(move |part| (at, part)))
-        .collect();
-    if specs.len() < 2 {
-        return true;
-    }
-    let meets =
-        |first: u64, count: u64, other: u64, others: u64| first < other + others && other < first + count;
-    let may_share = |one: &RedrivePart, two: &RedrivePart| match (one, two) {
-        (
-            RedrivePart::Places { code, first, count },
-            RedrivePart::Places {
-                code: other_code,
-                first: other,
-                count: others,
-            },
-        ) => code == other_code && meets(*first, *count, *other, *others),
-        (
-            RedrivePart::Indexes { first, count },
-            RedrivePart::Indexes {
-                first: other,
-                count: others,
-            },
-        ) => meets(*first, *count, *other, *others),
-        _ => true,
-    };
-    // Quadratic; so a redrive of thousands of single items among others is not compared.
-    const PARTS_COMPARED: usize = 2_000;
-    parts.len() <= PARTS_COMPARED
-        && parts.iter().enumerate().all(|(at, (spec, part))| {
-            parts[at + 1..]
-                .iter()
-                .all(|(other, two)| spec == other || !may_share(part, two))
-        })
 }
 
 /// The completion proof, from sums over shards and groups.

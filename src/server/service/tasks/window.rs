@@ -173,6 +173,7 @@ fn picture_of(saved: SavedWindow, cells_max: NonZeroU32) -> (ShardId, WindowOrig
         low_water,
         high_water,
         blob,
+        ..
     } = saved;
     let snapshot = match blob.is_empty() {
         true => Ok(checkpoint::Snapshot::default()),

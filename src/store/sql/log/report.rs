@@ -46,6 +46,7 @@ impl ReportStore for Store {
             },
             low_water: ItemIndex(row.low_water.cast_unsigned()),
             high_water: ItemIndex(row.high_water.cast_unsigned()),
+            reach: ItemIndex(row.reach.max(row.high_water).cast_unsigned()),
             blob: row.ckpt_blob,
         };
         Ok(rows.into_iter().map(saved).collect())
@@ -78,6 +79,21 @@ impl ReportStore for Store {
             found.push(view::view(&snapshot, row).await?);
         }
         Ok(found)
+    }
+
+    async fn redriven_among(&self, tasks: &[TaskId]) -> Result<Vec<TaskId>, StoreError> {
+        if tasks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let parents = task::Entity::find()
+            .select_only()
+            .column(task::Column::ParentId)
+            .distinct()
+            .filter(task::Column::ParentId.is_in(tasks.iter().map(|id| id.0)))
+            .order_by_asc(task::Column::ParentId)
+            .into_tuple::<Option<i64>>();
+        let found = parents.all(&self.readers).await.map_err(error)?;
+        Ok(found.into_iter().flatten().map(TaskId).collect())
     }
 }
 

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::{ResultsOut, partial};
+use super::sink::partial;
+use super::{ResultsOut, Written};
 use crate::fault::Fault;
-use crate::output::table::human::counted;
+use crate::output::table::human::{self, counted};
 use crate::run::JobRun;
 use crate::run::watch::{End, Watch};
 use crate::signals::Signals;
@@ -51,14 +52,14 @@ impl JobRun<'_> {
         }
     }
 
-    pub(in crate::run) fn tell_results(&self, written: Option<u64>) {
+    /// Says what was written, and why that may be fewer rows than items that succeeded.
+    pub(in crate::run) fn tell_results(&self, written: Option<Written>) {
         let Some(written) = written else { return };
         let place = self.args.results.out.as_deref().unwrap_or_else(|| Path::new("-"));
-        let results = counted(written, "result");
         let half = partial(place);
         self.say(&match half.exists() {
-            true => format!("{results} written to {} so far, in index order", half.display()),
-            false => format!("{results} written to {}", place.display()),
+            true => told(written, &half.display().to_string(), " so far, in index order"),
+            false => told(written, &place.display().to_string(), ""),
         });
     }
 
@@ -81,5 +82,44 @@ impl JobRun<'_> {
             }
         }
         std::future::pending().await
+    }
+}
+
+/// `260 results written to out.ndjson (300 with those of earlier runs); 40 items succeeded without an output, …`
+fn told(written: Written, place: &str, end: &str) -> String {
+    let results = counted(written.now, "result");
+    let all = match written.before {
+        0 => String::new(),
+        before => format!(
+            " ({} with those of earlier runs)",
+            human::count(before + written.now)
+        ),
+    };
+    let without = match written.without {
+        None | Some(0) => String::new(),
+        Some(items) => format!(
+            "; {} succeeded without an output: only items with an output have a line",
+            counted(items, "item")
+        ),
+    };
+    format!("{results} written to {place}{all}{end}{without}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_told_with_what_was_there_and_what_has_no_line() {
+        let written = |now, before, without| told(Written { now, before, without }, "a.ndjson", "");
+        assert_eq!(written(3, 0, None), "3 results written to a.ndjson");
+        assert_eq!(
+            written(260, 40, Some(0)),
+            "260 results written to a.ndjson (300 with those of earlier runs)"
+        );
+        assert_eq!(
+            written(1, 0, Some(40)),
+            "1 result written to a.ndjson; 40 items succeeded without an output: only items with an output have a line"
+        );
     }
 }

@@ -47,6 +47,8 @@ pub const TASKS: Listing = Listing {
         Column::time("DEADLINE", Keep::Csv, "deadline"),
         Column::count("LOW WATER", Keep::Csv, 5, "low_water"),
         Column::new("SHARDS", Side::Right, Keep::Csv, 4, shards),
+        Column::count("MADE GOOD", Keep::Csv, 5, "redriven.made_good"),
+        Column::count("STILL FAILED", Keep::Csv, 5, "redriven.still_failed"),
     ],
     name: |task| text(&task["id"]).to_owned(),
     none: "no tasks",
@@ -104,10 +106,27 @@ fn shards(task: &Value, _: &Times) -> Cell {
     }
 }
 
+/// `12`, `12 (9 made good)`.
 fn failed(task: &Value, _: &Times) -> Cell {
     let failed = task["counts"]["abandoned"].as_u64();
-    let tone = if failed > Some(0) { Tone::Bad } else { Tone::Plain };
-    Cell::count(failed).tone(tone)
+    let made_good = words::made_good(task).filter(|good| *good > 0);
+    let cell = Cell::count(failed);
+    let is_left = failed > made_good.or(Some(0));
+    let cell = match made_good {
+        Some(good) => with_made_good(cell, good),
+        None => cell,
+    };
+    cell.tone(if is_left { Tone::Bad } else { Tone::Plain })
+}
+
+/// A number of failures with what redrives made good of them; the number alone where there is little room.
+pub(crate) fn with_made_good(failed: Cell, good: u64) -> Cell {
+    let short = failed.text.clone();
+    Cell {
+        text: format!("{short} ({} made good)", human::count(good)),
+        ..failed
+    }
+    .short(short)
 }
 
 #[cfg(test)]

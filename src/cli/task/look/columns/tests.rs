@@ -119,13 +119,35 @@ fn scripts_get_plain_numbers() {
     }
     let csv = TASKS.csv(&[task], &times);
     let (head, line) = csv.split_once('\n').expect("two lines");
-    let more = "rate,pending,stop_reason,labels,priority,limits,start_at,deadline,low_water,shards";
+    let more = "rate,pending,stop_reason,labels,priority,limits,start_at,deadline,low_water,shards,\
+                made_good,still_failed";
     assert!(
         head.ends_with(&format!("created_at,started_at,finished_at,{more}")),
         "{head}"
     );
     assert!(head.contains(",actual_rate,eta,abandoned,"), "{head}");
     let seen = "t1042,push-campaign,black-friday,running,39.0,498.7,1224,61,n1,1000000,389878,0,0,0,,,,,,,";
-    let also = "500/s,610061,,day=5 team=growth,-3,vendor sms,,2026-11-22T21:00:00.000Z,389000,2";
+    let also = "500/s,610061,,day=5 team=growth,-3,vendor sms,,2026-11-22T21:00:00.000Z,389000,2,,";
     assert_eq!(line.trim_end(), format!("{seen},{also}"));
+}
+
+#[test]
+fn failures_that_redrives_made_good_stand_beside_those_that_there_were() {
+    let times = Times {
+        style: TimeStyle::Utc,
+        now_ms: 0,
+    };
+    let of = |made_good: u64| {
+        let redriven = json!({"made_good": made_good, "still_failed": 3 - made_good, "exact": true});
+        let more = json!({"result": "with_failures", "redriven": redriven});
+        failed(&task("t1", Value::Null, "finished", (97, 3, 100), more), &times)
+    };
+    let cell = of(2);
+    assert_eq!((cell.text.as_str(), cell.tone), ("3 (2 made good)", Tone::Bad));
+    assert_eq!(
+        (cell.short.as_deref(), cell.plain.as_deref()),
+        (Some("3"), Some("3"))
+    );
+    assert_eq!(of(3).tone, Tone::Plain);
+    assert_eq!(of(0).text, "3");
 }

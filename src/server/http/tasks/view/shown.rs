@@ -15,6 +15,7 @@ use crate::http::tasks::skips::SkipsJson;
 use crate::http::tasks::source::SourceJson;
 use crate::http::tasks::view::cut_off::CutOffJson;
 use crate::http::tasks::view::handler::{HandlerDownJson, LastErrorJson};
+use crate::http::tasks::view::redriven::RedrivenJson;
 use crate::http::tasks::view::shards::ShardJson;
 use crate::http::tasks::warnings::WarningJson;
 use crate::service::tasks::show::{Live, TaskPicture};
@@ -120,6 +121,17 @@ pub(crate) struct TaskJson {
     finished_at: Option<String>,
     /// What is known of it while it runs, on whatever nodes.
     live: Option<LiveJson>,
+    #[serde(flatten)]
+    pub(crate) beside: Beside,
+}
+
+/// What is told of a task where people look at it, and not in events.
+#[derive(Debug, Default, Serialize, ToSchema)]
+#[schema(as = TaskBeside)]
+pub(crate) struct Beside {
+    /// What its redrives made of its failures; none where it has no redrive, and in events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) redriven: Option<RedrivenJson>,
     /// What would not come about as it was wished; only where one task is answered, not in lists and events.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) warnings: Vec<WarningJson>,
@@ -231,7 +243,7 @@ impl TaskJson {
             started_at: task.started_at.map(rfc3339),
             finished_at: task.finished_at.map(rfc3339),
             live: live_json(live.as_ref(), &silent),
-            warnings: Vec::new(),
+            beside: Beside::default(),
             id: task.id.to_string(),
             business: task.business,
             name: task.life.name,

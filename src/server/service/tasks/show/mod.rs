@@ -1,9 +1,11 @@
 //! Tasks as people see them: what is stored, with the live progress of what runs, here and on other nodes; lists,
 //! runs, audit.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::service::ServiceError;
+use crate::service::failures::net::NetResult;
 use crate::service::stats::live::Lives;
 use crate::service::tasks::Tasks;
 use windrow_core::handler::sight::HandlerSight;
@@ -220,6 +222,14 @@ impl Tasks {
         Ok(PicturePage {
             tasks: self.pictures(page.tasks).await,
             next: page.next,
+        })
+    }
+
+    /// What redrives made of the failures of those of these tasks that have redrives. What can't be read now is left out.
+    pub async fn redriven(&self, tasks: &[&TaskView]) -> BTreeMap<TaskId, NetResult> {
+        self.failures.nets(tasks).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "what redrives made good isn't known now");
+            BTreeMap::new()
         })
     }
 

@@ -1,0 +1,65 @@
+//! What is checked and said of a job's items before the first one leaves.
+
+use std::path::Path;
+
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::output::table::human::counted;
+use crate::run::JobRun;
+use crate::run::items::first_row;
+use windrow_engine::ports::sources::source::Source;
+use windrow_engine::ports::tasks::store::TaskView;
+use windrow_node::sources::OpenedSource;
+use windrow_server::service::failures::item_data::Members;
+
+impl JobRun<'_> {
+    /// Whether the items have what the command names.
+    pub(in crate::run) async fn check_columns(&self, opened: &OpenedSource) -> Result<(), Fault> {
+        self.check_shown(&*opened.source).await?;
+        if let Some(request) = &self.prepared.request {
+            request.check_columns(opened).await?;
+        }
+        self.args.each.check_columns(&self.args.worker, opened).await
+    }
+
+    /// Whether the items have the columns that are to be shown and written of them; of lines of JSON the first one is
+    /// looked at.
+    ///
+    /// # Errors
+    /// `Usage` with those that there are.
+    pub(in crate::run) async fn check_shown(&self, source: &dyn Source) -> Result<(), Fault> {
+        let flags = [
+            ("--key-column", &self.args.key_column),
+            ("--results-data", &self.args.results.data),
+        ];
+        for (flag, wanted) in flags {
+            let Some(wanted) = wanted else { continue };
+            let keys = match source.columns() {
+                [] => first_row::keys_in(source).await,
+                columns => columns.to_vec(),
+            };
+            if let Some((why, there_are)) = Members::parse(wanted).unknown(source.has_data(), &keys) {
+                return Err(Fault::new(Exit::Usage, format!("{flag} can't be used"), why).hint(there_are));
+            }
+        }
+        Ok(())
+    }
+
+    /// Says what a new job goes over, and what looks wrong with it.
+    pub(in crate::run) async fn introduce(&self, task: &TaskView, name: &str, opened: &OpenedSource) {
+        let given = self.args.items.files().next().map(String::as_str);
+        let items = counted(task.total.0, "item");
+        self.say(&format!("{}: {items} ({name})", task.id));
+        let named = Path::new(given.unwrap_or_default());
+        if let Some(note) = first_row::packed(named, opened.packing) {
+            self.shell.screen.must_say(&format!("warning: {note}"));
+        }
+        let looks = first_row::look(opened).await;
+        looks.lines.iter().for_each(|line| self.say(line));
+        let note = self.args.each.note(self.prepared.tuning.results);
+        note.into_iter().for_each(|note| self.say(note));
+        for doubt in looks.doubts {
+            self.shell.screen.must_say(&format!("warning: {doubt}"));
+        }
+    }
+}

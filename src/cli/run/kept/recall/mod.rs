@@ -1,0 +1,202 @@
+//! The handler that a job was begun with, so that `--resume NAME` alone goes on with it: kept with the job as the words
+//! that were typed for it. What may be a secret is never kept; such a command is told instead, to be typed once more.
+
+mod words;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use serde::{Deserialize, Serialize};
+
+use super::{beside, resume};
+use crate::Shell;
+use crate::args::{Cli, Command, RunArgs};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::run::JobRun;
+use crate::run::handler::identity;
+use windrow_engine::ports::tasks::store::{TaskCommand, TaskEdit, TaskStore, TaskView};
+use windrow_node::StateDir;
+use windrow_server::service::{Job, JobError};
+
+/// The label of a job that keeps the words of its handler.
+const COMMAND: &str = "command";
+
+/// The words of a handler.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Kept {
+    /// Where they were typed: paths in them begin there.
+    place: PathBuf,
+    /// As a shell would split them.
+    words: Vec<String>,
+    /// What of them isn't kept, since it may be a secret: … stands in its place.
+    #[serde(default)]
+    left_out: Vec<String>,
+}
+
+/// What a job keeps of its command's handler; none of words that are no text.
+fn label(args: &RunArgs) -> Option<String> {
+    let place = std::env::current_dir().ok()?;
+    let words::Words { words, left_out } = words::of(args)?;
+    serde_json::to_string(&Kept {
+        place,
+        words,
+        left_out,
+    })
+    .ok()
+}
+
+impl JobRun<'_> {
+    /// What is kept of the command's handler.
+    pub(in crate::run) fn labels(&self) -> BTreeMap<String, String> {
+        let command = label(self.args).map(|words| (COMMAND.to_owned(), words));
+        let handler = (identity::HANDLER.to_owned(), identity::of(self.args));
+        command.into_iter().chain([handler]).collect()
+    }
+
+    /// A job that goes on with another handler is resumed with that one the next time.
+    pub(in crate::run) async fn remember(&self, task: &TaskView, job: &Job) -> Result<(), Fault> {
+        let command = job.labels.get(COMMAND);
+        if task.labels.get(COMMAND) == command {
+            return Ok(());
+        }
+        let mut labels = task.labels.clone();
+        labels.remove(COMMAND);
+        labels.extend(command.map(|words| (COMMAND.to_owned(), words.clone())));
+        let edit = TaskEdit {
+            labels: Some(labels),
+            ..TaskEdit::default()
+        };
+        let edit = TaskCommand::Edit(Box::new(edit));
+        let now = self.clock.wall();
+        let kept = TaskStore::command(&*self.store, task.id, &edit, &self.write, now).await;
+        kept.map(drop).map_err(|error| JobError::from(error).into())
+    }
+}
+
+/// The same command; one that names a job to resume and no handler has the one of that job.
+///
+/// # Errors
+/// `NotFound` when there is no such job; `Usage` with the command to type where its handler isn't kept whole.
+pub(in crate::run) async fn completed(mut args: Box<RunArgs>, shell: &Shell) -> Result<Box<RunArgs>, Fault> {
+    let Some(name) = args.resume.clone().filter(|_| !has_handler(&args)) else {
+        return Ok(args);
+    };
+    let place = resume::place(&name, args.state.as_deref(), &shell.env)?;
+    // A directory that is named has its own jobs only.
+    let elsewhere = match args.state {
+        None => shell.env.as_slice(),
+        Some(_) => &[],
+    };
+    let database = StateDir::database_in(&place);
+    let found = beside::looked_at(&database, async |store| {
+        resume::find(store, &name, elsewhere).await
+    });
+    let task = match found.await {
+        Some(found) => Some(found?),
+        None => None,
+    };
+    let begun = Begun {
+        name: &name,
+        state: args.state.as_deref(),
+    };
+    let kept = begun.kept(task.as_ref())?;
+    take(&mut args, kept);
+    Ok(args)
+}
+
+fn has_handler(args: &RunArgs) -> bool {
+    let handler = [&args.url, &args.each.each, &args.request.request];
+    !args.worker.is_empty() || handler.iter().any(|handler| handler.is_some())
+}
+
+/// Gives a command the handler of another one.
+fn take(args: &mut RunArgs, kept: RunArgs) {
+    args.worker = kept.worker;
+    args.url = kept.url;
+    args.each = kept.each;
+    args.http = kept.http;
+    args.request = kept.request;
+    args.workers = args.workers.or(kept.workers);
+    args.config = args.config.take().or(kept.config);
+}
+
+/// The words of a handler as clap reads them.
+fn read(kept: &Kept) -> Option<RunArgs> {
+    let own = ["windrow", "run", "--total", "1"];
+    let words = own.into_iter().chain(kept.words.iter().map(String::as_str));
+    match Cli::try_parse_from(words).ok()?.command {
+        Command::Run(args) => Some(*args),
+        _ => None,
+    }
+}
+
+/// A job that is to go on.
+struct Begun<'a> {
+    name: &'a str,
+    state: Option<&'a Path>,
+}
+
+impl Begun<'_> {
+    /// The handler that is kept of it, as its command line was read.
+    fn kept(&self, task: Option<&TaskView>) -> Result<RunArgs, Fault> {
+        let label = |label: &str| task.and_then(|task| task.labels.get(label));
+        let kept = label(COMMAND).and_then(|text| serde_json::from_str::<Kept>(text).ok());
+        let Some(kept) = kept else {
+            return Err(self.unknown(label(identity::HANDLER)));
+        };
+        if !kept.left_out.is_empty() {
+            return Err(self.incomplete(&kept));
+        }
+        let read = read(&kept).ok_or_else(|| self.unknown(None))?;
+        let is_here = std::env::current_dir().is_ok_and(|here| here == kept.place);
+        if !is_here && words::has_paths(&read) {
+            return Err(self.elsewhere(&kept));
+        }
+        Ok(read)
+    }
+
+    /// `windrow run --resume push --state /d`, wherever it is typed.
+    fn command(&self) -> String {
+        let state = self.state.map(|state| {
+            let state = std::path::absolute(state).unwrap_or_else(|_| state.to_owned());
+            format!(" --state {}", words::quoted(&state.display().to_string()))
+        });
+        resume::command(self.name) + &state.unwrap_or_default()
+    }
+
+    fn unknown(&self, handler: Option<&String>) -> Fault {
+        let flag = handler.and_then(|text| text.split(' ').next());
+        let words = match flag {
+            Some("--url") => "--url URL",
+            Some("--request") => "--request REQUEST, with its other flags",
+            Some("--each") => "--each COMMAND",
+            Some(_) => "-- COMMAND…",
+            None => "-- COMMAND… (or --url, --request or --each)",
+        };
+        self.fault("it keeps nothing of it")
+            .hint(format!("{} {words}, as it was begun", self.command()))
+    }
+
+    fn incomplete(&self, kept: &Kept) -> Fault {
+        let because = format!(
+            "{} may be a secret, so it is not kept",
+            kept.left_out.join(" and ")
+        );
+        let words: Vec<String> = kept.words.iter().map(|word| words::quoted(word)).collect();
+        self.fault(&because)
+            .hint(format!("{} {}", self.command(), words.join(" ")))
+    }
+
+    fn elsewhere(&self, kept: &Kept) -> Fault {
+        let place = words::quoted(&kept.place.display().to_string());
+        self.fault("it was begun in another directory, where the paths of its handler begin")
+            .hint(format!("cd {place} && {}", self.command()))
+    }
+
+    fn fault(&self, because: &str) -> Fault {
+        let what = format!("the handler that {} was begun with can't be taken", self.name);
+        Fault::new(Exit::Usage, what, because)
+    }
+}

@@ -1,0 +1,273 @@
+//! The flags and words of a handler, written as they are typed.
+
+use std::path::Path;
+
+use crate::args::{HttpArgs, RunArgs};
+use crate::run::handler::request::{RequestArgs, is_secret};
+
+/// What stands for what isn't kept.
+const LEFT_OUT: &str = "…";
+
+/// See the module.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Words {
+    pub(super) words: Vec<String>,
+    /// What … stands for.
+    pub(super) left_out: Vec<String>,
+}
+
+/// The words of a command's handler; none where they are no text.
+pub(super) fn of(args: &RunArgs) -> Option<Words> {
+    let mut words = Words::default();
+    words.path("--config", args.config.as_deref())?;
+    words.address("--url", args.url.as_deref());
+    if let Some(workers) = args.workers {
+        words.flag("--workers", &workers.to_string());
+    }
+    words.http(&args.http)?;
+    words.request(&args.request)?;
+    let each = &args.each;
+    words.switch("--shell", each.shell);
+    words.switch("--allow-dashes", each.allow_dashes);
+    let command: Option<Vec<&str>> = args.worker.iter().map(|word| word.to_str()).collect();
+    let (text, command) = (each.each.as_deref(), command?);
+    let is_shown = !text.into_iter().chain(command.iter().copied()).any(is_secret);
+    match text {
+        Some("") => words.words.push("--each".to_owned()),
+        Some(text) => words.flag("--each", if is_shown { text } else { LEFT_OUT }),
+        None => {}
+    }
+    if !command.is_empty() {
+        let shown = if is_shown { command } else { vec![LEFT_OUT] };
+        words.words.push("--".to_owned());
+        words.words.extend(shown.into_iter().map(str::to_owned));
+    }
+    if !is_shown {
+        words.left_out.push("what is in its command".to_owned());
+    }
+    Some(words)
+}
+
+impl Words {
+    /// With `=` where the value would be taken for a flag.
+    fn flag(&mut self, flag: &str, value: &str) {
+        if value.starts_with('-') {
+            self.words.push(format!("{flag}={value}"));
+        } else {
+            self.words.extend([flag, value].map(str::to_owned));
+        }
+    }
+
+    fn switch(&mut self, flag: &str, is_on: bool) {
+        if is_on {
+            self.words.push(flag.to_owned());
+        }
+    }
+
+    fn path(&mut self, flag: &str, path: Option<&Path>) -> Option<()> {
+        if let Some(path) = path {
+            self.flag(flag, path.to_str()?);
+        }
+        Some(())
+    }
+
+    fn http(&mut self, http: &HttpArgs) -> Option<()> {
+        for header in &http.headers {
+            let (name, value) = header.split_once(':').unwrap_or((header, ""));
+            let is_file = header.starts_with('@') || value.trim_start().starts_with('@');
+            if is_file || !is_secret(name) {
+                self.flag("--header", header);
+            } else {
+                self.flag("--header", &format!("{name}: {LEFT_OUT}"));
+                self.left_out.push(format!("the header {name}"));
+            }
+        }
+        self.path("--secret-file", http.secret_file.as_deref())
+    }
+
+    fn request(&mut self, request: &RequestArgs) -> Option<()> {
+        self.address("--request", request.request.as_deref());
+        self.text("--json", request.json.as_deref());
+        for form in &request.form {
+            self.text("--form", Some(form));
+        }
+        self.path("--body-file", request.body_file.as_deref())?;
+        for secret in &request.secrets {
+            self.flag("--secret", secret);
+        }
+        if let Some(pointer) = &request.result {
+            self.flag("--result", pointer);
+        }
+        let codes = [
+            ("--ok", &request.ok),
+            ("--skip", &request.skip),
+            ("--retry", &request.retry),
+        ];
+        for (flag, codes) in codes {
+            if let Some(codes) = codes {
+                self.flag(flag, &codes.to_string());
+            }
+        }
+        Some(())
+    }
+
+    /// A URL without what may be a secret in it: who calls, and parameters that are named like one.
+    fn address(&mut self, flag: &str, text: Option<&str>) {
+        let Some(text) = text else { return };
+        let host = text.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
+        let host = host.split(['/', '?']).next().unwrap_or_default();
+        let query = text.split_once('?').map(|(_, query)| query).unwrap_or_default();
+        let is_shown = !host.contains('@') && !query.split('&').any(names_a_secret);
+        if is_shown {
+            self.flag(flag, text);
+        } else {
+            let shown = text.split(['?', '@']).next().unwrap_or_default();
+            let shown = if host.contains('@') {
+                LEFT_OUT.to_owned()
+            } else {
+                format!("{shown}?{LEFT_OUT}")
+            };
+            self.flag(flag, &shown);
+            self.left_out.push(format!("what is in {flag}"));
+        }
+    }
+
+    /// A body, which is in a file or has no word for a secret in it.
+    fn text(&mut self, flag: &str, text: Option<&str>) {
+        let Some(text) = text else { return };
+        if text.starts_with('@') || !is_secret(text) {
+            self.flag(flag, text);
+        } else {
+            self.flag(flag, LEFT_OUT);
+            self.left_out.push(format!("what is in {flag}"));
+        }
+    }
+}
+
+/// Whether a pair of a query gives a secret; one that a placeholder stands for is none.
+fn names_a_secret(pair: &str) -> bool {
+    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+    is_secret(name) && !value.starts_with('{')
+}
+
+/// Whether a handler's words name files, or a program that may be one, of the directory in which they are typed.
+pub(super) fn has_paths(args: &RunArgs) -> bool {
+    let is_here = |path: &Path| path.is_relative();
+    let headers = args.http.headers.iter().any(|header| header.contains('@'));
+    let files = args.request.files().any(is_here) || headers;
+    let flags = args.config.iter().chain(&args.http.secret_file);
+    let is_command = !args.worker.is_empty() || args.each.each.is_some();
+    is_command || files || flags.map(|path| path.as_path()).any(is_here)
+}
+
+/// A word as a shell reads it.
+pub(super) fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn args(words: &[&str]) -> RunArgs {
+        let own = ["windrow", "run", "--total", "1"];
+        let cli = Cli::try_parse_from(own.iter().chain(words)).expect("a sound command line");
+        let Command::Run(args) = cli.command else {
+            panic!("not a run")
+        };
+        *args
+    }
+
+    #[test]
+    fn the_words_of_a_handler_are_read_back_as_they_were() {
+        for words in [
+            &["--", "python3", "-u", "handler.py", "a b"][..],
+            &["--workers", "3", "--", "./worker", "-x"],
+            &["--each", "convert {path} out/{name}", "--allow-dashes"],
+            &["--each", "wc -c \"$ROW_path\"", "--shell"],
+            &["--each", "--", "gzip", "-k", "{file}"],
+            &["--url", "https://a.example/x", "--header", "x-team: growth"],
+            &[
+                "--url",
+                "https://a.example/x",
+                "--secret-file",
+                "s.txt",
+                "--config",
+                "c.toml",
+            ],
+            &[
+                "--request",
+                "POST https://a.example/v1/{id}?key={secret.k}",
+                "--json",
+                "{\"n\": {n:number}}",
+                "--header",
+                "authorization: @auth.txt",
+                "--secret",
+                "k=@k.txt",
+                "--result",
+                "/data/id",
+                "--ok",
+                "200-299,409",
+                "--skip",
+                "404",
+                "--retry",
+                "423",
+            ],
+            &[
+                "--request",
+                "PUT https://a.example/",
+                "--form",
+                "a={x}",
+                "--form",
+                "-b={y}",
+            ],
+        ] {
+            let typed = args(words);
+            let kept = of(&typed).expect("text");
+            assert_eq!(kept.left_out, Vec::<String>::new(), "{words:?}");
+            let again: Vec<&str> = kept.words.iter().map(String::as_str).collect();
+            assert_eq!(of(&args(&again)), Some(kept), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_a_secret_is_left_out_and_told() {
+        for (words, kept, told) in [
+            (
+                &[
+                    "--url",
+                    "https://a.example/x",
+                    "--header",
+                    "Authorization: Bearer abc",
+                ][..],
+                "Authorization: …",
+                "the header Authorization",
+            ),
+            (&["--url", "https://me:abc@a.example/x"], "…", "what is in --url"),
+            (
+                &["--request", "GET https://a.example/x?api-key=abc"],
+                "GET https://a.example/x?…",
+                "what is in --request",
+            ),
+            (
+                &[
+                    "--request",
+                    "PUT https://a.example/",
+                    "--json",
+                    "{\"token\": \"abc\"}",
+                ],
+                "…",
+                "what is in --json",
+            ),
+            (&["--", "push", "--token", "abc"], "…", "what is in its command"),
+        ] {
+            let found = of(&args(words)).expect("text");
+            assert!(found.words.contains(&kept.to_owned()), "{found:?}");
+            assert_eq!(found.left_out, [told]);
+            assert!(!format!("{found:?}").contains("abc"), "{found:?}");
+        }
+    }
+}

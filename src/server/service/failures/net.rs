@@ -1,0 +1,149 @@
+//! What is left of a task's failures after its redrives: as sums where no item can be in two of them, else item by item.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::BoxFuture;
+
+use crate::service::ServiceError;
+use crate::service::failures::Failures;
+use crate::service::failures::fates::Fate;
+use windrow_core::ids::TaskId;
+use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
+use windrow_engine::ports::tasks::store::TaskView;
+
+/// Redrives that are looked at on each level, and levels.
+const REDRIVES_MAX: u32 = 100;
+const LEVELS_MAX: u32 = 8;
+/// Failures of a task that are looked at singly where many tasks are shown: a page of them stays quick.
+const SINGLY_IN_LISTS_MAX: u64 = 1_000;
+
+/// What is left of a task's failures after its redrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetResult {
+    /// Items that the task abandoned.
+    pub abandoned: u64,
+    /// Those that redrives settled well.
+    pub made_good: u64,
+    /// What is left.
+    pub still_failed: u64,
+    /// Whether no item was counted for two redrives: false only where they are too many to look at each.
+    pub is_exact: bool,
+}
+
+impl Failures {
+    /// What redrives, and redrives of them, made good of a task's failures.
+    pub(in crate::service) async fn net(&self, task: &TaskView) -> Result<NetResult, ServiceError> {
+        self.net_within(task, u64::MAX).await
+    }
+
+    /// The same of those of these tasks that have redrives; failures of a task that are many aren't looked at singly.
+    pub(in crate::service) async fn nets(
+        &self,
+        tasks: &[&TaskView],
+    ) -> Result<BTreeMap<TaskId, NetResult>, ServiceError> {
+        let failed = tasks.iter().filter(|task| task.counters.abandoned > 0);
+        let failed: BTreeMap<TaskId, &TaskView> = failed.map(|task| (task.id, *task)).collect();
+        let ids: Vec<TaskId> = failed.keys().copied().collect();
+        let mut nets = BTreeMap::new();
+        for id in self.reports.redriven_among(&ids).await? {
+            if let Some(task) = failed.get(&id) {
+                nets.insert(id, self.net_within(task, SINGLY_IN_LISTS_MAX).await?);
+            }
+        }
+        Ok(nets)
+    }
+
+    /// Where no item can be in two redrives their sums say it; else each item is looked at, unless they are more than that.
+    async fn net_within(&self, task: &TaskView, singly_max: u64) -> Result<NetResult, ServiceError> {
+        let sums = self.summed(task, LEVELS_MAX).await?;
+        if sums.is_exact || sums.abandoned > singly_max {
+            return Ok(sums);
+        }
+        let Some(fates) = self.fates_below(task, LEVELS_MAX).await? else {
+            return Ok(sums);
+        };
+        let made_good = fates
+            .iter()
+            .filter(|(_, fate)| matches!(fate, Fate::MadeGood(_)))
+            .count() as u64;
+        let still_failed = sums.abandoned.saturating_sub(made_good);
+        Ok(NetResult {
+            made_good,
+            still_failed,
+            is_exact: true,
+            ..sums
+        })
+    }
+
+    /// The same as sums. Boxed, since it asks itself.
+    fn summed<'a>(
+        &'a self,
+        task: &'a TaskView,
+        levels: u32,
+    ) -> BoxFuture<'a, Result<NetResult, ServiceError>> {
+        Box::pin(async move {
+            let abandoned = task.counters.abandoned;
+            let children = self.reports.redrives_of(task.id, REDRIVES_MAX).await?;
+            let mut is_exact = children.len() < REDRIVES_MAX as usize && (levels > 0 || children.is_empty());
+            let (mut made_good, mut selections) = (0, Vec::new());
+            for child in &children {
+                let own = child.counters.succeeded + child.counters.skipped;
+                made_good += own;
+                if levels > 0 && child.counters.abandoned > 0 {
+                    let below = self.summed(child, levels - 1).await?;
+                    made_good += below.made_good;
+                    is_exact &= below.is_exact;
+                }
+                selections.extend(self.redrive_of(child)?);
+            }
+            is_exact &= are_disjoint(&selections);
+            let made_good = made_good.min(abandoned);
+            Ok(NetResult {
+                abandoned,
+                made_good,
+                still_failed: abandoned - made_good,
+                is_exact,
+            })
+        })
+    }
+}
+
+/// Whether no failure can be in two of these redrives. Places and indexes can't be compared without looking at items.
+fn are_disjoint(specs: &[RedriveSpec]) -> bool {
+    let parts: Vec<(usize, &RedrivePart)> = specs
+        .iter()
+        .enumerate()
+        .flat_map(|(at, spec)| spec.parts.iter().map(move |part| (at, part)))
+        .collect();
+    if specs.len() < 2 {
+        return true;
+    }
+    let meets =
+        |first: u64, count: u64, other: u64, others: u64| first < other + others && other < first + count;
+    let may_share = |one: &RedrivePart, two: &RedrivePart| match (one, two) {
+        (
+            RedrivePart::Places { code, first, count },
+            RedrivePart::Places {
+                code: other_code,
+                first: other,
+                count: others,
+            },
+        ) => code == other_code && meets(*first, *count, *other, *others),
+        (
+            RedrivePart::Indexes { first, count },
+            RedrivePart::Indexes {
+                first: other,
+                count: others,
+            },
+        ) => meets(*first, *count, *other, *others),
+        _ => true,
+    };
+    // Quadratic; so a redrive of thousands of single items among others is not compared.
+    const PARTS_COMPARED: usize = 2_000;
+    parts.len() <= PARTS_COMPARED
+        && parts.iter().enumerate().all(|(at, (spec, part))| {
+            parts[at + 1..]
+                .iter()
+                .all(|(other, two)| spec == other || !may_share(part, two))
+        })
+}

@@ -1,0 +1,72 @@
+//! How many items may be called a second time when a job goes on whose last run was cut off.
+
+use std::fmt;
+
+use windrow_core::checkpoint::{self, Snapshot};
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::tasks::report_store::{ReportStore, SavedWindow};
+use windrow_engine::ports::tasks::store::TaskView;
+
+/// See the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MayRepeat {
+    /// These: their calls were cut off by a stop that didn't wait for them.
+    CutOff(u64),
+    /// At most so many: the process is gone, and nothing leaves further than a checkpoint said before.
+    UpTo(u64),
+}
+
+impl MayRepeat {
+    /// How many, at most.
+    pub fn items(self) -> u64 {
+        match self {
+            MayRepeat::CutOff(items) | MayRepeat::UpTo(items) => items,
+        }
+    }
+}
+
+impl fmt::Display for MayRepeat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let up_to = match self {
+            MayRepeat::CutOff(_) => "",
+            MayRepeat::UpTo(_) => "up to ",
+        };
+        let items = self.items();
+        let noun = if items == 1 { "item" } else { "items" };
+        write!(f, "{up_to}{items} {noun} may be called a second time")
+    }
+}
+
+/// Whether no process has to run a task for it to be what it says it is.
+pub fn is_at_rest(status: Status) -> bool {
+    status.is_terminal() || matches!(status, Status::Created | Status::Stopped)
+}
+
+/// How many items of a task that nobody runs may be called a second time when it goes on; none where none will.
+///
+/// # Errors
+/// The store can't be read.
+pub async fn may_repeat(reports: &dyn ReportStore, task: &TaskView) -> Result<Option<MayRepeat>, StoreError> {
+    if is_at_rest(task.status) {
+        let cut_off = task.life.cut_off.items;
+        let is_open = !task.status.is_terminal() && cut_off > 0;
+        return Ok(is_open.then_some(MayRepeat::CutOff(cut_off)));
+    }
+    let windows = reports.saved_windows(task.id).await?;
+    let items = windows.iter().map(|window| left_unsaved(task, window)).sum();
+    Ok((items > 0).then_some(MayRepeat::UpTo(items)))
+}
+
+/// What may have left of a shard and isn't saved as settled. Of a checkpoint that can't be read only its low water counts.
+fn left_unsaved(task: &TaskView, window: &SavedWindow) -> u64 {
+    let Some(shard) = task.shards.iter().find(|shard| shard.no == window.shard.no) else {
+        return 0;
+    };
+    let unread = Snapshot {
+        low_water: window.low_water,
+        ..Snapshot::default()
+    };
+    let saved = checkpoint::decode(&window.blob, window.low_water).unwrap_or(unread);
+    saved.open_below(window.reach.min(shard.end))
+}
