@@ -1,6 +1,7 @@
 /** @file What is made, changed and removed from the pages: several tasks at once, schedules, datasets, limits, businesses, the audit as a file. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 import { families } from '../../ui/app/lib/families.js';
 import { axe, browser, devNode, overflow, shot, until, watch } from './support.js';
@@ -44,6 +45,26 @@ test('redrives stand below the task whose failures they do again', () => {
   const ids = (list) => families(list).map((one) => one.id).join(' ');
   assert.equal(ids([task('t5'), task('t4', 't3'), task('t3', 't1'), task('t2'), task('t1')]), 't5 t1 t3 t4 t2');
   assert.equal(ids([task('t9', 't1'), task('t8')]), 't9 t8');
+});
+
+test('failures that a redrive made good are told as that', async () => {
+  let answer = { result: 'abandon', code: 'GONE', message: 'not there yet' };
+  const server = createServer((request, reply) => {
+    request.resume().on('end', () => reply.setHeader('content-type', 'application/json').end(JSON.stringify(answer)));
+  });
+  await new Promise((done) => server.listen(0, '127.0.0.1', done));
+  await node.call('POST', '/v1/businesses?check=skip', { name: 'mending', url: `http://127.0.0.1:${server.address().port}/`, defaults: { error_budget: 'none' } });
+  const ended = (id) => until(`${id} ended`, async () => (await read(`/v1/tasks/${id}`)).status === 'finished', 60_000);
+  const { id } = await node.call('POST', '/v1/tasks', { business: 'mending', name: 'to-be-mended', source: { type: 'range', total: 4 }, start: true });
+  await ended(id);
+  answer = { result: 'ok' };
+  const redrive = await node.call('POST', `/v1/tasks/${id}/redrives`, { filter: { codes: ['GONE'] }, start: true });
+  await ended(redrive.id);
+  await open('/tasks?q=to-be-mended');
+  await page.getByText('finished, failures made good').waitFor();
+  await open(`/tasks/${id}`);
+  await page.getByText('4 made good by redrives').waitFor();
+  server.close();
 });
 
 test('several tasks are stopped with one reason, which can be undone, and get one rate and one label', async () => {

@@ -7,6 +7,12 @@ export const settled = (counts) => counts.succeeded + counts.skipped + counts.ab
 /** Items that are still to be done. */
 export const left = (counts) => counts.pending + counts.parked + counts.in_flight;
 
+/** Items that were given up and that a redrive then settled. */
+export const madeGood = (task) => task.redriven?.made_good ?? 0;
+
+/** Whether redrives settled all that a task gave up. */
+export const isMadeGood = (task) => madeGood(task) > 0 && task.redriven.still_failed === 0;
+
 /** Whether a task has ended for good. */
 export const hasEnded = (task) => task.status === 'finished' || task.status === 'cancelled';
 

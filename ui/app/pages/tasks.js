@@ -8,7 +8,7 @@ import { t } from '../lib/i18n.js';
 import { useResource } from '../lib/resource.js';
 import { route, withQuery } from '../lib/router.js';
 import { may, session } from '../lib/session.js';
-import { isSlow, offers, secondsLeft, settled, target } from '../lib/task.js';
+import { isMadeGood, isSlow, madeGood, offers, secondsLeft, settled, target } from '../lib/task.js';
 import { changes, historyOf, keepTasks, rateOf, tasks } from '../lib/tasks.js';
 import { ask } from '../parts/ask.js';
 import { Ago, Empty, Segments, Whole } from '../parts/basic.js';
@@ -52,6 +52,12 @@ function Name({ task, isChild }) {
   </span>`;
 }
 
+function Abandoned({ task }) {
+  if (!task.counts.abandoned) return html`<span class="soft">0</span>`;
+  const good = madeGood(task);
+  return html`<a class=${isMadeGood(task) ? 'soft' : 'bad'} href=${`/tasks/${task.id}/failures`} title=${good > 0 ? t('{n} made good by redrives', { n: count(good) }) : undefined}>${count(task.counts.abandoned)}</a>`;
+}
+
 function columns(rows) {
   const present = new Set(rows.map((task) => task.id));
   return [
@@ -60,7 +66,7 @@ function columns(rows) {
     { head: t('Status'), cell: (task) => html`<${TaskStatus} task=${task} />` },
     { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percent(settled(task.counts), task.total)}</span></span>` },
     { head: t('Items'), class: 'num', cell: (task) => count(task.total) },
-    { head: t('Abandoned'), class: 'num', cell: (task) => (task.counts.abandoned ? html`<a class="bad" href=${`/tasks/${task.id}/failures`}>${count(task.counts.abandoned)}</a>` : html`<span class="soft">0</span>`) },
+    { head: t('Abandoned'), class: 'num', cell: (task) => html`<${Abandoned} task=${task} />` },
     { head: t('Rate'), class: 'num', cell: (task) => html`<${Rate} task=${task} />` },
     { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => task.status === 'running' && html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
     { head: t('Left'), class: 'num w5', cell: (task) => span(secondsLeft(task, rateOf(task))) },

@@ -1,6 +1,7 @@
 /** @file Where things stand, as drawing, word and colour. */
 import { html } from '../../vendor/preact-htm.js';
 import { t } from '../lib/i18n.js';
+import { isMadeGood } from '../lib/task.js';
 import { Icon } from './icon.js';
 
 const TASK = {
@@ -19,6 +20,7 @@ const TASK = {
 const RESULT = {
   with_failures: ['warn', 'warn', 'finished with failures'],
   early: ['check', 'soft', 'finished early'],
+  made_good: ['check', 'ok', 'finished, failures made good'],
 };
 
 const NODE = {
@@ -57,7 +59,8 @@ function shown(table, word) {
 export function TaskStatus({ task }) {
   const isDown = task.handler_down && task.status === 'running';
   if (isDown) return html`<${Mark} icon="warn" tone="bad" text=${t('running, handler down')} title=${task.status_text} />`;
-  const look = task.status === 'finished' && RESULT[task.result] ? shown(RESULT, task.result) : shown(TASK, task.status);
+  const result = task.result === 'with_failures' && isMadeGood(task) ? 'made_good' : task.result;
+  const look = task.status === 'finished' && RESULT[result] ? shown(RESULT, result) : shown(TASK, task.status);
   return html`<${Mark} ...${look} title=${task.status_text} />`;
 }
 

@@ -26,6 +26,7 @@ export default {
   // States.
   created: '已创建', queued: '排队', 'awaiting business': '等待业务', running: '运行中', recovering: '恢复中', stopping: '停止中', stopped: '已停止',
   finalizing: '收尾中', finished: '已完成', cancelled: '已取消', 'finished with failures': '已完成，有失败', 'finished early': '提前完成',
+  'finished, failures made good': '已完成，失败均已补上', '{n} made good by redrives': '{n} 个条目由重做补上',
   'running, handler down': '运行中，处理器不可用', serving: '服务中', draining: '排空中', drained: '已排空', silent: '无声', fenced: '已隔离',
   pending: '未发出', 'in the window': '在窗口内', 'in flight': '在途', parked: '停放', excluded: '排除', succeeded: '成功', skipped: '跳过',
   'abandoned': '放弃', settled: '已了结', free: '空闲', 'waits for another attempt': '等待重试', 'not given out yet': '尚未发出',

@@ -5,7 +5,7 @@ import { count, minute, percent, rate, span } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { useResource } from '../../lib/resource.js';
 import { isStaff } from '../../lib/session.js';
-import { hasEnded, isSlow, offers, secondsLeft, settled, target } from '../../lib/task.js';
+import { hasEnded, isSlow, madeGood, offers, secondsLeft, settled, target } from '../../lib/task.js';
 import { ActButton } from '../../parts/ask.js';
 import { Ago, Since, Stamp } from '../../parts/basic.js';
 import { Icon } from '../../parts/icon.js';
@@ -53,7 +53,7 @@ const TERMS = [
 
 function Sum({ task }) {
   return html`<ul class="sum">${TERMS.filter(([term]) => term !== 'excluded' || task.counts.excluded).map(([term, text]) => html`
-    <li key=${term}><i class=${`key of-${term}`}></i><span class="soft">${t(text)}</span> <b>${count(task.counts[term])}</b></li>`)}</ul>`;
+    <li key=${term}><i class=${`key of-${term}`}></i><span class="soft">${t(text)}</span> <b>${count(task.counts[term])}</b>${term === 'abandoned' && madeGood(task) > 0 && html` <span class="soft">${t('{n} made good by redrives', { n: count(madeGood(task)) })}</span>`}</li>`)}</ul>`;
 }
 
 function Ends({ task }) {
