@@ -132,7 +132,7 @@ fn what_each_person_reads_otherwise_is_told_with_what_nobody_does() {
     assert!(
         fault
             .hint
-            .is_some_and(|hint| hint.starts_with("7d (so long ago), "))
+            .is_some_and(|hint| hint.starts_with("10m or 7d (so long ago), "))
     );
 }
 
