@@ -42,7 +42,10 @@ impl Lean {
                 ("22:00, 8h, tomorrow 06:00", TimeDelta::days(1))
             }
             Lean::Ahead => ("22:00, tonight, 8h, tomorrow 06:00", TimeDelta::days(1)),
-            Lean::Back => ("10m or 7d (so long ago), 22:00, yesterday 18:00", TimeDelta::days(-1)),
+            Lean::Back => (
+                "10m or 7d (so long ago), 22:00, yesterday 18:00",
+                TimeDelta::days(-1),
+            ),
         };
         let day = now
             .naive_local()
