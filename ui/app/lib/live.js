@@ -53,12 +53,13 @@ function close() {
 }
 
 function lose() {
+  if (source?.readyState !== EventSource.CLOSED) return set('lost');
+  close();
+  // What was refused, such as a task that is gone, nobody waits for by now.
+  if (!wanted()) return set('idle');
   set('lost');
-  if (source?.readyState === EventSource.CLOSED) {
-    close();
-    reconnect(AGAIN_MS);
-    identify();
-  }
+  reconnect(AGAIN_MS);
+  identify();
 }
 
 function wanted() {
