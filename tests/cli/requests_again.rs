@@ -15,7 +15,7 @@ fn shipped(header: &str) -> (Place, Api) {
     place.write("ids.csv", &format!("id\n{rows}"));
     let api = Api::start(|seen| {
         let id: u64 = seen.line.split(['/', ' ']).nth(3).unwrap().parse().unwrap();
-        if id % 4 == 0 {
+        if id.is_multiple_of(4) {
             (409, "not in stock".to_owned())
         } else {
             (200, "{\"ok\":true}".to_owned())
@@ -31,7 +31,14 @@ fn shipped(header: &str) -> (Place, Api) {
         "--results-out",
         "first.ndjson",
     ]);
-    words.extend(["--header", header, "--secret", "t=@t.txt"]);
+    words.extend([
+        "--header",
+        header,
+        "--header",
+        "x-t: {secret.t}",
+        "--secret",
+        "t=@t.txt",
+    ]);
     place.windrow(&words).expect(8);
     (place, api)
 }

@@ -195,7 +195,14 @@ fn unknown(which: &Which, running: &[&str], kept: &[String]) -> Fault {
         [] => {
             "`windrow run` begins one; one that was run with --state DIR is asked with --state DIR".to_owned()
         }
-        known => format!("{}; --state DIR if it ran with one", meant(&which.name, known)),
+        known => {
+            let meant = meant(&which.name, known);
+            let running = match running {
+                [] => String::new(),
+                names => format!("; those that run: {}", names.join(", ")),
+            };
+            format!("{meant}{running}; --state DIR if it ran with one")
+        }
     })
 }
 
