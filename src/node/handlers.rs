@@ -207,6 +207,7 @@ pub fn preview_context() -> RunContext {
         epoch: Epoch(1),
         store: StoreId("try".to_owned()),
         keys_of: None,
+        is_proven: false,
         keeps_results: true,
         mode: Mode::Preview,
         gate: Arc::new(Gate::always_open()),
@@ -229,6 +230,10 @@ impl HandlerFactory for OnThread {
 
     fn kind(&self) -> &'static str {
         self.inner.kind()
+    }
+
+    fn is_proven(&self) -> bool {
+        self.inner.is_proven()
     }
 }
 

@@ -101,6 +101,15 @@ from an upload, which every node can read"
     })
 }
 
+/// Whether its business's handler succeeded in a task whose failures a task does again.
+///
+/// # Errors
+/// `Unavailable` when another try may help.
+pub(crate) async fn proven_origin(sources: &StoredSources, task: &TaskView) -> Result<bool, ProvisionError> {
+    let proven = sources.has_proven_origin(task, |_| true).await;
+    proven.map_err(|error| ProvisionError::Unavailable(error.to_string()))
+}
+
 /// How the handler of a task has to be wrapped: a redrive's sees the items of the first task. None for other tasks.
 ///
 /// # Errors

@@ -109,6 +109,32 @@ impl StoredSources {
         self.open_within(task, DEPTH_MAX).await
     }
 
+    /// Whether items succeeded in one of the tasks whose failures a task does again, of those that `counts` takes: what
+    /// fails there again is the items, since all of them are bad ones. Of no other task.
+    ///
+    /// # Errors
+    /// See [`StoredSourceError`].
+    pub async fn has_proven_origin(
+        &self,
+        task: &TaskView,
+        counts: impl Fn(&TaskView) -> bool + Send,
+    ) -> Result<bool, StoredSourceError> {
+        let mut source = task.source.clone();
+        for _ in 0..DEPTH_MAX {
+            let Ok(SourceSpec::Redrive(spec)) = SourceSpec::parse(&source) else {
+                break;
+            };
+            let Some(origin) = self.tasks.get(spec.origin).await.map_err(unavailable)? else {
+                break;
+            };
+            if origin.counters.succeeded > 0 && counts(&origin) {
+                return Ok(true);
+            }
+            source = origin.source.clone();
+        }
+        Ok(false)
+    }
+
     /// Boxed, since a redrive opens its origin.
     fn open_within<'a>(
         &'a self,
@@ -177,7 +203,6 @@ impl StoredSources {
         let next = depth
             .checked_sub(1)
             .ok_or_else(|| damaged(task, "too many redrives of redrives"))?;
-        let unavailable = |error: StoreError| StoredSourceError::Unavailable(error.to_string());
         let origin = self.tasks.get(spec.origin).await.map_err(unavailable)?;
         let gone =
             || StoredSourceError::Changed(format!("{}, whose failures these are, is gone", spec.origin));
@@ -207,6 +232,10 @@ impl StoredSources {
             source: source.clone(),
         });
     }
+}
+
+fn unavailable(error: StoreError) -> StoredSourceError {
+    StoredSourceError::Unavailable(error.to_string())
 }
 
 fn damaged(task: &TaskView, why: &str) -> StoredSourceError {

@@ -159,6 +159,23 @@ async fn what_earlier_redrives_made_good_is_left_out_and_the_net_is_a_number() {
 }
 
 #[tokio::test]
+async fn a_redrive_whose_items_are_all_refused_again_calls_each_and_ends_with_failures() {
+    let node = Node::start().await;
+    let (business, task) = failed(&node).await;
+    business.becomes(|_| Act::json(400, json!({"error": "not this one"})));
+    let made = redrive(
+        &node,
+        &task,
+        json!({"start": true, "rate": "2000/s", "error_budget": "none", "max_attempts": 1}),
+    )
+    .await;
+    let view = node.status(made["id"].as_str().expect("an id"), "finished").await;
+    assert_eq!(view["result"], "with_failures", "{view:#}");
+    assert_eq!(net(&node, &task).await, (0, 10, true));
+    assert!(FAILED.iter().all(|index| deliveries(&business, *index) == 2));
+}
+
+#[tokio::test]
 async fn what_a_redrive_has_under_way_is_left_out_until_it_is_cancelled() {
     let node = Node::start().await;
     let (business, task) = failed(&node).await;

@@ -293,7 +293,10 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     }
     place
         .windrow(&["job", "stop", "mien"])
-        .refused(3, &["did you mean mine?"]);
+        .refused(3, &["there is no job mien", "did you mean mine?"]);
+    place
+        .windrow(&["job", "show", "other"])
+        .refused(3, &["there is no job other", "those that have run here: mine"]);
     words.insert(1, "--control=off");
     let job = place.start(&words);
     let mut worker = gate.accept();

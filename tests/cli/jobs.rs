@@ -211,7 +211,7 @@ fn a_job_goes_on_by_its_name_alone_with_the_handler_that_it_had() {
     // Elsewhere its paths would be others.
     std::fs::create_dir(place.path("elsewhere")).unwrap();
     let program = env!("CARGO_BIN_EXE_windrow");
-    let there = format!("cd elsewhere && exec {program} run --resume push");
+    let there = format!("cd elsewhere && exec {program} run --resume push --if-finished restart");
     let here = place.path("").canonicalize().unwrap();
     let here = here.display().to_string();
     let refused = place.start_shell(&there).end();
@@ -220,7 +220,7 @@ fn a_job_goes_on_by_its_name_alone_with_the_handler_that_it_had() {
         &[
             "in another directory",
             &format!("cd {here}"),
-            "&& windrow run --resume push",
+            "&& windrow run --resume push --if-finished restart",
         ],
     );
 }

@@ -13,6 +13,7 @@ mod outages;
 mod pipes;
 mod refusals;
 mod requests;
+mod requests_again;
 mod results;
 mod runs;
 mod serve;

@@ -12,22 +12,22 @@ use super::support::{Place, assert_adds_up};
 
 /// A request as the API saw it.
 #[derive(Clone, Debug)]
-struct Seen {
-    line: String,
-    head: String,
-    body: String,
+pub(crate) struct Seen {
+    pub(crate) line: String,
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 type Answer = dyn Fn(&Seen) -> (u16, String) + Send + Sync;
 
 /// An API that knows nothing of Windrow, on a free port.
-struct Api {
-    origin: String,
+pub(crate) struct Api {
+    pub(crate) origin: String,
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
 impl Api {
-    fn start(answer: impl Fn(&Seen) -> (u16, String) + Send + Sync + 'static) -> Api {
+    pub(crate) fn start(answer: impl Fn(&Seen) -> (u16, String) + Send + Sync + 'static) -> Api {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -41,7 +41,7 @@ impl Api {
         Api { origin, seen }
     }
 
-    fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
 }

@@ -96,6 +96,7 @@ pub(crate) fn run(mode: Mode, gate: Arc<Gate>) -> RunContext {
         epoch: Epoch(7),
         store: StoreId("k7f3q2".to_owned()),
         keys_of: None,
+        is_proven: false,
         keeps_results: false,
         mode,
         gate,

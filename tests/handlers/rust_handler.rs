@@ -33,6 +33,7 @@ fn open(code: impl ItemHandler) -> (Arc<dyn Handler>, Arc<Gate>) {
         epoch: Epoch(9),
         store: StoreId("k7f3q2".to_owned()),
         keys_of: None,
+        is_proven: false,
         keeps_results: false,
         mode: Mode::Live,
         gate: gate.clone(),

@@ -243,6 +243,7 @@ pub(crate) fn context(gate: Gate) -> Arc<RunContext> {
         epoch: Epoch(1_795_194_100_123),
         store: StoreId("k7f3q2".into()),
         keys_of: None,
+        is_proven: false,
         keeps_results: false,
         mode: Mode::Live,
         gate: Arc::new(gate),

@@ -390,6 +390,50 @@ fn ten_items_of_which_no_call_can_be_made_stop_a_task_that_never_made_one_and_no
 }
 
 #[test]
+fn a_handler_that_succeeded_before_finds_fault_with_items_and_a_new_one_with_the_request() {
+    let faults = |is_proven: bool| {
+        let restored = Restored {
+            is_proven,
+            ..Restored::default()
+        };
+        let mut story = Story::resumed(30, restored, 1, |t| t.error_budget.failed_attempts = None);
+        for _ in 0..30 {
+            if let Some(draft) = story.draft() {
+                story.step(Event::CheckpointStored(draft.no));
+            }
+            story.pass(100);
+            if story.exchange(1) == 0 {
+                break;
+            }
+            let fault = (FailureClass::Faulty, Failure::new("HTTP_409", "no"));
+            story.fail_first(0, fault, Wish::Abandon);
+        }
+        story.exchange(1);
+        let abandoned = story.core.progress(at(story.now)).counters.abandoned;
+        (stopped(story.end()), abandoned)
+    };
+    assert_eq!(faults(false).0, Some(StopReason::HandlerRejected));
+    assert_eq!(faults(true), (None, 30), "all of them are failures still");
+
+    let restored = Restored {
+        is_proven: true,
+        ..Restored::default()
+    };
+    let mut story = Story::resumed(30, restored, 1, |_| {});
+    for _ in 0..3 {
+        story.exchange(1);
+        story.refuse(0);
+    }
+    story.exchange(1);
+    let why = stopped(story.end());
+    assert_eq!(
+        why,
+        Some(StopReason::HandlerRejected),
+        "who refuses us is no matter of items"
+    );
+}
+
+#[test]
 fn one_gone_stops_the_task_and_a_fence_ends_it_without_a_checkpoint() {
     let mut story = Story::new(1000, |_| {});
     story

@@ -341,7 +341,7 @@ impl JobRun<'_> {
         let shard = ShardId { task: task.id, no: 0 };
         let (sink, log) = handler_log::open(store.clone(), shard, self.clock.clone(), runtimes.work());
         let provision = Provision {
-            handler: self.handler(task, sink)?,
+            handler: self.handler(task, sink).await?,
             source,
             limits: Vec::new(),
         };

@@ -14,7 +14,7 @@ use crate::run::handler;
 use crate::run::handler::each::Beside;
 use crate::run::handler::request::{self, RequestWanted};
 use crate::run::items::source;
-use crate::run::kept::{place, resume};
+use crate::run::kept::{place, recall, resume};
 use windrow_config::{CommandHandler, Config};
 use windrow_core::settings::check;
 use windrow_core::settings::table::TuningPatch;
@@ -84,7 +84,9 @@ pub(super) fn prepare(
     };
     let nowhere: Sink = Arc::new(|_| {});
     let making = prepared.making(shell, runtimes.calls(), clock, nowhere, None);
-    handlers::factory(&prepared.wanted(args)?, making)?;
+    if recall::has_handler(args) {
+        handlers::factory(&prepared.wanted(args)?, making)?;
+    }
     Ok(prepared)
 }
 

@@ -86,6 +86,8 @@ pub struct Restored {
     pub excluded: Option<ItemIndex>,
     /// The outage that the run before was in.
     pub outage: Option<Outage>,
+    /// The handler succeeded in the task whose failures are done again here.
+    pub is_proven: bool,
 }
 
 impl Restored {

@@ -50,6 +50,7 @@ impl Out {
 pub struct OriginHandlerFactory {
     inner: Arc<dyn HandlerFactory>,
     keys_of: Option<TaskId>,
+    is_proven: bool,
     out: Arc<Out>,
 }
 
@@ -57,6 +58,7 @@ pub struct OriginHandlerFactory {
 #[derive(Debug)]
 pub struct OriginView {
     keys_of: Option<TaskId>,
+    is_proven: bool,
     out: Arc<Out>,
 }
 
@@ -65,8 +67,20 @@ impl OriginView {
     pub fn new(keys_of: Option<TaskId>) -> OriginView {
         OriginView {
             keys_of,
+            is_proven: false,
             out: Arc::default(),
         }
+    }
+
+    /// The same, where items of the first task succeeded with this handler, or didn't.
+    #[must_use]
+    pub fn proven(self, is_proven: bool) -> OriginView {
+        OriginView { is_proven, ..self }
+    }
+
+    /// See [`HandlerFactory::is_proven`].
+    pub fn is_proven(&self) -> bool {
+        self.is_proven
     }
 
     /// The task whose keys its items carry; none are the new task's own.
@@ -77,7 +91,7 @@ impl OriginView {
     /// The same for another run: what is out belongs to one.
     #[must_use]
     pub fn afresh(&self) -> OriginView {
-        OriginView::new(self.keys_of)
+        OriginView::new(self.keys_of).proven(self.is_proven)
     }
 
     /// A sink for lines that name indexes of the first task.
@@ -91,6 +105,7 @@ impl OriginView {
         Arc::new(OriginHandlerFactory {
             inner,
             keys_of: self.keys_of,
+            is_proven: self.is_proven,
             out: self.out,
         })
     }
@@ -100,6 +115,7 @@ impl HandlerFactory for OriginHandlerFactory {
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
         let context = RunContext {
             keys_of: self.keys_of,
+            is_proven: self.is_proven,
             ..RunContext::clone(&context)
         };
         let inner = self.inner.open(Arc::new(context))?;
@@ -108,6 +124,10 @@ impl HandlerFactory for OriginHandlerFactory {
             out: self.out.clone(),
             end: AtomicU64::new(u64::MAX),
         }))
+    }
+
+    fn is_proven(&self) -> bool {
+        self.is_proven
     }
 }
 

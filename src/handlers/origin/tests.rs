@@ -70,6 +70,7 @@ fn context() -> RunContext {
         epoch: Epoch(1),
         store: StoreId("abc123".to_owned()),
         keys_of: None,
+        is_proven: false,
         keeps_results: false,
         mode: Mode::Live,
         gate: Arc::new(Gate::always_open()),

@@ -17,7 +17,7 @@ use windrow_core::business::request::{Meaning, Meanings};
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::items::output::Output;
 use windrow_core::items::verdict::{Failure, FailureClass, Outcome, Wish};
-use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
+use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, Reply, RunContext};
 
 /// What is quoted of an answer that refuses. Unit: characters.
 const HEAD_CHARS_MAX: usize = 400;
@@ -34,13 +34,13 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(options: &RequestOptions, pointer: Pointer, keeps_results: bool) -> Reader {
+    pub(super) fn new(options: &RequestOptions, pointer: Pointer, context: &RunContext) -> Reader {
         Reader {
             statuses: options.spec.statuses.clone(),
             has_pointer: !options.spec.result.is_empty(),
             pointer,
-            keeps_results,
-            has_succeeded: AtomicBool::new(false),
+            keeps_results: context.keeps_results,
+            has_succeeded: AtomicBool::new(context.is_proven),
         }
     }
 

@@ -84,7 +84,7 @@ impl HandlerFactory for RequestHandlerFactory {
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
         let checked = self.options.check()?;
         let lease = self.transports.lease(&self.options.outbound, checked.is_https)?;
-        let reader = Reader::new(&self.options, checked.pointer.clone(), context.keeps_results);
+        let reader = Reader::new(&self.options, checked.pointer.clone(), &context);
         let requests = Requests::new(checked, &self.options, context.clone(), self.clock.clone())?;
         let (slots, _) = watch::channel(None);
         Ok(Arc::new(RequestHandler {

@@ -15,7 +15,7 @@ use tokio::runtime::Handle as Runtime;
 use super::handler_log;
 use super::handlers::{OnThread, Sink, command_settings, cores};
 use super::runtimes::CallThreads;
-use super::sources::{OriginView, StoredSources, open_stored, origin_view};
+use super::sources::{OriginView, StoredSources, open_stored, origin_view, proven_origin};
 use windrow_config::{Command, Config};
 use windrow_core::business::HandlerSpec;
 use windrow_core::business::request::RequestHandlerSpec;
@@ -80,8 +80,12 @@ impl Provider for ServiceProvider {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
         let business = self.business(task).await?;
         let limits = limits(&business, task);
+        let view = match origin_view(task)? {
+            Some(view) => Some(view.proven(proven_origin(&self.sources, task).await?)),
+            None => None,
+        };
         Ok(Provision {
-            handler: self.handlers(&business, task.tuning.batch.get(), origin_view(task)?)?,
+            handler: self.handlers(&business, task.tuning.batch.get(), view)?,
             source: self.source(task).await?,
             limits,
         })
@@ -321,6 +325,10 @@ impl HandlerFactory for RunHandlers {
 
     fn kind(&self) -> &'static str {
         self.kind
+    }
+
+    fn is_proven(&self) -> bool {
+        self.view.as_ref().is_some_and(OriginView::is_proven)
     }
 }
 

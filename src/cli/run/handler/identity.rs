@@ -4,6 +4,7 @@
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::args::RunArgs;
+use crate::run::kept::recall;
 use windrow_engine::ports::tasks::store::TaskView;
 
 /// The label of a job that keeps what it was begun with.
@@ -50,7 +51,7 @@ pub(in crate::run) fn aside(task: &TaskView, args: &RunArgs) -> String {
 
 /// How the job's first handler was named, where this command has another; none of jobs that didn't keep it.
 fn before<'a>(task: &'a TaskView, args: &RunArgs) -> Option<&'a str> {
-    let kept = task.labels.get(HANDLER)?;
+    let kept = task.labels.get(HANDLER).filter(|_| recall::has_handler(args))?;
     let named = kept.split(' ').next().unwrap_or_default();
     (*kept != of(args)).then_some(match named {
         "--" => "a command after --",

@@ -14,19 +14,32 @@ use crate::args::HttpArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::run::JobRun;
+use crate::run::kept::recall;
 use windrow_engine::ports::handling::handler::HandlerFactory;
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_node::handlers::{self, HandlerChoice};
-use windrow_node::sources::origin_view;
+use windrow_node::sources::{origin_view, stored_sources};
 
 impl JobRun<'_> {
+    /// Whether this handler succeeded in a job whose failures a task does again.
+    async fn has_proven(&self, task: &TaskView) -> Result<bool, Fault> {
+        let sources = stored_sources(&self.store, &self.state, &self.clock);
+        let proven = sources.has_proven_origin(task, |origin| recall::is_kin(origin, self.args));
+        let what = "what the job did before can't be read";
+        let proven = proven.await;
+        proven.map_err(|error| Fault::new(Exit::Failed, what, error.to_string()))
+    }
+
     /// The handler; of what goes over failures, it sees the items of the first job.
-    pub(in crate::run) fn handler(
+    pub(in crate::run) async fn handler(
         &self,
         task: &TaskView,
         sink: handlers::Sink,
     ) -> Result<Arc<dyn HandlerFactory>, Fault> {
-        let view = origin_view(task).map_err(|error| Fault::bug(error.to_string()))?;
+        let mut view = origin_view(task).map_err(|error| Fault::bug(error.to_string()))?;
+        if let Some(again) = view {
+            view = Some(again.proven(self.has_proven(task).await?));
+        }
         let sink = if let Some(view) = &view {
             view.sink(sink)
         } else {

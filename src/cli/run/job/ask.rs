@@ -9,13 +9,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
 use super::args::Which;
+use super::list;
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::link::contexts::like;
 use crate::run::control::{Address, Command, Refusal, Reply};
 use crate::run::kept::place;
-use crate::run::kept::resume::command;
+use crate::run::kept::resume::{command, meant};
 
 /// For so long a run may take to answer: its store may be busy.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -38,7 +38,12 @@ pub(super) async fn ask(which: &Which, ask: &Command, shell: &Shell) -> Result<V
     }
     let running = all(shell).await?;
     let running: Vec<&str> = running.iter().filter_map(|job| job["name"].as_str()).collect();
-    Err(not_running(which, &running, &place::readable_names(&shell.env)))
+    let names = place::readable_names(&shell.env);
+    Err(match list::kept(which, shell).await? {
+        Some(_) => not_running(which, &running),
+        None if which.state.is_none() && names.contains(&which.name) => never_began(&which.name),
+        None => unknown(which, &running, &names),
+    })
 }
 
 /// All jobs of this user that run.
@@ -144,29 +149,61 @@ async fn told(mut stream: UnixStream, place: &Path, ask: &Command) -> Result<Val
     }
 }
 
-fn not_running(which: &Which, running: &[&str], kept: &[String]) -> Fault {
+/// It is kept, and no process runs it.
+fn not_running(which: &Which, running: &[&str]) -> Fault {
     let because = match &which.state {
         Some(place) => format!("nobody runs it in {}", place.display()),
         None => "no `windrow run` of this user runs it".to_owned(),
     };
-    let fault = Fault::new(
-        Exit::NotFound,
-        format!("the job {} doesn't run now", which.name),
-        because,
+    let what = format!("the job {} doesn't run now", which.name);
+    let state = which.state.as_ref();
+    let state = state.map_or_else(String::new, |place| format!(" --state {}", place.display()));
+    let go_on = format!(
+        "{}{state} goes on with it, or tells how it ended",
+        command(&which.name)
     );
-    let fault = match running {
-        [] => fault.hint("no job runs; one that was run with --state DIR is asked with --state DIR"),
-        names => fault.hint(format!("those that run: {}", names.join(", "))),
-    };
-    if which.state.is_none() && kept.contains(&which.name) {
-        return fault.hint(format!(
-            "{} goes on with it, or tells how it ended",
-            command(&which.name)
-        ));
+    let fault = Fault::new(Exit::NotFound, what, because);
+    match running {
+        [] => fault.hint(go_on),
+        names => fault.hint(format!("{go_on}; those that run: {}", names.join(", "))),
     }
-    let kept = kept.iter().map(String::as_str);
-    let known: Vec<&str> = running.iter().copied().chain(kept).collect();
-    fault.meant(like(&which.name, &known))
+}
+
+/// What was to be its items was not read to its end.
+fn never_began(name: &str) -> Fault {
+    let because = "it ended before all its items were read, so nothing of it is kept to go on with";
+    Fault::new(Exit::NotFound, format!("the job {name} never began"), because)
+        .hint("begin it anew, with its source")
+}
+
+fn unknown(which: &Which, running: &[&str], kept: &[String]) -> Fault {
+    let because = match &which.state {
+        Some(place) => format!(
+            "{} keeps none of this name, and nobody runs one there",
+            place.display()
+        ),
+        None => "none of this name runs, and none is kept on this machine".to_owned(),
+    };
+    let fault = Fault::new(Exit::NotFound, format!("there is no job {}", which.name), because);
+    let mut known: Vec<String> = running.iter().map(|name| (*name).to_owned()).collect();
+    known.extend(
+        kept.iter()
+            .filter(|name| !running.contains(&name.as_str()))
+            .cloned(),
+    );
+    fault.hint(match known.as_slice() {
+        [] => {
+            "`windrow run` begins one; one that was run with --state DIR is asked with --state DIR".to_owned()
+        }
+        known => {
+            let meant = meant(&which.name, known);
+            let running = match running {
+                [] => String::new(),
+                names => format!("; those that run: {}", names.join(", ")),
+            };
+            format!("{meant}{running}; --state DIR if it ran with one")
+        }
+    })
 }
 
 fn unread(path: &Path, error: &io::Error) -> Fault {

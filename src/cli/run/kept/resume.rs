@@ -78,7 +78,7 @@ pub(in crate::run) async fn find<S: TaskStore + TaskList>(
 }
 
 /// Jobs that have run here, the likely one first.
-fn meant(name: &str, begun: &[String]) -> String {
+pub(crate) fn meant(name: &str, begun: &[String]) -> String {
     let names: Vec<&str> = begun.iter().map(String::as_str).collect();
     let likely = like(name, &names).map(|like| format!("did you mean {like}? "));
     format!(

@@ -43,6 +43,8 @@ const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 pub(super) struct Judge {
     /// The handler has given a verdict about an item.
     contacted: bool,
+    /// It succeeded in the task whose failures these items are: its faults are theirs, whatever came before them.
+    is_proven: bool,
     /// Something other than a definite fault came back before that.
     unclear_contact: bool,
     first_contact: Option<Moment>,
@@ -73,6 +75,7 @@ impl Judge {
     pub(super) fn new(start: &Start, now: Moment) -> Judge {
         Judge {
             contacted: start.restored.counters.settled() > 0,
+            is_proven: start.restored.is_proven,
             unclear_contact: false,
             first_contact: start.first_contact.map(|span| now.plus(span)),
             refusals: Refusals::default(),
@@ -95,6 +98,12 @@ impl Judge {
     /// Nothing that was settled shows that the handler was ever reached.
     pub(super) fn doubt_contact(&mut self) {
         self.contacted = false;
+    }
+
+    /// Whether the handler is known to take requests of this kind, so that what it finds fault with is the item.
+    #[inline]
+    fn takes_requests(&self) -> bool {
+        self.contacted || self.is_proven
     }
 
     /// When the run ends because its handler was never reached, or only ever found fault.
@@ -216,7 +225,7 @@ impl Execution {
     fn on_failed_call(&mut self, call: &FailedCall, now: Now, fx: &mut Effects) {
         self.errors.note(call, now.wall);
         let class = match call.class {
-            FailureClass::Faulty if self.judge.contacted => FailureClass::Answered,
+            FailureClass::Faulty if self.judge.takes_requests() => FailureClass::Answered,
             FailureClass::Unsendable => return self.on_unsendable(call),
             class => class,
         };
@@ -266,7 +275,7 @@ impl Execution {
 
     /// Nothing left: that is no evidence of the handler. Of the first items it is evidence of the request.
     fn on_unsendable(&mut self, call: &FailedCall) {
-        if !self.judge.contacted {
+        if !self.judge.takes_requests() {
             self.on_refusal(call);
         }
     }

@@ -31,11 +31,13 @@ impl Execution {
             error.class,
             FailureClass::Rejected | FailureClass::Faulty | FailureClass::Unsendable
         );
+        let is_of_item = error.class == FailureClass::Unsendable && self.judge.takes_requests();
         if self
             .judge
             .first_contact()
             .is_some_and(|until| now.moment >= until)
             && !self.judge.unclear_contact
+            && !is_of_item
         {
             let reason = if refused {
                 StopReason::HandlerRejected

@@ -255,6 +255,7 @@ fn restore(shard: &ClaimedShard, parked: Vec<ParkedItem>) -> Result<Restored, St
         parked,
         excluded: shard.finish_at,
         outage: shard.outage,
+        is_proven: false,
     })
 }
 

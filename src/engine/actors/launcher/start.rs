@@ -20,7 +20,7 @@ use crate::ports::handling::handler::{Mode, OpenError, RunContext};
 use crate::ports::ownership::gate::Gate;
 use crate::ports::ownership::run_store::{ClaimedShard, Control};
 use crate::ports::tasks::store::TaskView;
-use windrow_core::execution::{Command, Execution, Shared, Start};
+use windrow_core::execution::{Command, Execution, Restored, Shared, Start};
 use windrow_core::ids::CheckpointSeq;
 use windrow_core::settings::{RateLimit, Results};
 
@@ -134,7 +134,10 @@ fn cell(state: &Launcher, claimed: Claimed) -> Result<Arc<RunCell>, OpenError> {
         shard: shard.shard,
         range: shard.range,
         tuning: control.tuning.clone(),
-        restored: claimed.restored,
+        restored: Restored {
+            is_proven: provision.handler.is_proven(),
+            ..claimed.restored
+        },
         has_data,
         stalls: shard.stalls,
         run: shard.run,
@@ -205,6 +208,7 @@ fn context(
         epoch: shard.epoch,
         store: node.store_id.clone(),
         keys_of: None,
+        is_proven: false,
         keeps_results: control.tuning.results == Results::Keep,
         mode: if control.canary.is_some() {
             Mode::Canary

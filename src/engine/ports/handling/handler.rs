@@ -56,6 +56,8 @@ pub struct RunContext {
     pub store: StoreId,
     /// The task in item keys; none is the run's own. A redrive's items keep the keys of the task that failed.
     pub keys_of: Option<TaskId>,
+    /// Whether items succeeded with this handler in the task whose failures are done again.
+    pub is_proven: bool,
     /// Whether what items come to is kept; else a handler need not tell outputs of successes.
     pub keeps_results: bool,
     /// Whether this is real work.
@@ -323,5 +325,11 @@ pub trait HandlerFactory: Send + Sync {
     /// How its handlers are reached, for people: `http`, `command` or `rust`.
     fn kind(&self) -> &'static str {
         "rust"
+    }
+
+    /// Whether items succeeded with it in the task whose failures are done again: what it finds fault with now is the
+    /// items, and not the request as such.
+    fn is_proven(&self) -> bool {
+        false
     }
 }

@@ -23,6 +23,7 @@ fn run() -> RunContext {
         epoch: Epoch(9),
         store: StoreId("k7f3q2".to_owned()),
         keys_of: None,
+        is_proven: false,
         keeps_results: false,
         mode: Mode::Live,
         gate: Arc::new(Gate::always_open()),

@@ -221,6 +221,7 @@ fn context(business: &Business) -> RunContext {
         // Of no store: no item of a task has such a key.
         store: StoreId("try".to_owned()),
         keys_of: None,
+        is_proven: false,
         keeps_results: true,
         mode: Mode::Preview,
         gate: Arc::new(Gate::always_open()),

@@ -100,6 +100,7 @@ impl Previews {
             epoch: Epoch(0),
             store: self.tasks.store_id().await?,
             keys_of: None,
+            is_proven: false,
             keeps_results: true,
             mode: Mode::Preview,
             gate: Arc::new(Gate::always_open()),

@@ -1,6 +1,7 @@
 //! The handler that a job was begun with, so that `--resume NAME` alone goes on with it: kept with the job as the words
 //! that were typed for it. What may be a secret is never kept; such a command is told instead, to be typed once more.
 
+mod typed;
 mod words;
 
 use std::collections::BTreeMap;
@@ -11,11 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{beside, resume};
 use crate::Shell;
-use crate::args::{Cli, Command, RunArgs};
+use crate::args::{Cli, Command, IfFinished, RunArgs};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::run::JobRun;
 use crate::run::handler::identity;
+use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::{TaskCommand, TaskEdit, TaskStore, TaskView};
 use windrow_node::StateDir;
 use windrow_server::service::{Job, JobError};
@@ -101,25 +103,47 @@ pub(in crate::run) async fn completed(mut args: Box<RunArgs>, shell: &Shell) -> 
         name: &name,
         state: args.state.as_deref(),
     };
-    let kept = begun.kept(task.as_ref())?;
-    take(&mut args, kept);
+    match begun.kept(task.as_ref(), &args) {
+        Ok(kept) => take(&mut args, kept),
+        // Nothing is called: how it ended is told, and its results are written.
+        Err(_) if task.is_some_and(|task| is_only_told(&task, &args)) => {}
+        Err(fault) => return Err(fault),
+    }
     Ok(args)
 }
 
-fn has_handler(args: &RunArgs) -> bool {
+/// Whether a job is asked how it ended, and no more.
+fn is_only_told(task: &TaskView, args: &RunArgs) -> bool {
+    let starts_over = task.status == Status::Finished && args.if_finished == Some(IfFinished::Restart);
+    task.status.is_terminal() && !args.only_failed && !starts_over
+}
+
+/// Whether a job's items went to the handler of a command, or to the same URL in other words.
+pub(in crate::run) fn is_kin(task: &TaskView, args: &RunArgs) -> bool {
+    let kept = task.labels.get(COMMAND);
+    let kept = kept.and_then(|text| read(&serde_json::from_str::<Kept>(text).ok()?));
+    let is_same = |kept: RunArgs| {
+        let calls = kept.url.is_some() || kept.request.request.is_some();
+        calls && kept.url == args.url && kept.request.request == args.request.request
+    };
+    task.labels.get(identity::HANDLER) == Some(&identity::of(args)) || kept.is_some_and(is_same)
+}
+
+/// Whether a command names a handler.
+pub(in crate::run) fn has_handler(args: &RunArgs) -> bool {
     let handler = [&args.url, &args.each.each, &args.request.request];
     !args.worker.is_empty() || handler.iter().any(|handler| handler.is_some())
 }
 
-/// Gives a command the handler of another one.
+/// Gives a command the handler that is kept, with what the command itself says of it.
 fn take(args: &mut RunArgs, kept: RunArgs) {
     args.worker = kept.worker;
     args.url = kept.url;
     args.each = kept.each;
     args.http = kept.http;
     args.request = kept.request;
-    args.workers = args.workers.or(kept.workers);
-    args.config = args.config.take().or(kept.config);
+    args.workers = kept.workers;
+    args.config = kept.config;
 }
 
 /// The words of a handler as clap reads them.
@@ -140,16 +164,18 @@ struct Begun<'a> {
 
 impl Begun<'_> {
     /// The handler that is kept of it, as its command line was read.
-    fn kept(&self, task: Option<&TaskView>) -> Result<RunArgs, Fault> {
+    fn kept(&self, task: Option<&TaskView>, given: &RunArgs) -> Result<RunArgs, Fault> {
         let label = |label: &str| task.and_then(|task| task.labels.get(label));
         let kept = label(COMMAND).and_then(|text| serde_json::from_str::<Kept>(text).ok());
         let Some(kept) = kept else {
             return Err(self.unknown(label(identity::HANDLER)));
         };
-        if !kept.left_out.is_empty() {
-            return Err(self.incomplete(&kept));
+        let mut read = read(&kept).ok_or_else(|| self.unknown(None))?;
+        typed::over(&mut read, given)?;
+        let lacks = words::lacking(&read);
+        if !kept.left_out.is_empty() && !lacks.is_empty() {
+            return Err(self.incomplete(&read, &lacks));
         }
-        let read = read(&kept).ok_or_else(|| self.unknown(None))?;
         let is_here = std::env::current_dir().is_ok_and(|here| here == kept.place);
         if !is_here && words::has_paths(&read) {
             return Err(self.elsewhere(&kept));
@@ -163,7 +189,12 @@ impl Begun<'_> {
             let state = std::path::absolute(state).unwrap_or_else(|_| state.to_owned());
             format!(" --state {}", words::quoted(&state.display().to_string()))
         });
-        resume::command(self.name) + &state.unwrap_or_default()
+        let rest: Vec<String> = typed::rest(std::env::args().skip(1));
+        let rest: String = rest
+            .iter()
+            .map(|word| format!(" {}", words::quoted(word)))
+            .collect();
+        resume::command(self.name) + &state.unwrap_or_default() + &rest
     }
 
     fn unknown(&self, handler: Option<&String>) -> Fault {
@@ -179,12 +210,10 @@ impl Begun<'_> {
             .hint(format!("{} {words}, as it was begun", self.command()))
     }
 
-    fn incomplete(&self, kept: &Kept) -> Fault {
-        let because = format!(
-            "{} may be a secret, so it is not kept",
-            kept.left_out.join(" and ")
-        );
-        let words: Vec<String> = kept.words.iter().map(|word| words::quoted(word)).collect();
+    fn incomplete(&self, whole: &RunArgs, lacks: &[String]) -> Fault {
+        let because = format!("{} may be a secret, so it is not kept", lacks.join(" and "));
+        let words = words::of(whole).unwrap_or_default().words;
+        let words: Vec<String> = words.iter().map(|word| words::quoted(word)).collect();
         self.fault(&because)
             .hint(format!("{} {}", self.command(), words.join(" ")))
     }

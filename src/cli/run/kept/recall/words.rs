@@ -1,5 +1,6 @@
 //! The flags and words of a handler, written as they are typed.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::args::{HttpArgs, RunArgs};
@@ -7,6 +8,9 @@ use crate::run::handler::request::{RequestArgs, is_secret};
 
 /// What stands for what isn't kept.
 const LEFT_OUT: &str = "…";
+const IN_COMMAND: &str = "what is in its command";
+/// Words before a secret in a header that are none.
+const SCHEMES: [&str; 6] = ["Bearer", "Basic", "Token", "ApiKey", "Api-Key", "GenieKey"];
 
 /// See the module.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -43,7 +47,7 @@ pub(super) fn of(args: &RunArgs) -> Option<Words> {
         words.words.extend(shown.into_iter().map(str::to_owned));
     }
     if !is_shown {
-        words.left_out.push("what is in its command".to_owned());
+        words.left_out.push(IN_COMMAND.to_owned());
     }
     Some(words)
 }
@@ -75,7 +79,7 @@ impl Words {
         for header in &http.headers {
             let (name, value) = header.split_once(':').unwrap_or((header, ""));
             let is_file = header.starts_with('@') || value.trim_start().starts_with('@');
-            if is_file || !is_secret(name) {
+            if is_file || !is_secret(name) || is_only_template(value) {
                 self.flag("--header", header);
             } else {
                 self.flag("--header", &format!("{name}: {LEFT_OUT}"));
@@ -135,13 +139,61 @@ impl Words {
     /// A body, which is in a file or has no word for a secret in it.
     fn text(&mut self, flag: &str, text: Option<&str>) {
         let Some(text) = text else { return };
-        if text.starts_with('@') || !is_secret(text) {
+        if text.starts_with('@') || !is_secret(&without_places(text)) {
             self.flag(flag, text);
         } else {
             self.flag(flag, LEFT_OUT);
             self.left_out.push(format!("what is in {flag}"));
         }
     }
+}
+
+/// What is still to be said of a handler that was read back: where … stands.
+pub(super) fn lacking(args: &RunArgs) -> Vec<String> {
+    let (request, each) = (&args.request, &args.each.each);
+    let headers = args.http.headers.iter().filter_map(|header| {
+        let (name, value) = header.split_once(':')?;
+        (value.trim() == LEFT_OUT).then(|| format!("the header {name}"))
+    });
+    let texts = [
+        ("--url", args.url.as_ref()),
+        ("--request", request.request.as_ref()),
+        ("--json", request.json.as_ref()),
+    ];
+    let forms = request.form.iter().map(|form| ("--form", form));
+    let texts = texts.into_iter().filter_map(|(flag, text)| Some((flag, text?)));
+    let texts = texts.chain(forms).filter(|(_, text)| text.contains(LEFT_OUT));
+    let mut command = each
+        .iter()
+        .map(OsStr::new)
+        .chain(args.worker.iter().map(|word| &**word));
+    let command = command
+        .any(|word| word == LEFT_OUT)
+        .then(|| IN_COMMAND.to_owned());
+    headers
+        .chain(texts.map(|(flag, _)| format!("what is in {flag}")))
+        .chain(command)
+        .collect()
+}
+
+/// A text without the places of its values.
+fn without_places(text: &str) -> String {
+    let mut rest = text;
+    let mut literal = String::new();
+    while let Some((before, place)) = rest.split_once("{secret.") {
+        literal.push_str(before);
+        rest = place.split_once('}').map_or("", |(_, after)| after);
+    }
+    literal + rest
+}
+
+/// Whether a header's value is in a secret of its own, which is read from a file, but for the word before it.
+fn is_only_template(value: &str) -> bool {
+    let literal = without_places(value);
+    let word = literal.trim();
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic());
+    let is_scheme = word.is_empty() || SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme));
+    literal.len() < value.len() && (is_scheme || word.strip_suffix('=').is_some_and(is_name))
 }
 
 /// Whether a pair of a query gives a secret; one that a placeholder stands for is none.
@@ -221,8 +273,7 @@ mod tests {
                 "PUT https://a.example/",
                 "--form",
                 "a={x}",
-                "--form",
-                "-b={y}",
+                "--form=-b={y}",
             ],
         ] {
             let typed = args(words);
@@ -230,6 +281,30 @@ mod tests {
             assert_eq!(kept.left_out, Vec::<String>::new(), "{words:?}");
             let again: Vec<&str> = kept.words.iter().map(String::as_str).collect();
             assert_eq!(of(&args(&again)), Some(kept), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn a_header_whose_secret_is_in_a_file_is_kept() {
+        let url = [
+            "--request",
+            "GET https://a.example/x",
+            "--secret",
+            "t=@t.txt",
+            "--header",
+        ];
+        for (header, is_kept) in [
+            ("authorization: Bearer {secret.t}", true),
+            ("x-api-key: {secret.t}", true),
+            ("cookie: session={secret.t}", true),
+            ("authorization: Bearer abc", false),
+            ("authorization: abc{secret.t}", false),
+            ("authorization: Bearer {secret.t}abc", false),
+            ("x-api-key: ", false),
+        ] {
+            let found = of(&args(&[&url[..], &[header]].concat())).expect("text");
+            assert_eq!(found.words.contains(&header.to_owned()), is_kept, "{found:?}");
+            assert_eq!(found.left_out.is_empty(), is_kept, "{header}");
         }
     }
 

@@ -1,0 +1,179 @@
+//! What is typed beside `--resume NAME` about a handler changes the one that is kept; what else is typed is said again where
+//! a command is advised.
+
+use crate::args::RunArgs;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::run::handler::request::RequestArgs;
+
+/// Flags of a handler, which are said with it.
+const OF_HANDLER: [&str; 14] = [
+    "--url",
+    "--request",
+    "--json",
+    "--form",
+    "--body-file",
+    "--secret",
+    "--result",
+    "--ok",
+    "--skip",
+    "--retry",
+    "--header",
+    "--secret-file",
+    "--config",
+    "--workers",
+];
+/// Flags that say which job is meant.
+const OF_JOB: [&str; 2] = ["--resume", "--state"];
+/// Flags whose files lie where they were typed.
+const FILES: [&str; 2] = ["--results-out", "--failures-out"];
+
+/// What a command says of a handler takes the place of what is kept of it.
+///
+/// # Errors
+/// `Usage` for a flag that isn't for such a handler.
+pub(super) fn over(kept: &mut RunArgs, given: &RunArgs) -> Result<(), Fault> {
+    if given.workers.is_some() && kept.worker.is_empty() {
+        let because = "it is for a command after --, and the job has another handler";
+        return Err(Fault::new(Exit::Usage, "--workers can't be used", because).hint("leave it out"));
+    }
+    kept.workers = given.workers.or(kept.workers);
+    replace(&mut kept.config, &given.config);
+    replace(&mut kept.http.secret_file, &given.http.secret_file);
+    let header = |text: &str| {
+        text.split(':')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase()
+    };
+    each(&mut kept.http.headers, &given.http.headers, header);
+    request(&mut kept.request, &given.request);
+    Ok(())
+}
+
+fn request(kept: &mut RequestArgs, given: &RequestArgs) {
+    if given.json.is_some() || !given.form.is_empty() || given.body_file.is_some() {
+        // A request has one body.
+        kept.json.clone_from(&given.json);
+        kept.form.clone_from(&given.form);
+        kept.body_file.clone_from(&given.body_file);
+    }
+    let secret = |text: &str| text.split('=').next().unwrap_or_default().to_owned();
+    each(&mut kept.secrets, &given.secrets, secret);
+    replace(&mut kept.result, &given.result);
+    replace(&mut kept.ok, &given.ok);
+    replace(&mut kept.skip, &given.skip);
+    replace(&mut kept.retry, &given.retry);
+}
+
+fn replace<T: Clone>(kept: &mut Option<T>, given: &Option<T>) {
+    if given.is_some() {
+        kept.clone_from(given);
+    }
+}
+
+/// Those that are given take the place of those of the same name.
+fn each(kept: &mut Vec<String>, given: &[String], name: impl Fn(&str) -> String) {
+    let named: Vec<String> = given.iter().map(|text| name(text)).collect();
+    kept.retain(|text| !named.contains(&name(text)));
+    kept.extend_from_slice(given);
+}
+
+/// What else was typed after `windrow run`: neither which job is meant, nor anything of its handler.
+pub(super) fn rest(words: impl Iterator<Item = String>) -> Vec<String> {
+    let mut words = words.skip_while(|word| word != "run").skip(1);
+    let mut rest = Vec::new();
+    while let Some(word) = words.next() {
+        let (flag, value) = match word.split_once('=') {
+            Some((flag, value)) if flag.starts_with("--") => (flag.to_owned(), Some(value.to_owned())),
+            _ => (word.clone(), None),
+        };
+        if OF_HANDLER.contains(&flag.as_str()) || OF_JOB.contains(&flag.as_str()) {
+            if value.is_none() {
+                words.next();
+            }
+        } else if FILES.contains(&flag.as_str()) {
+            let file = value.or_else(|| words.next()).unwrap_or_default();
+            rest.extend([flag, absolute(file)]);
+        } else {
+            rest.push(word);
+        }
+    }
+    rest
+}
+
+/// Where a file lies whatever directory the command is typed in; - is no file.
+fn absolute(file: String) -> String {
+    match std::path::absolute(&file) {
+        Ok(path) if file != "-" => path.display().to_string(),
+        _ => file,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn args(words: &[&str]) -> RunArgs {
+        let cli = Cli::try_parse_from(["windrow", "run"].iter().chain(words)).expect("a sound command line");
+        match cli.command {
+            Command::Run(args) => *args,
+            _ => panic!("not a run"),
+        }
+    }
+
+    #[test]
+    fn what_is_typed_takes_the_place_of_what_is_kept_and_the_rest_stays() {
+        let mut kept = args(&[
+            "--total=1",
+            "--request=POST http://h/{index}",
+            "--json={}",
+            "--header=x-a: 1",
+            "--header=x-b: 2",
+            "--secret=t=@old",
+            "--ok=200",
+            "--result=/id",
+        ]);
+        let given = args(&[
+            "--resume=push",
+            "--skip=409",
+            "--ok=200-299",
+            "--form=a={index}",
+            "--header=X-A: 3",
+            "--secret=t=@new",
+        ]);
+        over(&mut kept, &given).expect("fits");
+        let request = &kept.request;
+        assert_eq!(kept.http.headers, ["x-b: 2", "X-A: 3"]);
+        assert_eq!(
+            (&request.json, &request.form[..]),
+            (&None, &["a={index}".to_owned()][..])
+        );
+        assert_eq!(
+            (&request.secrets[..], request.result.as_deref()),
+            (&["t=@new".to_owned()][..], Some("/id"))
+        );
+        let codes = [&request.ok, &request.skip].map(|codes| codes.as_ref().map(ToString::to_string));
+        assert_eq!(codes, [Some("200-299".to_owned()), Some("409".to_owned())]);
+        assert_eq!(request.request.as_deref(), Some("POST http://h/{index}"));
+    }
+
+    #[test]
+    fn workers_are_of_a_command_only() {
+        let mut kept = args(&["--total=1", "--url=http://h/"]);
+        let fault = over(&mut kept, &args(&["--resume=push", "--workers=3"])).expect_err("no command");
+        assert_eq!(fault.exit, Exit::Usage);
+    }
+
+    #[test]
+    fn the_rest_of_a_command_is_neither_its_job_nor_its_handler() {
+        let typed =
+            "-v run --resume push --only-failed --ok 200 --header=x:1 --results-out - -o json --state d";
+        let typed = typed.split(' ').map(str::to_owned);
+        assert_eq!(rest(typed), ["--only-failed", "--results-out", "-", "-o", "json"]);
+    }
+}
