@@ -413,7 +413,12 @@ fn a_secret_file_that_isnt_there_is_refused_with_what_to_try() {
 fn a_finished_job_with_another_handler_is_no_success_of_this_command() {
     let place = Place::new();
     let run = |handler: &'static str, more: &[&str], expected: i32| {
-        let words = [&["run", "--total", "3", "-o", "json"], more, &["--each", handler]].concat();
+        let words = [
+            &["run", "--total", "3", "-o", "json"][..],
+            more,
+            &["--each", handler],
+        ]
+        .concat();
         place.windrow(&words).expect(expected)
     };
     let told = |body: &serde_json::Value| (body["ran"].as_bool(), body["handler_changed"].as_bool());
