@@ -47,7 +47,7 @@ impl Exit {
         (Exit::NotFound, "there is no such thing"),
         (
             Exit::Conflict,
-            "conflict: state, capacity, or a state directory that another process holds; run: finished already, with --if-finished error",
+            "conflict: state, capacity, or a state directory that another process holds; run: finished already, with another handler or --if-finished error",
         ),
         (Exit::NotAllowed, "not signed in, or not allowed"),
         (
@@ -60,7 +60,7 @@ impl Exit {
         ),
         (
             Exit::WithFailures,
-            "run, wait, watch: finished with failures; run: 0 once --only-failed has made all of them good",
+            "run, wait, watch: finished with failures; 0 once --only-failed, or a redrive, has made all of them good",
         ),
         (
             Exit::Stopped,

@@ -384,11 +384,56 @@ fn a_template_that_fits_no_row_stops_at_once_charges_nothing_and_goes_on_correct
     assert!(done.stderr.contains(told), "{}", done.stderr);
     assert_eq!(api.seen().len(), 300);
     let words = ["run", "--csv", "names.csv", "--", "cat"];
-    let again = place.windrow(&words).expect(0).stderr;
+    let again = place.windrow(&words).expect(4).stderr;
     assert!(
         again.contains("with another handler than this command's (--request)"),
         "{again}"
     );
+}
+
+#[test]
+fn a_secret_file_that_isnt_there_is_refused_with_what_to_try() {
+    let place = Place::new();
+    let header = "authorization: Bearer {secret.tok}";
+    let request = ["--request", "POST http://127.0.0.1:9/", "--header", header];
+    let words = [
+        &["run", "--total", "1"],
+        &request[..],
+        &["--secret", "tok=@missing"],
+    ]
+    .concat();
+    let told = place.windrow(&words).expect(7).stderr;
+    assert!(
+        told.contains("try  name a file that is there and can be read after --secret"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_finished_job_with_another_handler_is_no_success_of_this_command() {
+    let place = Place::new();
+    let run = |handler: &'static str, more: &[&str], expected: i32| {
+        let words = [
+            &["run", "--total", "3", "-o", "json"][..],
+            more,
+            &["--each", handler],
+        ]
+        .concat();
+        place.windrow(&words).expect(expected)
+    };
+    let told = |body: &serde_json::Value| (body["ran"].as_bool(), body["handler_changed"].as_bool());
+    assert_eq!(told(&run("true", &[], 0).json()), (Some(true), Some(false)));
+    assert_eq!(told(&run("true", &[], 0).json()), (Some(false), Some(false)));
+    let other = run("echo 1", &[], 4);
+    assert_eq!(told(&other.json()), (Some(false), Some(true)));
+    assert!(
+        other.stderr.contains("--restart") && other.stderr.contains("--name NAME"),
+        "{}",
+        other.stderr
+    );
+    run("echo 1", &["--if-finished", "ok"], 0);
+    let anew = run("echo 1", &["--if-finished", "restart"], 0);
+    assert_eq!(told(&anew.json()), (Some(true), Some(false)));
 }
 
 #[test]

@@ -98,6 +98,26 @@ fn each_success_is_a_line_in_index_order_and_the_file_has_its_name_at_the_end() 
 }
 
 #[test]
+fn a_column_that_no_output_has_is_told_at_the_end() {
+    let place = place();
+    let told = |columns: &str| {
+        let with = ["--results-out", "some.csv", "--results-columns", columns];
+        place.windrow(&job(&with)).expect(8).stderr
+    };
+    let typo = told("usr,n");
+    assert!(
+        typo.contains("no output has a member usr: its column stays empty; did you mean user?"),
+        "{typo}"
+    );
+    let other = told("user,zzz");
+    assert!(
+        other.contains("no output has a member zzz") && other.contains("there are n, text, user"),
+        "{other}"
+    );
+    assert!(!told("user,n").contains("no output has"), "nothing to warn of");
+}
+
+#[test]
 fn a_pipe_gets_lines_alone_and_can_begin_behind_an_index() {
     let place = place();
     let ran = place.windrow(&job(&["--results-out", "-"])).expect(8);

@@ -102,3 +102,30 @@ async fn a_follower_ends_with_a_cancelled_task_and_begins_behind_an_index() {
     let refused = person.windrow("task results t1 --follow --out x").await;
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
 }
+
+#[tokio::test]
+async fn a_column_that_no_output_has_is_told_beside_the_rows() {
+    let business = Business::start(|seen| match seen.items().as_slice() {
+        [(index, _)] => Act::json(200, json!({"result": "ok", "output": {"score": index}})),
+        _ => Act::status(500),
+    })
+    .await;
+    let node = settled().start().await;
+    node.business("push", &business.url(), json!({})).await;
+    node.task("push", 3, json!({"start": true, "results": "keep"}))
+        .await;
+    let person = Person::admin(&node);
+    person.windrow("task wait t1").await.expect(0);
+    let asked = async |columns: &str| {
+        let words = format!("task results t1 -o csv --columns {columns}");
+        person.windrow(&words).await.expect(0).stderr
+    };
+    let told = asked("scoer").await;
+    assert!(
+        told.contains("a member scoer") && told.contains("did you mean score?"),
+        "{told}"
+    );
+    assert!(!asked("score").await.contains("warning"), "nothing to warn of");
+    let export = person.windrow("task export t1").await.expect(2).stderr;
+    assert!(export.contains("WHAT is failures"), "{export}");
+}

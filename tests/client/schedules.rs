@@ -311,3 +311,46 @@ async fn a_fire_that_waits_is_given_up() {
         .await
         .refused(4, &["windrow schedule fires"]);
 }
+
+#[tokio::test]
+async fn who_fires_a_schedule_that_has_a_fire_waiting_is_told_of_it_by_its_name() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let person = Person::admin(&node);
+    let words = "schedule create push board --every 366d --total 1000 --rate 1/s --overlap queue";
+    person.windrow(words).await.expect(0);
+    for _ in 0..2 {
+        person.windrow("schedule trigger push/board").await.expect(0);
+    }
+    let way = [
+        "t1 of push/board has not ended, one fire waits already",
+        "windrow schedule skip push/board",
+    ];
+    person
+        .windrow("schedule trigger push/board")
+        .await
+        .refused(4, &way);
+    let tried = person
+        .windrow("schedule skip push/board --dry-run")
+        .await
+        .expect(0);
+    assert!(
+        !tried.stdout.contains('{') && tried.stderr.contains("1 fire would be given up"),
+        "{tried:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_backfill_of_no_time_says_whether_it_is_the_wrong_way_round_or_not_over() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let person = Person::admin(&node);
+    person
+        .windrow("schedule create push board --every 1h --total 3")
+        .await
+        .expect(0);
+    let back = "schedule backfill push/board --from 2020-01-03T00:00:00Z --to 2020-01-02T00:00:00Z";
+    person.windrow(back).await.refused(7, &["the wrong way round"]);
+    let ahead = "schedule backfill push/board --from 2099-01-01T00:00:00Z";
+    person.windrow(ahead).await.refused(7, &["is not over yet"]);
+}

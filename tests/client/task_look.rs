@@ -274,6 +274,13 @@ async fn failures_are_done_again_and_the_net_result_is_the_exit_code() {
         rest.contains("new idempotency keys") && rest.ends_with("made good 3  abandoned 0\n"),
         "{rest}"
     );
+    for verb in ["wait", "watch", "report", "report --format markdown"] {
+        let told = person.windrow(&format!("task {verb} t1")).await.expect(0);
+        assert!(
+            told.stdout.contains("finished (all made good)"),
+            "{verb}: {told:?}"
+        );
+    }
     for words in ["task show t1", "task failures t1"] {
         let shown = person.windrow(words).await.expect(0);
         let said = shown.stdout + &shown.stderr;

@@ -60,9 +60,9 @@ async fn a_task_is_stopped_with_what_is_in_flight_and_goes_on_to_its_end() {
     assert_eq!(reason(&node, "t1", "task.stop").await, "complaints from region X");
     let again = person.windrow("task stop t1").await.expect(0).stdout;
     assert!(again.starts_with("t1  stopped at low water "), "{again}");
-    let cut = person.windrow("task finish t1").await.expect(0).stdout;
+    let cut = person.windrow("task finish t1 --yes").await.expect(0).stdout;
     assert!(
-        cut.starts_with("t1  ✓ finished (early): items from index "),
+        cut.starts_with("t1  ✓ finished (early): items from index ") && cut.trim_end().ends_with(" items"),
         "{cut}"
     );
 }
@@ -114,7 +114,11 @@ async fn what_cant_be_undone_needs_a_yes_and_a_script_is_never_asked() {
     node.task("push", 20, json!({"name": "a"})).await;
     node.task("push", 20, json!({"name": "b"})).await;
     for person in [Person::admin(&node), Person::admin(&node).env("CI", "true")] {
-        for words in [["task", "cancel", "push/a"], ["task", "delete", "t1"]] {
+        for words in [
+            ["task", "cancel", "push/a"],
+            ["task", "finish", "push/a"],
+            ["task", "delete", "t1"],
+        ] {
             person
                 .run(&words, "y\nt1\nyes\n")
                 .await

@@ -8,8 +8,8 @@ use windrow_core::schedule::timing::Timing;
 use windrow_core::schedule::{Missed, Overlap, Spec};
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::schedules::store::{
-    BACKFILL_MAX, Backfill, Due, Fire, FireKind, FireOutcome, NewSchedule, OpenFires, PER_BUSINESS_MAX,
-    Schedule, ScheduleEdit, ScheduleError, ScheduleFilter, TakenFire,
+    BACKFILL_MAX, Backfill, Due, Fire, FireKind, FireOutcome, InTheWay, NewSchedule, OpenFires,
+    PER_BUSINESS_MAX, Schedule, ScheduleEdit, ScheduleError, ScheduleFilter, TakenFire,
 };
 use windrow_engine::ports::tasks::store::{CreateError, FireKey, Making, NewTask, TaskCommand, TaskView};
 
@@ -532,8 +532,19 @@ pub async fn people_fire_now_and_for_times_that_are_over(harness: Harness) {
         (FireKind::Triggered, FireOutcome::Pending)
     );
     let busy = harness.store.trigger(schedule.id, &write()).await;
-    assert_eq!(busy, Err(ScheduleError::Busy(schedule.id, Overlap::Skip)));
+    let way = |task| {
+        let schedule = format!("{}/{}", schedule.business, schedule.name);
+        Err(ScheduleError::Busy(Box::new(InTheWay {
+            schedule,
+            overlap: Overlap::Skip,
+            task,
+            waiting: 0,
+        })))
+    };
+    assert_eq!(busy, way(None), "its task is still to be made");
     let first = make_only(&harness).await;
+    let busy = harness.store.trigger(schedule.id, &write()).await;
+    assert_eq!(busy, way(Some(first.id)));
     harness.command(first.id, TaskCommand::Cancel).await;
     let at = |hours: u32| WallMs(schedule.next_fire.unwrap().0 - 100 * HOUR_MS).plus(HOUR * hours);
     let times: Vec<WallMs> = (0..3).map(at).collect();

@@ -16,7 +16,7 @@ use windrow_engine::ports::access::actor::Actor;
 use windrow_engine::ports::clock::Clock as _;
 use windrow_engine::ports::schedules::store::{
     Agenda, BACKFILL_MAX, Backfill, CLOCK_SLACK, Due, FIRE_LEASE, FIRES_KEPT_MAX, Fire, FireKind,
-    FireOutcome, Fired, NewSchedule, NextTry, OpenFires, PER_BUSINESS_MAX, Schedule, ScheduleEdit,
+    FireOutcome, Fired, InTheWay, NewSchedule, NextTry, OpenFires, PER_BUSINESS_MAX, Schedule, ScheduleEdit,
     ScheduleError, ScheduleFilter, ScheduleStore, Taken, TakenFire, given_up, skipped_by,
 };
 use windrow_engine::ports::tasks::store::{CreateError, FireKey, Write};
@@ -383,7 +383,9 @@ fn trigger(state: &mut State, id: ScheduleId, write: &Write) -> Result<Fire, Sch
     }
     let outcome = plan_one(&spec, &standing(state, id, time));
     match outcome {
-        Outcome::SkipOverlap | Outcome::SkipCrowded => return Err(ScheduleError::Busy(id, spec.overlap)),
+        Outcome::SkipOverlap | Outcome::SkipCrowded => {
+            return Err(busy(state, id, spec.overlap));
+        }
         Outcome::Supersede => supersede(state, id),
         Outcome::Make | Outcome::Queue => {}
     }
@@ -391,6 +393,19 @@ fn trigger(state: &mut State, id: ScheduleId, write: &Write) -> Result<Fire, Sch
     insert(state, fire.clone());
     record(state, &write.actor, "schedule.trigger");
     Ok(fire)
+}
+
+fn busy(state: &State, id: ScheduleId, overlap: Overlap) -> ScheduleError {
+    let Some(stored) = state.schedules.get(&id) else {
+        return ScheduleError::NotFound(id);
+    };
+    let schedule = &stored.schedule;
+    ScheduleError::Busy(Box::new(InTheWay {
+        schedule: format!("{}/{}", schedule.business, schedule.name),
+        overlap,
+        task: in_the_way(state, id).next().map(|(task, _)| task),
+        waiting: count(state, id, FireOutcome::Queued),
+    }))
 }
 
 fn backfill(

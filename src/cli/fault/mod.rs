@@ -52,6 +52,17 @@ impl Fault {
         self
     }
 
+    /// The same where a flag of this command has another name than that of others.
+    #[must_use]
+    pub fn renaming(mut self, usual: &str, here: &str) -> Fault {
+        for because in &mut self.because {
+            if let Some(rest) = because.strip_prefix(usual).filter(|rest| rest.starts_with(':')) {
+                *because = format!("{here}{rest}");
+            }
+        }
+        self
+    }
+
     /// The same with something to try, unless it has that already.
     #[must_use]
     pub fn or_hint(self, hint: &str) -> Fault {
@@ -303,6 +314,14 @@ impl From<JobError> for Fault {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_fault_names_the_flag_that_was_typed() {
+        let because = "--key-column: the items have no column a";
+        let fault = super::Fault::new(super::Exit::Rejected, "no", because);
+        let told = fault.renaming("--key-column", "--data").because;
+        assert_eq!(told, ["--data: the items have no column a"]);
+    }
+
     use super::*;
 
     #[test]

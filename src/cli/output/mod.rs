@@ -4,5 +4,6 @@ pub mod body;
 pub(crate) mod browser;
 pub(crate) mod checks;
 pub(crate) mod fold;
+pub(crate) mod members;
 pub(crate) mod screen;
 pub mod table;

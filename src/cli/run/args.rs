@@ -147,7 +147,7 @@ pub struct RunArgs {
     #[arg(long, conflicts_with_all = ["restart", "if_finished"], help_heading = "Identity and state")]
     pub only_failed: bool,
     /// What it means that the job has finished already: ok (exit 0), error (exit 4), restart (begin anew); without it the
-    /// exit code is that of the job's end: 0, or 8 with failures
+    /// exit code is that of the job's end: 0, or 8 with failures; 4 if it was begun with another handler
     #[arg(
         long,
         value_enum,

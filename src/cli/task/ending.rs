@@ -36,7 +36,7 @@ impl Goal {
 /// How the command ends with a task that doesn't go on by itself; none while it does.
 pub(super) fn ended(task: &Value) -> Option<Exit> {
     match task["status"].as_str()? {
-        "finished" if words::has_failures(task) => Some(Exit::WithFailures),
+        "finished" if words::is_failed_still(task) => Some(Exit::WithFailures),
         "finished" => Some(Exit::Ok),
         "stopped" | "cancelled" => Some(Exit::Stopped),
         _ => None,
@@ -95,6 +95,18 @@ mod tests {
         ] {
             assert_eq!(ended(&task(status, 2)), None, "{status}");
         }
+    }
+
+    #[test]
+    fn a_task_whose_failures_are_all_made_good_ends_well() {
+        let redriven = |still_failed: u64| {
+            let mut task = task("finished", 2);
+            task["redriven"] =
+                json!({"made_good": 2 - still_failed, "still_failed": still_failed, "exact": true});
+            task
+        };
+        assert_eq!(ended(&redriven(0)), Some(Exit::Ok));
+        assert_eq!(ended(&redriven(1)), Some(Exit::WithFailures));
     }
 
     #[test]

@@ -153,6 +153,11 @@ pub fn has_failures(task: &Value) -> bool {
     number(&task["counts"]["abandoned"]) > 0
 }
 
+/// Whether some of its items are failed still, for all that is known of its redrives.
+pub fn is_failed_still(task: &Value) -> bool {
+    has_failures(task) && !is_made_good(task)
+}
+
 /// When it will be done at its present pace; none while it doesn't run.
 pub fn eta(task: &Value) -> Option<Duration> {
     let (done, total) = done(task);

@@ -2,6 +2,7 @@
 //!
 //! `http/problem.rs` gives each its slug, status and advice. No message shows SQL, paths of the node or secrets.
 
+use crate::service::schedules;
 use crate::service::tasks::items::not_open;
 use windrow_core::ids::TaskId;
 use windrow_core::task::lifecycle::Refusal;
@@ -356,10 +357,7 @@ impl From<ScheduleError> for ServiceError {
             ScheduleError::Full(_) => {
                 ServiceError::conflict(text, "delete one that nobody needs: `windrow schedule list`")
             }
-            ScheduleError::Busy(..) => ServiceError::conflict(
-                text,
-                "`windrow schedule fires NAME` shows what waits; wait for its end, or cancel it; or `windrow schedule set NAME --overlap queue`",
-            ),
+            ScheduleError::Busy(way) => ServiceError::conflict(text, schedules::past(&way)),
             ScheduleError::Crowded { .. } => {
                 ServiceError::conflict(text, "fewer at a time, or wait until those have gone")
             }

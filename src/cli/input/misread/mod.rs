@@ -84,6 +84,9 @@ const ALL: &str = "--all";
 const ALL_TIP: &str = "say which failures: '--all', '--code CODE' or '--indexes 5,9-20'; 'windrow task failures TASK' lists \
                        their codes";
 
+/// What a task's export can be of.
+const EXPORT_TIP: &str = "WHAT is failures (items that failed for good) or log (lines of the log)";
+
 /// The same error with what was meant, if that can be told. `words` is the command line.
 pub(crate) fn advised(error: Error, words: &[OsString]) -> Error {
     match error.kind() {
@@ -158,6 +161,8 @@ fn missing(error: Error) -> Error {
     let is_missing = |part: &str| missing.iter().any(|argument| argument.contains(part));
     if is_missing("COMMAND") {
         tipped(error, HANDLER_TIP)
+    } else if missing.iter().any(|argument| argument == "<WHAT>") {
+        tipped(error, EXPORT_TIP)
     } else if is_missing(ALL) {
         tipped(error, ALL_TIP)
     } else {

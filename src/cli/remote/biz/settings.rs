@@ -88,7 +88,8 @@ pub struct Settings {
     /// Items in flight of all its tasks together; or none
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub limit_concurrency: Option<Bound<NonZeroU32>>,
-    /// A limit that its tasks share with other businesses (`windrow limit list`); may be repeated; all that it names
+    /// A limit that its tasks share with other businesses (`windrow limit list`); may be repeated; these are all,
+    /// and '' is none
     #[arg(long = "limit", value_name = "NAME", help_heading = "Limits")]
     pub limits: Vec<String>,
 }
@@ -183,6 +184,12 @@ impl Settings {
         Ok(defaults)
     }
 
+    /// The limits that it is to have; an empty name stands for none.
+    fn named_limits(&self) -> Vec<&str> {
+        let names = self.limits.iter().map(|name| name.trim());
+        names.filter(|name| !name.is_empty()).collect()
+    }
+
     fn limits_table(&self) -> Map<String, Value> {
         named([
             (
@@ -191,7 +198,10 @@ impl Settings {
                     .map(|rate| json!(rate.0.map(|rate| rate.to_string()))),
             ),
             ("concurrency", self.limit_concurrency.map(|many| json!(many.0))),
-            ("named", (!self.limits.is_empty()).then(|| json!(self.limits))),
+            (
+                "named",
+                (!self.limits.is_empty()).then(|| json!(self.named_limits())),
+            ),
         ])
     }
 }
@@ -295,6 +305,11 @@ mod tests {
             "hooks": {"prepare": {}, "finished": {"url": "http://h/f"}}, "limits": {"rate": "2000/s"},
         });
         assert_eq!(body(&[&flags[..], &more, &rest].concat()), Ok(expected));
+        assert_eq!(
+            body(&["--limit", ""]),
+            Ok(json!({"limits": {"named": []}})),
+            "an empty name takes them away"
+        );
         assert_eq!(
             body(&["--limit-rate", "none", "--limit-concurrency", "none"]),
             Ok(json!({"limits": {"rate": null, "concurrency": null}}))

@@ -84,6 +84,9 @@ pub(super) async fn skip(args: &SkipArgs, shell: &Shell) -> Result<Exit, Fault> 
         body.insert("time".to_owned(), json!(time));
     }
     let request = Request::post(&format!("{place}/skip"));
+    if args.write.dry_run && link.look.form.is_for_people() {
+        return try_skip(&link, &args.write, request, body).await;
+    }
     let Some(answer) = link.change(&args.write, request, body).await? else {
         return Ok(Exit::Ok);
     };
@@ -125,6 +128,26 @@ pub(super) async fn backfill(args: &BackfillArgs, shell: &Shell) -> Result<Exit,
         human::counted(count as u64, "fire")
     );
     link.show_done(&FIRES, &answer, &line)
+}
+
+/// The fires that would be given up, for people.
+async fn try_skip(
+    link: &Link<'_>,
+    write: &Write,
+    request: Request,
+    body: Map<String, Value>,
+) -> Result<Exit, Fault> {
+    let (answer, plan) = link.try_out(write.request(request, body)).await?;
+    let fires = list(&plan["would"]["items"]);
+    let wide = link.look.form == Form::Wide;
+    if !fires.is_empty() {
+        screen::put(&FIRES.table(fires, &link.times(&answer), link.look.paper, wide))?;
+    }
+    link.say(&format!(
+        "{} would be given up",
+        human::counted(fires.len() as u64, "fire")
+    ));
+    Ok(Exit::Ok)
 }
 
 /// The fires that would be ordered, for people.

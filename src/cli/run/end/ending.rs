@@ -24,6 +24,7 @@ impl JobRun<'_> {
             .screen
             .must_say(&already(&task, net.as_ref(), self.args));
         let is_finished = task.status == Status::Finished;
+        let is_another = identity::is_another(&task, self.args);
         self.write_results(&task).await?;
         let outcome = Outcome::gather(&*self.store, task, None)
             .await?
@@ -33,6 +34,8 @@ impl JobRun<'_> {
         Ok(match self.args.if_finished.filter(|_| is_finished) {
             Some(IfFinished::Ok) => Exit::Ok,
             Some(IfFinished::Error) => Exit::Conflict,
+            // What this command was to do was never begun.
+            None if is_finished && is_another => Exit::Conflict,
             Some(IfFinished::Restart) | None => exit,
         })
     }
@@ -96,7 +99,10 @@ impl JobRun<'_> {
             self.say(&format!("{written} failed items written to {}", path.display()));
         }
         match self.args.output {
-            Output::Json => screen::print(&outcome.json().to_string())?,
+            Output::Json => {
+                let is_another = identity::is_another(outcome.task(), self.args);
+                screen::print(&outcome.json(is_another).to_string())?;
+            }
             Output::Table if onto_stdout => self.say(&outcome.table(false)),
             Output::Table => screen::print(&outcome.table(self.args.failures_out.is_none()))?,
         }

@@ -155,8 +155,13 @@ impl Outcome {
             .map_or(0.0, |(took, _)| thousandths(took.as_secs_f64()))
     }
 
-    /// The body of a task, with what is known of the run and its failures.
-    pub(in crate::run) fn json(&self) -> Value {
+    pub(in crate::run) fn task(&self) -> &TaskView {
+        &self.task
+    }
+
+    /// The body of a task, with what is known of the run and its failures; whether it was begun with another handler than
+    /// this command's.
+    pub(in crate::run) fn json(&self, handler_changed: bool) -> Value {
         let task = &self.task;
         json!({
             "id": task.id.to_string(),
@@ -176,6 +181,8 @@ impl Outcome {
             "rate": task.tuning.rate.to_string(),
             "actual_rate": self.mean_rate(),
             "duration_seconds": self.seconds(),
+            "ran": self.driven.is_some(),
+            "handler_changed": handler_changed,
             "disk_was_full": self.seen.disk_full,
             "failures": self.examples().map(group_json).collect::<Vec<_>>(),
         })

@@ -22,6 +22,7 @@ use self::sink::{Opened, Sink, open};
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::output::members::{MembersSight, Missing};
 use crate::run::kept::only_failed;
 use windrow_core::ids::ItemIndex;
 use windrow_core::settings;
@@ -39,7 +40,7 @@ use windrow_server::service::results::{Keys, Results};
 const LOOK_EVERY: Duration = Duration::from_millis(300);
 
 /// What was written of a job's results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::run) struct Written {
     /// Rows that this run wrote.
     pub(in crate::run) now: u64,
@@ -48,6 +49,8 @@ pub(in crate::run) struct Written {
     /// Items that succeeded without an output, and so have no row; none while the job isn't over, and where only a part
     /// of the rows was wanted or kept.
     pub(in crate::run) without: Option<u64>,
+    /// Columns of which none of the outputs that were written has the member.
+    pub(in crate::run) missing: Option<Missing>,
 }
 
 /// Writes the results of a job beside its run.
@@ -96,6 +99,7 @@ impl ResultsOut {
             is_redrive,
             is_whole: args.results.after.is_none(),
             path: path.clone(),
+            sight: sight(args, &rows),
             rows,
             from: after.map_or(ItemIndex(0), |after| after.plus(1)),
             before,
@@ -137,6 +141,12 @@ fn joined(ended: Result<Result<Written, Fault>, JoinError>) -> Result<Written, F
     ended.map_err(|error| Fault::bug(error.to_string()))?
 }
 
+/// What is to be seen of the members that are to be columns; none where there are no such columns.
+fn sight(args: &RunArgs, rows: &Rows) -> Option<MembersSight> {
+    let columns = args.results.columns.as_deref();
+    columns.filter(|_| rows.form == Form::Csv).map(MembersSight::new)
+}
+
 /// How rows are written.
 async fn rows(args: &RunArgs, store: &Store, task: &TaskView, path: &Path) -> Result<Rows, Fault> {
     let is_csv = path
@@ -173,6 +183,7 @@ struct Writer {
     is_whole: bool,
     path: PathBuf,
     rows: Rows,
+    sight: Option<MembersSight>,
     from: ItemIndex,
     before: u64,
     written: u64,
@@ -198,6 +209,7 @@ impl Writer {
             now: self.written,
             before: self.before,
             without: None,
+            missing: self.sight.clone().and_then(MembersSight::missing),
         }
     }
 
@@ -231,12 +243,15 @@ impl Writer {
         Ok(view.unwrap_or_else(|| self.task.clone()))
     }
 
-    async fn write_rows(&self, page: &[ItemOutput]) -> Vec<u8> {
+    async fn write_rows(&mut self, page: &[ItemOutput]) -> Vec<u8> {
         let members = self.members.as_ref().unwrap_or(&Members::All);
         let is_looked_up = self.members.is_some() || self.is_redrive;
         let mut lookup = Lookup::new(&*self.source, members);
         let mut out = Vec::new();
         for output in page {
+            if let Some(sight) = &mut self.sight {
+                sight.see(&output.json);
+            }
             let data = if is_looked_up {
                 lookup.item(output.index).await
             } else {

@@ -42,6 +42,11 @@ pub(in crate::run) fn note(task: &TaskView, args: &RunArgs) -> Option<String> {
     ))
 }
 
+/// Whether a job was begun with another handler than this command's.
+pub(in crate::run) fn is_another(task: &TaskView, args: &RunArgs) -> bool {
+    before(task, args).is_some()
+}
+
 /// Where a job that has ended had another handler: an insertion that says so.
 pub(in crate::run) fn aside(task: &TaskView, args: &RunArgs) -> String {
     before(task, args).map_or_else(String::new, |before| {

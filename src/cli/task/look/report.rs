@@ -83,7 +83,7 @@ pub(crate) async fn redriven(link: &Link<'_>, id: &str) -> Result<Option<String>
 
 fn card(story: &Value, times: &Times) -> Card {
     let task = &story["task"];
-    let (status, tone) = words::status(task);
+    let (status, tone) = words::status(&judged(story));
     let because = task["status_text"].as_str().map(|text| times.style.within(text));
     let took = task["took_seconds"].as_f64();
     let took = took.and_then(|took| Duration::try_from_secs_f64(took).ok());
@@ -116,6 +116,16 @@ fn card(story: &Value, times: &Times) -> Card {
         card = card.line(&times.text(text(&entry["at"])), who + &reason.unwrap_or_default());
     }
     proof(card, &story["proof"])
+}
+
+/// The task of a report as it is elsewhere: with its counts, and with what its redrives made good, where it has any.
+fn judged(story: &Value) -> Value {
+    let mut task = story["task"].clone();
+    task["counts"] = story["counts"].clone();
+    if !list(&story["redrives"]).is_empty() {
+        task["redriven"] = story["net"].clone();
+    }
+    task
 }
 
 fn counts(counts: &Value) -> String {

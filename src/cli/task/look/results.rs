@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::export::{deliver, is_there, row_form};
@@ -13,6 +14,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, word};
 use crate::output::body::text;
+use crate::output::members::MembersSight;
 use crate::output::screen;
 use crate::output::table::human;
 use crate::task::args::look::ResultsArgs;
@@ -20,6 +22,8 @@ use crate::task::args::make::RowForm;
 use crate::task::words;
 use windrow_client::{ClientError, Request};
 
+/// So many of the first outputs are looked at for members that are to be columns.
+const COLUMNS_LOOKS: u64 = 100;
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long nodes may be away. (An upgrade of a cluster, or of the only node.)
@@ -37,6 +41,7 @@ pub(crate) async fn results(args: &ResultsArgs, shell: &Shell) -> Result<Exit, F
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
     let form = row_form(args.format, &link, out);
+    warn_of_columns(&link, &id, args).await;
     if args.follow {
         let rows = Rows::new(form, args.after);
         return Follower {
@@ -50,11 +55,38 @@ pub(crate) async fn results(args: &ResultsArgs, shell: &Shell) -> Result<Exit, F
         .await;
     }
     let request = request(args, form, &id, args.after);
-    let exit = deliver(&link, request, (out, args.force)).await?;
+    let given = deliver(&link, request, (out, args.force)).await;
+    let exit = given.map_err(|fault| fault.renaming("--key-column", "--data"))?;
     if !args.with_redrives && link.look.form.is_for_people() {
         tell_of_redrives(&link, &id).await;
     }
     Ok(exit)
+}
+
+/// Says which columns none of the first outputs has. What can't be asked now isn't said: the rows tell why.
+async fn warn_of_columns(link: &Link<'_>, id: &str, args: &ResultsArgs) {
+    let Some(columns) = &args.columns else { return };
+    let first = Request::get(&format!("/v1/tasks/{id}/results"))
+        .query("format", "ndjson")
+        .query("limit", COLUMNS_LOOKS)
+        .query_option("after", args.after)
+        .query_option("with_redrives", args.with_redrives.then_some(true))
+        .accept("*/*");
+    let Ok(mut download) = link.client.download(first).await else {
+        return;
+    };
+    let mut rows = Vec::new();
+    while let Ok(Some(piece)) = download.chunk().await {
+        rows.extend_from_slice(&piece);
+    }
+    let mut sight = MembersSight::new(columns);
+    let rows = rows.split(|byte| *byte == b'\n');
+    for row in rows.filter_map(|row| serde_json::from_slice::<Value>(row).ok()) {
+        sight.see(&row["output"].to_string());
+    }
+    if let Some(missing) = sight.missing() {
+        link.must_say(&format!("warning: {}", missing.of_first(COLUMNS_LOOKS)));
+    }
 }
 
 /// Says how results of redrives come into the same rows. What can't be asked now isn't said: the rows are there.

@@ -226,20 +226,24 @@ fn standing(task: &Value, next: &str) -> String {
 /// Finishes early.
 ///
 /// # Errors
-/// What the node refused.
+/// What the node refused; `Usage` without a yes.
 pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut draft = Draft::default();
     draft.put_option("total", args.total)?;
     let is_known = |task: &Value| args.total.is_some() || task["status"] == "finished";
     let line = |task: &Value| match task["finish_at"].as_u64().filter(|_| is_known(task)) {
-        Some(cut) => standing(
-            task,
-            &format!("items from index {} on are left out", human::count(cut)),
-        ),
+        Some(cut) => {
+            let left = number(&task["total"]).saturating_sub(cut);
+            let (cut, left) = (human::count(cut), human::counted(left, "item"));
+            standing(task, &format!("items from index {cut} on are left out, {left}"))
+        }
         // Where that is is known once its runs have heard of it.
-        None => standing(task, "what has not left yet is left out"),
+        None => {
+            let left = human::counted(number(&task["counts"]["pending"]), "item");
+            standing(task, &format!("what has not left yet is left out, up to {left}"))
+        }
     };
-    let action = ordinary("finish");
+    let action = irreversible("finish");
     steer((&args.which, &args.write), shell, action, draft, line).await
 }
 

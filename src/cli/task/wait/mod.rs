@@ -29,7 +29,7 @@ Examples:
   windrow task wait t42 --timeout 2h && ./next-step.sh
   windrow task wait push/black-friday push/cyber-monday
 
-Exit codes: 0 finished, 8 with failures, 9 stopped or cancelled, 10 it was waited long enough; of several tasks the worst.";
+Exit codes: 0 finished (also once redrives made all failures good), 8 with failures, 9 stopped or cancelled, 10 it was waited long enough; of several tasks the worst.";
 
 /// Tasks that are asked after at the same time.
 const AT_ONCE: usize = 16;

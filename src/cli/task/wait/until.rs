@@ -159,7 +159,7 @@ pub(crate) fn outcome(task: &Value) -> String {
         told += &format!("\n  because {why}");
     }
     match text(&task["status"]) {
-        "finished" if words::has_failures(task) => {
+        "finished" if words::is_failed_still(task) => {
             told += &format!("\n  failures: windrow task failures {id}")
         }
         "stopped" if task["stop_reason"] == "deadline" => {

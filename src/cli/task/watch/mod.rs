@@ -37,7 +37,7 @@ Examples:
   windrow task watch t42 -o ndjson | grep '\"event\":\"failure\"'
 
 Keys: q quit, s stop, g start, r rate, f failures, e explain, ? help.
-It ends with the task; a live picture stays while the task is stopped. Exit codes: 0 finished, or q; 8 with failures; 9 stopped or cancelled; 130 Ctrl-C. Neither q nor
+It ends with the task; a live picture stays while the task is stopped. Exit codes: 0 finished (also once redrives made all failures good), or q; 8 with failures; 9 stopped or cancelled; 130 Ctrl-C. Neither q nor
 Ctrl-C touches the task.";
 
 /// `windrow task watch`

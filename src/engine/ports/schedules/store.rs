@@ -12,7 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
-pub use crate::ports::schedules::error::ScheduleError;
+pub use crate::ports::schedules::error::{InTheWay, ScheduleError};
 pub use crate::ports::schedules::tries::{NextTry, given_up, skipped_by};
 use crate::ports::tasks::store::Write;
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};

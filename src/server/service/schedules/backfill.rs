@@ -10,6 +10,17 @@ use windrow_engine::ports::tasks::store::Write;
 /// Fires that made a task among which is looked for one that published.
 const PAST_LOOKS: u32 = 100;
 
+/// Why nothing is from one time to before another.
+fn no_time(from: WallMs, to: WallMs, now: WallMs) -> ServiceError {
+    let (first, last) = (from.to_rfc3339(), to.to_rfc3339());
+    if from > now {
+        let text = format!("{first} is not over yet: those fires come by themselves");
+        return ServiceError::unprocessable("/from", text);
+    }
+    let text = format!("the wrong way round: {last} is not after {first}");
+    ServiceError::unprocessable("/to", text)
+}
+
 impl Schedules {
     /// Orders the fires that the schedule names from one time to before another, both over; says which.
     ///
@@ -30,6 +41,9 @@ impl Schedules {
         if to > now {
             let text = format!("{} is not over: those fires come by themselves", to.to_rfc3339());
             return Err(ServiceError::unprocessable("/to", text));
+        }
+        if from > now || to <= from {
+            return Err(no_time(from, to, now));
         }
         let first = schedule.spec.next_after(WallMs(from.0.saturating_sub(1)));
         let times = std::iter::successors(first, |last| schedule.spec.next_after(*last));

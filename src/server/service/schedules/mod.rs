@@ -16,8 +16,8 @@ use windrow_core::schedule::cron::{Cron, zones};
 use windrow_core::schedule::timing::Timing;
 use windrow_core::schedule::{Missed, Overlap, Spec, SpecFault};
 use windrow_engine::ports::schedules::store::{
-    Fire, FireOutcome, NewSchedule, OpenFires, Schedule, ScheduleEdit, ScheduleError, ScheduleFilter,
-    ScheduleStore,
+    Fire, FireOutcome, InTheWay, NewSchedule, OpenFires, Schedule, ScheduleEdit, ScheduleError,
+    ScheduleFilter, ScheduleStore,
 };
 use windrow_engine::ports::tasks::store::Write;
 
@@ -359,5 +359,19 @@ impl Schedules {
             self.node.supervisor.wake_schedules();
             tracing::info!(schedule = %schedule.id, name = schedule.name, by = write.actor.name, "{what}");
         }
+    }
+}
+
+/// How a schedule fires in spite of what is in the way.
+pub(super) fn past(way: &InTheWay) -> String {
+    let schedule = &way.schedule;
+    let end = match way.task {
+        Some(task) => format!("`windrow task wait {task}`, or cancel it"),
+        None => format!("`windrow schedule fires {schedule}` says why it isn't made"),
+    };
+    match (way.overlap, way.waiting) {
+        (Overlap::Queue, 0) => end,
+        (Overlap::Queue, _) => format!("`windrow schedule skip {schedule}` gives up what waits; {end}"),
+        _ => format!("{end}; or `windrow schedule set {schedule} --overlap queue`"),
     }
 }

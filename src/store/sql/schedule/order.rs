@@ -1,18 +1,18 @@
 //! Fires that people order: now, or for times that were over.
 
-use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter};
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QuerySelect};
 use serde_json::json;
 
 use super::{count, due, locked, rows, standing};
-use crate::sql::entity::fire;
+use crate::sql::entity::{fire, schedule, task};
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, Transaction, dialect, error, keep};
-use windrow_core::ids::{ScheduleId, WallMs};
-use windrow_core::schedule::Spec;
+use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::plan::{Gap, Outcome, plan_one};
+use windrow_core::schedule::{Overlap, Spec};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::schedules::store::{
-    BACKFILL_MAX, Backfill, Fire, FireKind, FireOutcome, ScheduleError,
+    BACKFILL_MAX, Backfill, Fire, FireKind, FireOutcome, InTheWay, ScheduleError,
 };
 use windrow_engine::ports::tasks::store::Write;
 
@@ -28,7 +28,9 @@ pub(super) async fn trigger(store: &Store, id: ScheduleId, write: &Write) -> Res
     let stands = standing(&transaction, id, time).await?;
     let outcome = plan_one(&spec, &stands);
     match outcome {
-        Outcome::SkipOverlap | Outcome::SkipCrowded => return Err(ScheduleError::Busy(id, spec.overlap)),
+        Outcome::SkipOverlap | Outcome::SkipCrowded => {
+            return Err(in_the_way(&transaction, &row, spec.overlap).await?);
+        }
         Outcome::Supersede => due::supersede(&transaction, id, now).await?,
         Outcome::Make | Outcome::Queue => {}
     }
@@ -37,6 +39,27 @@ pub(super) async fn trigger(store: &Store, id: ScheduleId, write: &Write) -> Res
     record(&transaction, "schedule.trigger", (id, &[time]), write, now).await?;
     keep(transaction, write).await?;
     Ok(rows::fire_view(made)?)
+}
+
+/// What keeps a schedule from firing now.
+async fn in_the_way(
+    transaction: &Transaction,
+    row: &schedule::Model,
+    overlap: Overlap,
+) -> Result<ScheduleError, StoreError> {
+    let (id, seen) = (ScheduleId(row.id), super::view(transaction, row).await?);
+    let busy = super::in_the_way(id)
+        .select_only()
+        .column(task::Column::Id)
+        .limit(1)
+        .into_tuple::<i64>()
+        .one(transaction);
+    Ok(ScheduleError::Busy(Box::new(InTheWay {
+        schedule: format!("{}/{}", seen.business, seen.name),
+        overlap,
+        task: busy.await.map_err(error)?.map(TaskId),
+        waiting: count(transaction, id, FireOutcome::Queued).await?,
+    })))
 }
 
 /// See [`windrow_engine::ports::schedules::store::ScheduleStore::backfill`].

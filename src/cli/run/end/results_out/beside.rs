@@ -57,9 +57,13 @@ impl JobRun<'_> {
         let Some(written) = written else { return };
         let place = self.args.results.out.as_deref().unwrap_or_else(|| Path::new("-"));
         let half = partial(place);
+        if let Some(missing) = &written.missing {
+            let screen = &self.shell.screen;
+            screen.must_say(&format!("warning: {}", missing.of_all()));
+        }
         self.say(&match half.exists() {
-            true => told(written, &half.display().to_string(), " so far, in index order"),
-            false => told(written, &place.display().to_string(), ""),
+            true => told(&written, &half.display().to_string(), " so far, in index order"),
+            false => told(&written, &place.display().to_string(), ""),
         });
     }
 
@@ -86,7 +90,7 @@ impl JobRun<'_> {
 }
 
 /// `260 results written to out.ndjson (300 with those of earlier runs); 40 items succeeded without an output, …`
-fn told(written: Written, place: &str, end: &str) -> String {
+fn told(written: &Written, place: &str, end: &str) -> String {
     let results = counted(written.now, "result");
     let all = match written.before {
         0 => String::new(),
@@ -111,7 +115,16 @@ mod tests {
 
     #[test]
     fn what_was_written_is_told_with_what_was_there_and_what_has_no_line() {
-        let written = |now, before, without| told(Written { now, before, without }, "a.ndjson", "");
+        let written = |now, before, without| {
+            let missing = None;
+            let written = Written {
+                now,
+                before,
+                without,
+                missing,
+            };
+            told(&written, "a.ndjson", "")
+        };
         assert_eq!(written(3, 0, None), "3 results written to a.ndjson");
         assert_eq!(
             written(260, 40, Some(0)),

@@ -154,7 +154,8 @@ fn file(path: &Path, flag: &str, bytes_max: usize) -> Result<String, Fault> {
         Fault::new(Exit::Rejected, what, because)
     };
     let opened = File::open(path)
-        .map_err(|error| refuse(of_file(&error)).meant(crate::run::items::source::beside(path).as_deref()))?;
+        .map_err(|error| refuse(of_file(&error)).meant(crate::run::items::source::beside(path).as_deref()))
+        .map_err(|fault| fault.or_hint(&format!("name a file that is there and can be read after {flag}")))?;
     let mut bytes = Vec::new();
     let read = opened.take(bytes_max as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| refuse(of_file(&error)))?;

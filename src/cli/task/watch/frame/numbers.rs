@@ -65,7 +65,7 @@ pub(super) fn progress(state: &State, sheet: &Sheet) -> Vec<String> {
         room if room < BAR_CELLS[1] => sheet.width.saturating_sub(2),
         room => room,
     };
-    let tone = if words::has_failures(&state.task) {
+    let tone = if words::is_failed_still(&state.task) {
         Tone::Warn
     } else {
         Tone::Good

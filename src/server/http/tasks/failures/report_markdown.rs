@@ -43,15 +43,17 @@ macro_rules! line {
 }
 
 fn head(report: &ReportBody, out: &mut String) {
-    let task = &report.task;
+    let (task, net) = (&report.task, &report.net);
     let name = task
         .name
         .as_deref()
         .map(|name| format!(" {}", plain(name)))
         .unwrap_or_default();
     line!(out, "# {} {}{name}\n", task.id, plain(&task.business));
-    let reason = task
-        .result
+    let is_made_good = net.exact && net.made_good > 0 && net.still_failed == 0;
+    let good = (is_made_good && task.status == "finished").then_some("all made good");
+    let reason = good
+        .or(task.result)
         .or(task.stop_reason)
         .map(|word| format!(" ({word})"))
         .unwrap_or_default();

@@ -1,0 +1,125 @@
+//! Members of outputs that are to be columns, and whether any output has them. Before the first output nothing is known of
+//! them, so a slip of the finger is seen only then.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::value::RawValue;
+
+use crate::input::misread::nearest;
+
+/// Members that are remembered, and told.
+const KEPT_MAX: usize = 200;
+const TOLD_MAX: usize = 8;
+
+/// What is known of the members that are wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct MembersSight {
+    /// Those that no output had so far.
+    unseen: Vec<String>,
+    /// Members that outputs have.
+    seen: BTreeSet<String>,
+    outputs: u64,
+}
+
+impl MembersSight {
+    /// Wanted are these names, separated by commas.
+    pub(crate) fn new(columns: &str) -> MembersSight {
+        MembersSight {
+            unseen: columns.split(',').map(|name| name.trim().to_owned()).collect(),
+            seen: BTreeSet::new(),
+            outputs: 0,
+        }
+    }
+
+    /// Looks at an output.
+    pub(crate) fn see(&mut self, json: &str) {
+        self.outputs += 1;
+        if self.unseen.is_empty() {
+            return;
+        }
+        let all: BTreeMap<String, &RawValue> = serde_json::from_str(json).unwrap_or_default();
+        self.unseen.retain(|name| !all.contains_key(name));
+        let room = KEPT_MAX.saturating_sub(self.seen.len());
+        let new = all.into_keys().filter(|name| !self.seen.contains(name));
+        let new: Vec<String> = new.take(room).collect();
+        self.seen.extend(new);
+    }
+
+    /// What no output had; none while there is no output.
+    pub(crate) fn missing(self) -> Option<Missing> {
+        let is_known = self.outputs > 0 && !self.unseen.is_empty();
+        is_known.then_some(Missing {
+            names: self.unseen,
+            there: self.seen,
+        })
+    }
+}
+
+/// Members that were wanted, and that no output had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    names: Vec<String>,
+    there: BTreeSet<String>,
+}
+
+impl Missing {
+    /// `no output has a member foo; there are email, id`
+    pub(crate) fn of_all(&self) -> String {
+        self.told("no output has")
+    }
+
+    /// The same where only the first so many outputs were looked at.
+    pub(crate) fn of_first(&self, outputs: u64) -> String {
+        self.told(&format!("none of the first {outputs} outputs has"))
+    }
+
+    fn told(&self, none_has: &str) -> String {
+        let names = self.names.join(", ");
+        let known = || self.there.iter().map(String::as_str);
+        let meant = match &self.names[..] {
+            [name] => nearest(name, known()),
+            _ => None,
+        };
+        let there = match (meant, self.there.len()) {
+            (_, 0) => "they have none at all".to_owned(),
+            (Some(meant), _) => format!("did you mean {meant}?"),
+            (None, count) => {
+                let told: Vec<&str> = known().take(TOLD_MAX).collect();
+                let more = if count > TOLD_MAX { " and more" } else { "" };
+                format!("there are {}{more}", told.join(", "))
+            }
+        };
+        format!("{none_has} a member {names}: its column stays empty; {there}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(columns: &str, outputs: &[&str]) -> Option<String> {
+        let mut sight = MembersSight::new(columns);
+        outputs.iter().for_each(|output| sight.see(output));
+        sight.missing().map(|missing| missing.of_all())
+    }
+
+    #[test]
+    fn a_column_that_no_output_has_is_told_with_what_was_meant_or_what_there_is() {
+        assert_eq!(told("foo", &[]), None, "nothing is known yet");
+        let outputs = [r#"{"score":1}"#, r#"{"email":"a","score":2}"#];
+        assert_eq!(told("email, score", &outputs), None);
+        let text = |columns| told(columns, &outputs).unwrap_or_default();
+        assert_eq!(
+            text("foo"),
+            "no output has a member foo: its column stays empty; there are email, score"
+        );
+        assert!(
+            text("scoer").ends_with("; did you mean score?"),
+            "{}",
+            text("scoer")
+        );
+        assert!(text("email,a,b").starts_with("no output has a member a, b:"));
+        let plain = told("foo", &["1", "[2]"]).unwrap_or_default();
+        assert!(plain.ends_with("; they have none at all"), "{plain}");
+    }
+}
