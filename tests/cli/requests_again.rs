@@ -113,7 +113,7 @@ fn results_are_written_again_without_the_handler_and_what_was_typed_is_advised()
         "windrow run --resume ship --only-failed -o json",
         "--header 'authorization: …'",
         "--ok 200",
-        "--secret t=@t.txt",
+        "--secret 't=@t.txt'",
     ];
     place.windrow(&[&resume[..], &more].concat()).refused(2, &again);
     let header = ["--only-failed", "--header", "authorization: Bearer 5ecret"];
