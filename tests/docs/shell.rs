@@ -99,9 +99,14 @@ impl Shell {
     }
 
     fn with_port(&self, text: &str) -> String {
+        // In two steps: a port that was put in may hold the digits of the next one.
+        let mark = |nth: usize| format!("\u{1}{nth}\u{1}");
         let mut text = text.to_owned();
-        for (told, port) in PORTS_TOLD.into_iter().zip(self.ports) {
-            text = text.replace(told, &port.to_string());
+        for (nth, told) in PORTS_TOLD.into_iter().enumerate() {
+            text = text.replace(told, &mark(nth));
+        }
+        for (nth, port) in self.ports.into_iter().enumerate() {
+            text = text.replace(&mark(nth), &port.to_string());
         }
         text
     }
