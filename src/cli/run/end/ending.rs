@@ -24,7 +24,8 @@ impl JobRun<'_> {
             .screen
             .must_say(&already(&task, net.as_ref(), self.args));
         let is_finished = task.status == Status::Finished;
-        let is_another = identity::is_another(&task, self.args);
+        // What was done again was done by another handler than the first one as a rule: that is how failures are mended.
+        let is_another = net.is_none() && identity::is_another(&task, self.args);
         self.write_results(&task).await?;
         let outcome = Outcome::gather(&*self.store, task, None)
             .await?
