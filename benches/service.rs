@@ -157,7 +157,8 @@ async fn tasks() {
         }
     });
     let capacity = format!("[node]\ncapacity_rate = \"{fit}/s\"\nunlimited_reserves = \"{fit}/s\"");
-    let node = Recipe::new().config(&capacity).start().await;
+    let config = format!("{capacity}\n[task_defaults]\nrate = \"1/s\"");
+    let node = Recipe::new().config(&config).start().await;
     node.business("push", &business.url(), json!({})).await;
     let empty = resident(&node);
 
