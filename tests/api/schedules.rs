@@ -454,6 +454,14 @@ async fn a_running_task_is_in_the_way_of_who_fires_now() {
     assert_eq!(third["outcome"], "made", "a stopped task doesn't overlap");
 }
 
+/// A schedule that is made and fires at once: its path, and the fire.
+async fn triggered(node: &Node, body: Value) -> (String, Value) {
+    let made = node.admin.post("/v1/schedules", body).await.expect(201);
+    let path = format!("/v1/schedules/{}", made["id"].as_str().unwrap());
+    let fire = node.admin.post(&format!("{path}/trigger"), json!({})).await;
+    (path, fire.expect(201))
+}
+
 #[tokio::test]
 async fn a_fire_whose_source_isn_t_there_has_failed_with_a_reason() {
     let (node, business) = (Node::start().await, Business::willing().await);
@@ -462,13 +470,7 @@ async fn a_fire_whose_source_isn_t_there_has_failed_with_a_reason() {
         json!({"type": "url", "url": "http://127.0.0.1:9/users.csv?day={fire_time:date}", "total": null});
     let mut body = body(json!({"task": {"source": source}}));
     body["task"]["source"].as_object_mut().unwrap().remove("total");
-    let made = node.admin.post("/v1/schedules", body).await.expect(201);
-    let path = format!("/v1/schedules/{}", made["id"].as_str().unwrap());
-    let fire = node
-        .admin
-        .post(&format!("{path}/trigger"), json!({}))
-        .await
-        .expect(201);
+    let (path, fire) = triggered(&node, body).await;
     assert_eq!(
         (&fire["outcome"], &fire["task"]),
         (&json!("pending"), &Value::Null)
@@ -763,13 +765,7 @@ async fn a_fire_that_can_t_be_made_is_given_up_by_hand() {
     let mut body = body(json!({"every": "366d"}));
     // Nobody listens there.
     body["task"]["source"] = json!({"type": "url", "url": "http://127.0.0.1:9/users.csv"});
-    let made = node.admin.post("/v1/schedules", body).await.expect(201);
-    let path = format!("/v1/schedules/{}", made["id"].as_str().unwrap());
-    let fire = node
-        .admin
-        .post(&format!("{path}/trigger"), json!({}))
-        .await
-        .expect(201);
+    let (path, fire) = triggered(&node, body).await;
     assert_eq!(fire["outcome"], "pending", "{fire:#}");
     let shown = node.admin.get(&path).await.expect(200);
     assert_eq!(shown["pending"], 1, "{shown:#}");

@@ -214,19 +214,7 @@ fn sigusr1_prints_the_tree_of_actors() {
 #[test]
 fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     let (place, gate) = (Place::new(), Gate::open());
-    let worker = gate.worker();
-    let mut words = vec![
-        "run",
-        "--total",
-        "7",
-        "--name",
-        "mine",
-        "--concurrency",
-        "1",
-        "--",
-    ];
-    words.extend(worker.iter().map(String::as_str));
-    let job = place.start(&words);
+    let job = gate.begin_seven(&place, "mine", &[]);
     let mut worker = gate.accept();
     hold_at(&mut worker, 3);
     let listed = place.windrow(&["job", "-o", "json"]).expect(0).json();
@@ -297,8 +285,7 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     place
         .windrow(&["job", "show", "other"])
         .refused(3, &["there is no job other", "those that have run here: mine"]);
-    words.insert(1, "--control=off");
-    let job = place.start(&words);
+    let job = gate.begin_seven(&place, "mine", &["--control=off"]);
     let mut worker = gate.accept();
     assert_eq!(worker.next(), Some(4));
     place

@@ -183,19 +183,7 @@ fn failures_that_were_made_good_are_told_beside_those_that_there_were() {
 #[test]
 fn a_job_goes_on_by_its_name_alone_with_the_handler_that_it_had() {
     let (place, gate) = (Place::new(), Gate::open());
-    let worker = gate.worker();
-    let mut words = vec![
-        "run",
-        "--total",
-        "7",
-        "--name",
-        "push",
-        "--concurrency",
-        "1",
-        "--",
-    ];
-    words.extend(worker.iter().map(String::as_str));
-    let job = place.start(&words);
+    let job = gate.begin_seven(&place, "push", &[]);
     let mut first = gate.accept();
     hold_at(&mut first, 2);
     job.signal(Signal::KILL);

@@ -272,6 +272,16 @@ impl Gate {
         ]
     }
 
+    /// Begins a job of seven items, one at a time, with these flags more.
+    pub(crate) fn begin_seven(&self, place: &Place, name: &str, flags: &[&str]) -> Live {
+        let mut words = vec!["run", "--total", "7", "--name", name, "--concurrency", "1"];
+        words.extend(flags);
+        words.push("--");
+        let worker = self.worker();
+        words.extend(worker.iter().map(String::as_str));
+        place.start(&words)
+    }
+
     /// The next worker that begins.
     pub(crate) fn accept(&self) -> Worker {
         let (stream, _) = self.listener.accept().unwrap();

@@ -53,13 +53,18 @@ async fn a_wait_ends_as_the_task_does() {
     person.windrow("task wait t9").await.refused(3, &["t9"]);
 }
 
-#[tokio::test]
-async fn a_wait_has_an_end_of_its_own_and_other_goals() {
-    let business = Business::willing().await;
-    let node = Node::start().await;
+/// A task that takes a day.
+async fn long_task() -> (Business, Node) {
+    let (business, node) = (Business::willing().await, Node::start().await);
     node.business("push", &business.url(), json!({})).await;
     node.task("push", 1_000_000, json!({"rate": "10/s", "start": true}))
         .await;
+    (business, node)
+}
+
+#[tokio::test]
+async fn a_wait_has_an_end_of_its_own_and_other_goals() {
+    let (_business, node) = long_task().await;
     let person = Person::admin(&node);
     assert!(
         person
@@ -90,11 +95,7 @@ async fn a_wait_has_an_end_of_its_own_and_other_goals() {
 
 #[tokio::test]
 async fn a_long_wait_says_how_far_the_task_is() {
-    let business = Business::willing().await;
-    let node = Node::start().await;
-    node.business("push", &business.url(), json!({})).await;
-    node.task("push", 1_000_000, json!({"rate": "10/s", "start": true}))
-        .await;
+    let (_business, node) = long_task().await;
     let person = Person::admin(&node);
     let mut waits = person.start(&["task", "wait", "t1", "--timeout", "30s"]);
     waits.tells("waiting for t1  ▶ running  0.0%  ").await;
@@ -132,11 +133,7 @@ async fn who_was_never_there_is_told_at_once() {
 
 #[tokio::test]
 async fn an_interrupted_wait_leaves_the_task_alone() {
-    let business = Business::willing().await;
-    let node = Node::start().await;
-    node.business("push", &business.url(), json!({})).await;
-    node.task("push", 1_000_000, json!({"rate": "10/s", "start": true}))
-        .await;
+    let (_business, node) = long_task().await;
     let person = Person::admin(&node);
     let mut child = person.start(&["task", "wait", "t1", "-v"]);
     child.tells("/v1/tasks/t1").await;

@@ -13,7 +13,7 @@ const TOLD_MAX: usize = 8;
 
 /// What is known of the members that are wanted.
 #[derive(Clone, Debug)]
-pub(crate) struct MembersSight {
+pub(crate) struct OutputMembers {
     /// Those that no output had so far.
     unseen: Vec<String>,
     /// Members that outputs have.
@@ -21,10 +21,10 @@ pub(crate) struct MembersSight {
     outputs: u64,
 }
 
-impl MembersSight {
+impl OutputMembers {
     /// Wanted are these names, separated by commas.
-    pub(crate) fn new(columns: &str) -> MembersSight {
-        MembersSight {
+    pub(crate) fn new(columns: &str) -> OutputMembers {
+        OutputMembers {
             unseen: columns.split(',').map(|name| name.trim().to_owned()).collect(),
             seen: BTreeSet::new(),
             outputs: 0,
@@ -98,9 +98,9 @@ mod tests {
     use super::*;
 
     fn told(columns: &str, outputs: &[&str]) -> Option<String> {
-        let mut sight = MembersSight::new(columns);
-        outputs.iter().for_each(|output| sight.see(output));
-        sight.missing().map(|missing| missing.of_all())
+        let mut members = OutputMembers::new(columns);
+        outputs.iter().for_each(|output| members.see(output));
+        members.missing().map(|missing| missing.of_all())
     }
 
     #[test]

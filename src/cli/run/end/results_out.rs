@@ -22,7 +22,7 @@ use self::sink::{Opened, Sink, open};
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::output::members::{MembersSight, Missing};
+use crate::output::members::{Missing, OutputMembers};
 use crate::run::kept::only_failed;
 use windrow_core::ids::ItemIndex;
 use windrow_core::settings;
@@ -99,7 +99,7 @@ impl ResultsOut {
             is_redrive,
             is_whole: args.results.after.is_none(),
             path: path.clone(),
-            sight: sight(args, &rows),
+            columns: columns(args, &rows),
             rows,
             from: after.map_or(ItemIndex(0), |after| after.plus(1)),
             before,
@@ -142,9 +142,9 @@ fn joined(ended: Result<Result<Written, Fault>, JoinError>) -> Result<Written, F
 }
 
 /// What is to be seen of the members that are to be columns; none where there are no such columns.
-fn sight(args: &RunArgs, rows: &Rows) -> Option<MembersSight> {
+fn columns(args: &RunArgs, rows: &Rows) -> Option<OutputMembers> {
     let columns = args.results.columns.as_deref();
-    columns.filter(|_| rows.form == Form::Csv).map(MembersSight::new)
+    columns.filter(|_| rows.form == Form::Csv).map(OutputMembers::new)
 }
 
 /// How rows are written.
@@ -183,7 +183,7 @@ struct Writer {
     is_whole: bool,
     path: PathBuf,
     rows: Rows,
-    sight: Option<MembersSight>,
+    columns: Option<OutputMembers>,
     from: ItemIndex,
     before: u64,
     written: u64,
@@ -209,7 +209,7 @@ impl Writer {
             now: self.written,
             before: self.before,
             without: None,
-            missing: self.sight.clone().and_then(MembersSight::missing),
+            missing: self.columns.clone().and_then(OutputMembers::missing),
         }
     }
 
@@ -249,8 +249,8 @@ impl Writer {
         let mut lookup = Lookup::new(&*self.source, members);
         let mut out = Vec::new();
         for output in page {
-            if let Some(sight) = &mut self.sight {
-                sight.see(&output.json);
+            if let Some(columns) = &mut self.columns {
+                columns.see(&output.json);
             }
             let data = if is_looked_up {
                 lookup.item(output.index).await

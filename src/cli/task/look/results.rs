@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, word};
 use crate::output::body::text;
-use crate::output::members::MembersSight;
+use crate::output::members::OutputMembers;
 use crate::output::screen;
 use crate::output::table::human;
 use crate::task::args::look::ResultsArgs;
@@ -79,12 +79,12 @@ async fn warn_of_columns(link: &Link<'_>, id: &str, args: &ResultsArgs) {
     while let Ok(Some(piece)) = download.chunk().await {
         rows.extend_from_slice(&piece);
     }
-    let mut sight = MembersSight::new(columns);
+    let mut members = OutputMembers::new(columns);
     let rows = rows.split(|byte| *byte == b'\n');
     for row in rows.filter_map(|row| serde_json::from_slice::<Value>(row).ok()) {
-        sight.see(&row["output"].to_string());
+        members.see(&row["output"].to_string());
     }
-    if let Some(missing) = sight.missing() {
+    if let Some(missing) = members.missing() {
         link.must_say(&format!("warning: {}", missing.of_first(COLUMNS_LOOKS)));
     }
 }

@@ -14,7 +14,7 @@ use windrow_engine::ports::tasks::store::TaskView;
 /// Redrives that are looked at on each level, and levels.
 const REDRIVES_MAX: u32 = 100;
 const LEVELS_MAX: u32 = 8;
-/// Failures of a task that are looked at singly where many tasks are shown: a page of them stays quick.
+/// Failures that are looked at singly where many tasks are shown, in all: a page of them stays quick.
 const SINGLY_IN_LISTS_MAX: u64 = 1_000;
 
 /// What is left of a task's failures after its redrives.
@@ -36,7 +36,7 @@ impl Failures {
         self.net_within(task, u64::MAX).await
     }
 
-    /// The same of those of these tasks that have redrives; failures of a task that are many aren't looked at singly.
+    /// The same of those of these tasks that have redrives; where their failures are many, not all are looked at singly.
     pub(in crate::service) async fn nets(
         &self,
         tasks: &[&TaskView],
@@ -44,11 +44,11 @@ impl Failures {
         let failed = tasks.iter().filter(|task| task.counters.abandoned > 0);
         let failed: BTreeMap<TaskId, &TaskView> = failed.map(|task| (task.id, *task)).collect();
         let ids: Vec<TaskId> = failed.keys().copied().collect();
-        let mut nets = BTreeMap::new();
+        let (mut nets, mut singly) = (BTreeMap::new(), SINGLY_IN_LISTS_MAX);
         for id in self.reports.redriven_among(&ids).await? {
-            if let Some(task) = failed.get(&id) {
-                nets.insert(id, self.net_within(task, SINGLY_IN_LISTS_MAX).await?);
-            }
+            let Some(task) = failed.get(&id) else { continue };
+            nets.insert(id, self.net_within(task, singly).await?);
+            singly = singly.saturating_sub(task.counters.abandoned);
         }
         Ok(nets)
     }
