@@ -10,8 +10,8 @@ export const left = (counts) => counts.pending + counts.parked + counts.in_fligh
 /** Items that were given up and that a redrive then settled. */
 export const madeGood = (task) => task.redriven?.made_good ?? 0;
 
-/** Whether redrives settled all that a task gave up. */
-export const isMadeGood = (task) => madeGood(task) > 0 && task.redriven.still_failed === 0;
+/** Whether redrives settled all that a task gave up, for certain: sums that may count an item twice say nothing. */
+export const isMadeGood = (task) => madeGood(task) > 0 && task.redriven.still_failed === 0 && task.redriven.exact;
 
 /** Whether a task has ended for good. */
 export const hasEnded = (task) => task.status === 'finished' || task.status === 'cancelled';
