@@ -94,7 +94,8 @@ function Bulk({ pick, rows }) {
 }
 
 function List({ page, read }) {
-  const fresh = page.items.map((task) => tasks.value?.get(task.id) ?? task);
+  // The stream is fresher, but says nothing of redrives.
+  const fresh = page.items.map((task) => ({ ...task, ...tasks.value?.get(task.id) }));
   const calm = useCalm(families(fresh), (task) => task.id);
   const pick = usePick(calm.rows.map((task) => task.id));
   if (!page.items.length) return html`<${Nothing} />`;
