@@ -116,8 +116,9 @@ pub struct RunArgs {
     #[command(flatten)]
     pub each: EachArgs,
     /// How long a handler is tried that can't be reached, answers every item with 4xx, or dies before it takes an item,
-    /// before the job ends (exit 7); 5xx, timeouts, broken connections and workers that die with an item may pass:
-    /// --judge-after says how long those are tried
+    /// before the job ends (exit 7). Three refusals in a row (401, 403 …), or ten of another 4xx before the first success, end
+    /// it at once. 5xx, timeouts, broken connections and workers that die with an item may pass: --judge-after says how long
+    /// those are tried
     #[arg(long, value_name = "SPAN", value_parser = parse_span, default_value = "30s", help_heading = "Handler")]
     pub first_contact: Duration,
     /// Wait for a handler that isn't there yet, however long it takes
