@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+use serde_json::Value;
 
 use super::fault::FaultKind;
 use super::pass::ROW_BYTES_MAX;
@@ -23,9 +24,9 @@ const FIELDS_FIRST: usize = 4096;
 pub(super) struct CsvRows {
     reader: Reader,
     header: bool,
-    /// For each column what stands before its value: `{"a":`, `,"b":`.
+    /// For each column what stands before its text: `{"a":"`, `","b":"`.
     keys: Vec<Vec<u8>>,
-    /// The fields of the row just split, one behind the other, and their ends.
+    /// The fields of the row just split, one behind the other, and their ends; where it is plain, their ends in it.
     fields: Vec<u8>,
     ends: Vec<usize>,
     count: usize,
@@ -94,26 +95,38 @@ impl CsvRows {
             return None;
         }
         self.is_plain = true;
-        self.count = 1 + memchr::memchr_iter(self.delimiter, &input[..end]).count();
+        self.count = 0;
+        for at in memchr::memchr_iter(self.delimiter, &input[..end]) {
+            self.end_field(at);
+        }
+        self.end_field(end);
         Some(end + 1)
     }
 
-    fn write_plain(&self, row: &str, out: &mut Vec<u8>) {
-        let row = row.trim_end_matches(['\n', '\r']);
-        let (mut start, is_escaped) = (0, has_escapes(row));
-        let delimiters = memchr::memchr_iter(self.delimiter, row.as_bytes());
-        for (key, end) in self.keys.iter().zip(delimiters.chain([row.len()])) {
+    fn end_field(&mut self, at: usize) {
+        if self.count == self.ends.len() {
+            self.ends.resize(self.ends.len() * 2, 0);
+        }
+        self.ends[self.count] = at;
+        self.count += 1;
+    }
+
+    /// Writes the row just split, whose fields are these parts of `text`: each begins so many bytes behind the one before it.
+    fn write_fields(&self, text: &[u8], gap: usize, out: &mut Vec<u8>) -> Result<(), FaultKind> {
+        let ends = &self.ends[..self.count];
+        let is_escaped = has_escapes(&text[..ends.last().copied().unwrap_or(0)]);
+        let mut start = 0;
+        for (key, &end) in self.keys.iter().zip(ends) {
             out.extend_from_slice(key);
             if is_escaped {
-                write_string(&row[start..end], out);
+                write_escaped(&text[start..end], out)?;
             } else {
-                out.push(b'"');
-                out.extend_from_slice(&row.as_bytes()[start..end]);
-                out.push(b'"');
+                out.extend_from_slice(&text[start..end]);
             }
-            start = end + 1;
+            start = end + gap;
         }
-        out.push(b'}');
+        out.extend_from_slice(b"\"}");
+        Ok(())
     }
 
     /// The fields of the row just split.
@@ -220,20 +233,14 @@ impl RowFormat for CsvRows {
 
     fn write(&mut self, row: &str, out: &mut Vec<u8>) -> Result<(), FaultKind> {
         self.check(row.as_bytes())?;
-        if self.is_plain {
-            self.write_plain(row, out);
-            return Ok(());
+        match self.is_plain {
+            true => self.write_fields(row.as_bytes(), 1, out),
+            false => self.write_fields(&self.fields, 0, out),
         }
-        for (key, field) in self.keys.iter().zip(self.row()?) {
-            out.extend_from_slice(key);
-            write_string(field, out);
-        }
-        out.push(b'}');
-        Ok(())
     }
 
     fn overhead(&self) -> usize {
-        self.keys.iter().map(|key| key.len() + 2).sum()
+        self.keys.iter().map(Vec::len).sum::<usize>() + 2
     }
 }
 
@@ -260,20 +267,23 @@ fn line_ends(bytes: &[u8]) -> usize {
 
 fn keys(columns: &[String]) -> Vec<Vec<u8>> {
     let key = |(number, name): (usize, &String)| {
-        let mut key = vec![if number == 0 { b'{' } else { b',' }];
-        write_string(name, &mut key);
-        key.push(b':');
-        key
+        let begin = if number == 0 { "{" } else { "\"," };
+        format!("{begin}{}:\"", Value::from(name.as_str())).into_bytes()
     };
     columns.iter().enumerate().map(key).collect()
 }
 
 /// Whether JSON writes any of it in another way. Without a way out of the loop many bytes are looked at at a time.
-fn has_escapes(text: &str) -> bool {
+fn has_escapes(text: &[u8]) -> bool {
     let is_escaped = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
-    text.bytes().fold(false, |found, byte| found | is_escaped(byte))
+    text.iter().fold(false, |found, byte| found | is_escaped(*byte))
 }
 
-fn write_string(text: &str, out: &mut Vec<u8>) {
-    serde_json::to_writer(out, text).expect("a string is JSON and writing to memory can't fail");
+/// Appends what stands between the quotes of a JSON string.
+fn write_escaped(text: &[u8], out: &mut Vec<u8>) -> Result<(), FaultKind> {
+    let text = std::str::from_utf8(text).map_err(|_| FaultKind::NotUtf8)?;
+    out.pop();
+    serde_json::to_writer(&mut *out, text).expect("a string is JSON and writing to memory can't fail");
+    out.pop();
+    Ok(())
 }

@@ -64,6 +64,8 @@ test('failures that a redrive made good are told as that', async () => {
   await page.getByText('finished, failures made good').waitFor();
   await open(`/tasks/${id}`);
   await page.getByText('4 made good by redrives').waitFor();
+  await open('/');
+  await page.locator('section', { hasText: 'Ended lately' }).last().getByText('finished, failures made good').waitFor();
   server.close();
 });
 

@@ -209,7 +209,7 @@ pub struct ResultArgs {
         requires = "results_out"
     )]
     pub after: Option<u64>,
-    /// With what each item carries: these columns, separated by commas, or '*'
+    /// With what each item carries: these columns, separated by commas, or '*'; a CSV has a column for each
     #[arg(
         long = "results-data",
         value_name = "COLUMNS",

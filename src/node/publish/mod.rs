@@ -173,7 +173,7 @@ impl Publisher {
                     task: task.id,
                 },
                 with_position: false,
-                with_data: false,
+                data: None,
             },
         };
         reducer.reduce(&mut lines).await.map_err(|why| match why {

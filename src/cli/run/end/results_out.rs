@@ -165,7 +165,7 @@ async fn rows(args: &RunArgs, store: &Store, task: &TaskView, path: &Path) -> Re
             task: origin.and_then(|view| view.keys_of()).unwrap_or(task.id),
         },
         with_position: false,
-        with_data: args.results.data.is_some(),
+        data: args.results.data.as_deref().map(|text| Columns::from(&Members::parse(text))),
     })
 }
 

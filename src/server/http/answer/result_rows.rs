@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::csv::push_row;
-use crate::service::failures::item_data::ItemData;
+use crate::service::failures::item_data::{ItemData, Members};
 use crate::service::results::Keys;
 use windrow_core::ids::ItemIndex;
 use windrow_engine::ports::tasks::results::ItemOutput;
@@ -20,12 +20,12 @@ pub enum Form {
     Csv,
 }
 
-/// The columns of a CSV beside index and key.
+/// The columns of a CSV for one JSON of each row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Columns {
-    /// `output`, the JSON as it is.
+    /// One, the JSON as it is.
     Whole,
-    /// These members of the outputs.
+    /// These members of it.
     Members(Vec<String>),
 }
 
@@ -34,6 +34,22 @@ impl Columns {
     pub fn parse(text: &str) -> Columns {
         Columns::Members(text.split(',').map(|name| name.trim().to_owned()).collect())
     }
+
+    fn cells(&self, json: &str) -> Vec<String> {
+        match self {
+            Columns::Whole => vec![cell(serde_json::from_str(json).ok(), json)],
+            Columns::Members(names) => members(json, names),
+        }
+    }
+}
+
+impl From<&Members> for Columns {
+    fn from(members: &Members) -> Columns {
+        match members {
+            Members::All => Columns::Whole,
+            Members::These(names) | Members::Named(names) => Columns::Members(names.clone()),
+        }
+    }
 }
 
 /// Writes rows.
@@ -41,14 +57,14 @@ impl Columns {
 pub struct Rows {
     /// How.
     pub form: Form,
-    /// Of a CSV.
+    /// Of a CSV, for the output.
     pub columns: Columns,
     /// For the member `key`.
     pub keys: Keys,
     /// Whether each row has its item's position too: of a redrive, whose rows have the indexes of the task that failed.
     pub with_position: bool,
-    /// Whether each row has what its item carries.
-    pub with_data: bool,
+    /// Of what its item carries, which each row has then; in a CSV as these columns.
+    pub data: Option<Columns>,
 }
 
 impl Rows {
@@ -56,20 +72,31 @@ impl Rows {
     pub fn header(&self) -> Vec<u8> {
         let mut out = Vec::new();
         if self.form == Form::Csv {
-            let mut cells = vec!["index", "key"];
-            if self.with_position {
-                cells.push("position");
-            }
-            match &self.columns {
-                Columns::Whole => cells.push("output"),
-                Columns::Members(names) => cells.extend(names.iter().map(String::as_str)),
-            }
-            if self.with_data {
-                cells.push("data");
-            }
-            push_row(&cells, &mut out);
+            push_row(&self.names(), &mut out);
         }
         out
+    }
+
+    /// A member of an item's data whose name another column has is `data.` and its name.
+    fn names(&self) -> Vec<String> {
+        let mut names = vec!["index".to_owned(), "key".to_owned()];
+        if self.with_position {
+            names.push("position".to_owned());
+        }
+        match &self.columns {
+            Columns::Whole => names.push("output".to_owned()),
+            Columns::Members(members) => names.extend_from_slice(members),
+        }
+        let of_data = match &self.data {
+            None => Vec::new(),
+            Some(Columns::Whole) => vec!["data".to_owned()],
+            Some(Columns::Members(members)) => members
+                .iter()
+                .map(|name| if names.contains(name) { format!("data.{name}") } else { name.clone() })
+                .collect(),
+        };
+        names.extend(of_data);
+        names
     }
 
     /// Appends the row of an item, which has this index in the task whose keys are shown.
@@ -87,11 +114,9 @@ impl Rows {
             true => format!(",\"position\":{}", output.index.0),
             false => String::new(),
         };
-        let data = if self.with_data {
-            let data = data.and_then(|data| data.data.as_deref());
-            format!(",\"data\":{}", data.map_or("null", RawValue::get))
-        } else {
-            String::new()
+        let data = match self.data {
+            Some(_) => format!(",\"data\":{}", text_of(data)),
+            None => String::new(),
         };
         format!("{{\"index\":{index},\"key\":\"{key}\"{position}{data},\"output\":{json}}}\n")
     }
@@ -108,19 +133,21 @@ impl Rows {
         if self.with_position {
             cells.push(output.index.0.to_string());
         }
-        match &self.columns {
-            Columns::Whole => cells.push(cell(serde_json::from_str(json).ok(), json)),
-            Columns::Members(names) => cells.extend(members(json, names)),
-        }
-        if self.with_data {
-            let data = data.and_then(|data| data.data.as_deref());
-            cells.push(data.map_or_else(String::new, |data| data.get().to_owned()));
+        cells.extend(self.columns.cells(json));
+        if let Some(columns) = &self.data {
+            cells.extend(columns.cells(text_of(data)));
         }
         push_row(&cells, out);
     }
 }
 
-/// Members of an output as cells: texts as they are, all else as JSON, what isn't there empty.
+/// The JSON of what an item carries.
+fn text_of(data: Option<&ItemData>) -> &str {
+    let data = data.and_then(|data| data.data.as_deref());
+    data.map_or("null", RawValue::get)
+}
+
+/// Members of a JSON as cells: texts as they are, all else as JSON, what isn't there empty.
 fn members(json: &str, names: &[String]) -> Vec<String> {
     let all: BTreeMap<String, Box<RawValue>> = serde_json::from_str(json).unwrap_or_default();
     let of_name = |name: &String| {
@@ -147,9 +174,8 @@ mod tests {
     use super::*;
     use windrow_core::ids::{StoreId, TaskId};
 
-    #[test]
-    fn a_cell_has_a_text_as_it_is_and_all_else_as_its_json() {
-        let rows = |columns| Rows {
+    fn rows(columns: Columns, data: Option<Columns>) -> Rows {
+        Rows {
             form: Form::Csv,
             columns,
             keys: Keys {
@@ -157,30 +183,55 @@ mod tests {
                 task: TaskId(1),
             },
             with_position: false,
-            with_data: false,
+            data,
+        }
+    }
+
+    fn row(rows: &Rows, json: &str, data: Option<&str>) -> String {
+        let output = ItemOutput {
+            index: ItemIndex(7),
+            json: json.into(),
         };
-        let row = |columns, json: &str| {
-            let output = ItemOutput {
-                index: ItemIndex(7),
-                json: json.into(),
-            };
-            let mut out = Vec::new();
-            rows(columns).push(output.index, &output, None, &mut out);
-            String::from_utf8(out).expect("text")
-        };
+        let data = data.map(|json| ItemData {
+            data: RawValue::from_string(json.to_owned()).ok(),
+            ..ItemData::default()
+        });
+        let mut out = Vec::new();
+        rows.push(output.index, &output, data.as_ref(), &mut out);
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn a_cell_has_a_text_as_it_is_and_all_else_as_its_json() {
+        let whole = rows(Columns::Whole, None);
         assert_eq!(
-            row(Columns::Whole, r#""one, \"two\"""#),
+            row(&whole, r#""one, \"two\"""#, None),
             "7,s-t1-7,\"one, \"\"two\"\"\"\r\n"
         );
         assert_eq!(
-            row(Columns::Whole, r#"{"n":1.50}"#),
+            row(&whole, r#"{"n":1.50}"#, None),
             "7,s-t1-7,\"{\"\"n\"\":1.50}\"\r\n"
         );
-        let some = || Columns::parse("a, b,c");
+        let some = rows(Columns::parse("a, b,c"), None);
         assert_eq!(
-            row(some(), r#"{"a":"x","c":1.50,"b":null}"#),
+            row(&some, r#"{"a":"x","c":1.50,"b":null}"#, None),
             "7,s-t1-7,x,,1.50\r\n"
         );
-        assert_eq!(row(some(), "17"), "7,s-t1-7,,,\r\n");
+        assert_eq!(row(&some, "17", None), "7,s-t1-7,,,\r\n");
+    }
+
+    #[test]
+    fn members_of_the_data_are_columns_whose_names_are_told_from_others() {
+        let both = rows(Columns::parse("id,status"), Some(Columns::parse("id,email")));
+        assert_eq!(both.header(), b"index,key,id,status,data.id,email\r\n");
+        let data = Some(r#"{"id":12,"email":"a@b.c","more":true}"#);
+        assert_eq!(
+            row(&both, r#"{"id":"s1","status":"ok"}"#, data),
+            "7,s-t1-7,s1,ok,12,a@b.c\r\n"
+        );
+        assert_eq!(row(&both, r#"{"id":"s1"}"#, None), "7,s-t1-7,s1,,,\r\n");
+        let whole = rows(Columns::Whole, Some(Columns::Whole));
+        assert_eq!(whole.header(), b"index,key,output,data\r\n");
+        assert_eq!(row(&whole, "1", Some("[2]")), "7,s-t1-7,1,[2]\r\n");
     }
 }

@@ -68,7 +68,7 @@ pub(crate) async fn results(
         },
         keys: app.service.datasets.keys(&reading).await?,
         with_position: false,
-        with_data: false,
+        data: None,
     };
     let file = format!("{name}-{no}");
     let (head, results) = (rows.header(), app.service.datasets.results(&reading, from));

@@ -33,7 +33,8 @@ pub(crate) struct ResultParams {
     limit: Option<u64>,
     /// For each item that failed what a redrive of the task made of it, if one did: its newest output.
     with_redrives: Option<bool>,
-    /// With what each item carries, looked up in the task's source: `*` is all of it, else these members separated by commas.
+    /// With what each item carries, looked up in the task's source: `*` is all of it, else these members separated by
+    /// commas, in a CSV a column each.
     #[param(max_length = 500, example = "user_id,email")]
     data: Option<String>,
     /// CSV only: a column for each of these members of the outputs, separated by commas; else one column with the JSON.
@@ -70,6 +71,7 @@ pub(crate) async fn results(
         let advice = "make a task with results = keep; what was not kept can't be found again";
         return Err(ServiceError::conflict(format!("{} keeps no results", task.id), advice).into());
     }
+    let members = params.data.as_deref().map(Members::parse);
     let rows = Rows {
         form: match format {
             Format::Csv => Form::Csv,
@@ -81,7 +83,7 @@ pub(crate) async fn results(
         },
         keys: app.service.failures.keys(&task).await?,
         with_position: app.service.failures.is_redrive(&task)?,
-        with_data: params.data.is_some(),
+        data: members.as_ref().map(Columns::from),
     };
     let results = &app.service.results;
     let reader = match params.with_redrives.unwrap_or(false) {
@@ -91,7 +93,7 @@ pub(crate) async fn results(
         false => Outputs::Own(results.read(&task, from).await?),
     };
     let name = format!("{}-results", task.id);
-    let (head, members) = (rows.header(), params.data.as_deref().map(Members::parse));
+    let head = rows.header();
     let begin = Some((reader, limit_of(params.limit)?));
     let pages = move |reader: Option<(Outputs, u64)>| {
         let (app, task, rows, members) = (app.clone(), task.clone(), rows.clone(), members.clone());
