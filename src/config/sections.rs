@@ -17,7 +17,7 @@ use super::table::{Row, built_in, sections};
 use super::values::{ActorTree, AuthMode, DataLogLevel, LogFormat, StoreUrl};
 use super::written::Value;
 use windrow_core::business::network::Network;
-use windrow_core::settings::text::ByteSize;
+use windrow_core::settings::text::{ByteSize, span_text};
 use windrow_core::settings::{Auto, Backoff, Rate, RateLimit};
 use windrow_core::task::Tuning;
 
@@ -292,6 +292,25 @@ sections! {
     ["telemetry"] telemetry: Telemetry {
         /// false: /metrics answers 404
         metrics: bool = true;
+    }
+}
+
+impl Cluster {
+    /// What losing Redis means, as the rest of a sentence; `who` is "nodes take" or "this node takes". Said alike by the log, the
+    /// doctor and the API: whoever reads that the database goes on as the witness believes that takeovers do.
+    pub fn without_redis(&self, who: &str) -> String {
+        if self.takeover_without_redis {
+            format!(
+                "what runs goes on, and {who} over what a node that dies ran {} later than usual \
+                 (cluster.takeover_without_redis)",
+                span_text(self.lease_ttl)
+            )
+        } else {
+            format!(
+                "what runs goes on, but {who} over nothing of a node that dies until Redis is back \
+                 (cluster.takeover_without_redis is off)"
+            )
+        }
     }
 }
 

@@ -82,7 +82,12 @@ impl Cluster {
 
     /// Two nodes with the business, and a task that runs on one of them: the task, who runs it and who doesn't.
     pub(crate) async fn pair(&self, more: Value) -> (String, [(String, Node); 2]) {
-        let (n1, n2) = (self.node("n1", "").await, self.node("n2", "").await);
+        self.pair_with("", more).await
+    }
+
+    /// The same, with these lines more in the configuration of both.
+    pub(crate) async fn pair_with(&self, settings: &str, more: Value) -> (String, [(String, Node); 2]) {
+        let (n1, n2) = (self.node("n1", settings).await, self.node("n2", settings).await);
         n1.business("push", &self.business.url(), json!({})).await;
         let mut body = json!({"rate": "50/s", "start": true});
         crate::support::merge(&mut body, more);

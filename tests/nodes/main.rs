@@ -20,6 +20,7 @@ mod open;
 #[path = "../client/program.rs"]
 mod program;
 mod questions;
+mod redis_away;
 mod restored;
 mod results;
 mod schedules;

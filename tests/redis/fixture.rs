@@ -26,6 +26,7 @@ pub fn options(url: &str) -> RedisOptions {
         prefix: "windrow".to_owned(),
         store: StoreId("a1b2c3".to_owned()),
         lease_ttl: Duration::from_millis(50),
+        when_lost: String::new(),
     }
 }
 

@@ -51,16 +51,9 @@ impl Health {
             slug: "store",
             text: store_full_text(0),
         });
-        let lost = self.meters.redis().and_then(Result::err);
-        let text =
-            |fault| format!("{fault}; until it is back the database is the only witness of who owns what");
-        lost.map(|fault| NotReady {
-            slug: "redis",
-            text: text(fault),
-        })
-        .into_iter()
-        .chain(full)
-        .collect()
+        let lost = self.node.redis_lost();
+        let lost = lost.map(|text| NotReady { slug: "redis", text });
+        lost.into_iter().chain(full).collect()
     }
 
     async fn store_fault(&self) -> Option<NotReady> {

@@ -296,7 +296,7 @@ impl Link {
             match outcome {
                 Ok(_) => tracing::info!("Redis answers: leases and hints are in use"),
                 Err(error) => {
-                    tracing::warn!(%error, "Redis is lost; until it is back the database is the only witness")
+                    tracing::warn!(%error, "Redis is lost: {}", self.servers.when_lost())
                 }
             }
         }

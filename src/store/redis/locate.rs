@@ -42,6 +42,11 @@ impl Servers {
         self.options.section
     }
 
+    /// What it means that none of them answers.
+    pub(super) fn when_lost(&self) -> &str {
+        &self.options.when_lost
+    }
+
     pub(super) fn new(options: Arc<RedisOptions>) -> Servers {
         Servers {
             options,

@@ -91,6 +91,8 @@ pub struct RedisOptions {
     pub store: StoreId,
     /// How long leases last.
     pub lease_ttl: Duration,
+    /// What it means that it is lost, for the log.
+    pub when_lost: String,
 }
 
 impl RedisOptions {
@@ -112,6 +114,7 @@ impl RedisOptions {
             prefix: cluster.redis_prefix.clone(),
             store,
             lease_ttl: cluster.lease_ttl,
+            when_lost: cluster.without_redis("this node takes"),
         }))
     }
 
@@ -133,6 +136,8 @@ impl RedisOptions {
             prefix: datasets.redis_prefix.clone(),
             store,
             lease_ttl: Duration::ZERO,
+            // Whoever copies tells what is lost.
+            when_lost: String::new(),
         }))
     }
 

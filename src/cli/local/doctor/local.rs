@@ -44,7 +44,8 @@ pub(super) async fn look(place: &Place, shell: &Shell, report: &mut Report) {
         Some(Ok(())) => report.ok("redis", "it answers"),
         Some(Err(error)) => {
             let advice = "check cluster.redis_url and whether Redis runs";
-            report.fail("redis", error.to_string(), advice);
+            let meaning = config.cluster.without_redis("nodes take");
+            report.fail("redis", format!("{error}; {meaning}"), advice);
         }
     }
     room(&config.node.data_dir, report);

@@ -3,14 +3,28 @@
 use std::collections::BTreeMap;
 
 use crate::actors::launcher::Unclaimable;
+use crate::actors::runtime::context::Times;
 use crate::actors::supervisor::{Msg, Supervisor};
 use crate::ports::ownership::run_store::Candidate;
 use crate::ports::tasks::store::{COORDINATOR_DOWN, WaitNote};
 use windrow_core::capacity::{Obstacle, Refusal};
 use windrow_core::ids::{TaskId, WallMs};
+use windrow_core::settings::text::span_text;
 
-const NO_WITNESS_TEXT: &str = "the node that ran it is silent, but may still work under its lease in Redis, which this \
-     node can't reach; it goes on as soon as Redis answers (or set cluster.takeover_without_redis)";
+/// What a task waits for whose owner is silent while Redis is lost.
+fn no_witness(times: &Times) -> String {
+    let until = if times.takeover_without_leases {
+        let later = span_text(times.lease_ttl);
+        format!(
+            "it goes on {later} later than usual (cluster.takeover_without_redis), or as soon as Redis answers"
+        )
+    } else {
+        "it goes on as soon as Redis answers (or set cluster.takeover_without_redis)".to_owned()
+    };
+    format!(
+        "the node that ran it is silent, but may still work under its lease in Redis, which this node can't reach; {until}"
+    )
+}
 
 /// Reasons of one write; what is left is told after the next scan.
 const REASONS_PER_WRITE: usize = 1_000;
@@ -69,10 +83,10 @@ fn slug(obstacle: Obstacle) -> &'static str {
     }
 }
 
-fn note((task, Wait { why, .. }): &(TaskId, Wait)) -> WaitNote {
+fn note((task, Wait { why, .. }): &(TaskId, Wait), times: &Times) -> WaitNote {
     let (reason, text) = match why {
         Why::Refused(refusal) => (slug(refusal.obstacle), refusal.waiting_text()),
-        Why::Unclaimable(Unclaimable::NoWitness) => (COORDINATOR_DOWN, NO_WITNESS_TEXT.to_owned()),
+        Why::Unclaimable(Unclaimable::NoWitness) => (COORDINATOR_DOWN, no_witness(times)),
         Why::Unclaimable(Unclaimable::Newer(version)) => (
             "newer_version",
             format!(
@@ -138,7 +152,10 @@ impl Supervisor {
         self.waits.telling = true;
         let (node, me) = (self.node.clone(), self.me.clone());
         tokio::spawn(self.me.guard(async move {
-            let notes: Vec<WaitNote> = over.into_iter().chain(news.iter().map(note)).collect();
+            let notes: Vec<WaitNote> = over
+                .into_iter()
+                .chain(news.iter().map(|news| note(news, &node.times)))
+                .collect();
             let told = match node.tasks.explain_waits(&notes, node.clock.wall()).await {
                 Ok(()) => news,
                 Err(error) => {

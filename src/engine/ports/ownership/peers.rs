@@ -244,6 +244,9 @@ pub struct NodeFace {
     pub now: WallMs,
     /// What runs there: the shard, and which run of it.
     pub runs: Vec<(ShardId, u32)>,
+    /// Why it can't reach the Redis of leases, if so; an earlier version doesn't say.
+    #[serde(default)]
+    pub redis_fault: Option<String>,
 }
 
 /// A peer gave no answer. Nothing is known then; what was asked for may have been done.

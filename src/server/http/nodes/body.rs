@@ -50,6 +50,9 @@ pub(crate) struct NodeBody {
     pub(super) runs: Vec<RunBody>,
     /// Whether this is what it says itself.
     pub(super) live: NodeLive,
+    /// Why it can't reach the Redis of leases: a reason of the cluster.
+    #[serde(skip)]
+    pub(super) redis_fault: Option<String>,
 }
 
 /// Whether a node could be asked.
@@ -111,6 +114,7 @@ pub(in crate::http) async fn face(app: &App) -> NodeFace {
         uptime_seconds: app.service.node.uptime(app.front.since).as_secs(),
         now: app.service.now(),
         runs,
+        redis_fault: app.service.health.meters.redis().and_then(Result::err),
     }
 }
 
@@ -161,6 +165,7 @@ impl NodeBody {
             log_filter: Some(face.log_filter),
             waiting: Some(face.waiting),
             uptime_seconds: face.uptime_seconds,
+            redis_fault: face.redis_fault,
         }
     }
 
@@ -206,6 +211,7 @@ impl NodeBody {
             ),
             runs,
             live,
+            redis_fault: face.and_then(|face| face.redis_fault),
         }
     }
 

@@ -11,6 +11,8 @@ use super::{NodeBody, all};
 use crate::http::App;
 use crate::http::problem::HttpResult;
 use crate::service::cluster::nodes::ShardCounts;
+use windrow_config::Cluster;
+use windrow_core::settings::text::span_text;
 
 /// A cluster.
 #[derive(Debug, Serialize, ToSchema)]
@@ -36,7 +38,7 @@ pub(crate) struct ClusterBody {
 /// Something that isn't well.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ClusterReason {
-    /// `node_silent`, `node_fenced`, `node_unreachable`, `none_takes_tasks` or `orphaned`.
+    /// `node_silent`, `node_fenced`, `node_unreachable`, `redis_lost`, `none_takes_tasks` or `orphaned`.
     reason: &'static str,
     /// A sentence.
     text: String,
@@ -78,18 +80,8 @@ pub(crate) async fn cluster(State(app): State<App>) -> HttpResult<Json<ClusterBo
     let store = app.service.tasks.store.store_id().await?;
     let nodes = all(&app).await?;
     let counts = app.service.cluster.shard_counts().await?;
-    let mut reasons: Vec<ClusterReason> = nodes.iter().filter_map(reason).collect();
-    if counts.orphaned > 0 {
-        let text = format!(
-            "{} parts of tasks wait for another node to take them over",
-            counts.orphaned
-        );
-        reasons.push(ClusterReason {
-            reason: "orphaned",
-            text,
-        });
-    }
-    reasons.extend(none_takes_tasks(&nodes));
+    let config = app.service.config();
+    let reasons = reasons(&nodes, counts.orphaned, &config.cluster);
     let mut versions: BTreeMap<String, u64> = BTreeMap::new();
     // One that is gone runs no version any more.
     for node in nodes.iter().filter(|node| node.judged().1 != "fenced") {
@@ -98,7 +90,7 @@ pub(crate) async fn cluster(State(app): State<App>) -> HttpResult<Json<ClusterBo
     Ok(Json(ClusterBody {
         store: store.0,
         database: app.service.cluster.parts.database,
-        witness: if app.service.config().cluster.redis_url.is_some() {
+        witness: if config.cluster.redis_url.is_some() {
             "redis"
         } else {
             "database"
@@ -111,14 +103,97 @@ pub(crate) async fn cluster(State(app): State<App>) -> HttpResult<Json<ClusterBo
     }))
 }
 
-fn reason(node: &NodeBody) -> Option<ClusterReason> {
+/// What isn't well. What is promised of others (that they take something over) rests on whether they can do so.
+fn reasons(nodes: &[NodeBody], orphaned: u64, cluster: &Cluster) -> Vec<ClusterReason> {
+    let lost = Lost::of(nodes.iter().map(face));
+    let is_lost = lost.as_ref().is_some_and(|lost| lost.is_everywhere);
+    let mut reasons: Vec<ClusterReason> = Vec::new();
+    reasons.extend(lost.map(|lost| ClusterReason {
+        reason: "redis_lost",
+        text: lost.text(cluster),
+    }));
+    let prospect = prospect(is_lost, cluster);
+    reasons.extend(nodes.iter().filter_map(|node| reason(node, &prospect)));
+    if orphaned > 0 {
+        let when = if is_lost && !cluster.takeover_without_redis {
+            ", and Redis has to be back before one does"
+        } else {
+            ""
+        };
+        reasons.push(ClusterReason {
+            reason: "orphaned",
+            text: format!("{orphaned} parts of tasks wait for another node to take them over{when}"),
+        });
+    }
+    reasons.extend(none_takes_tasks(nodes));
+    reasons
+}
+
+/// The name of a node, whether it was asked, and why it can't reach Redis, if so.
+type Face<'a> = (&'a str, bool, Option<&'a str>);
+
+fn face(node: &NodeBody) -> Face<'_> {
+    let (name, _, is_asked) = node.judged();
+    (name, is_asked, node.redis_fault.as_deref())
+}
+
+/// Who can't reach the Redis of leases.
+struct Lost<'a> {
+    nodes: Vec<&'a str>,
+    /// As the first of them says.
+    fault: &'a str,
+    /// Whether no node that was asked reaches it.
+    is_everywhere: bool,
+}
+
+impl<'a> Lost<'a> {
+    fn of(faces: impl Iterator<Item = Face<'a>>) -> Option<Lost<'a>> {
+        let (mut nodes, mut first, mut asked) = (Vec::new(), None, 0);
+        for (name, is_asked, fault) in faces {
+            asked += usize::from(is_asked);
+            if let Some(fault) = fault {
+                nodes.push(name);
+                first = first.or(Some(fault));
+            }
+        }
+        first.map(|fault| Lost {
+            is_everywhere: nodes.len() == asked,
+            nodes,
+            fault,
+        })
+    }
+
+    fn text(&self, cluster: &Cluster) -> String {
+        let (nodes, fault) = (self.nodes.join(", "), self.fault);
+        if self.is_everywhere {
+            let meaning = cluster.without_redis("nodes take");
+            format!("Redis is down: {meaning}; {nodes}: {fault}")
+        } else {
+            format!(
+                "Redis isn't reached by {nodes}: what runs there goes on, and what a node that dies ran is taken over by \
+                 others; {fault}"
+            )
+        }
+    }
+}
+
+/// What becomes of what a silent node has.
+fn prospect(is_lost: bool, cluster: &Cluster) -> String {
+    match (is_lost, cluster.takeover_without_redis) {
+        (false, _) => "after its time others take over what it has".to_owned(),
+        (true, false) => "others take over what it has once Redis is back".to_owned(),
+        (true, true) => format!(
+            "after its time, and {} more without Redis, others take over what it has",
+            span_text(cluster.lease_ttl)
+        ),
+    }
+}
+
+fn reason(node: &NodeBody, prospect: &str) -> Option<ClusterReason> {
     let (name, state, is_asked) = node.judged();
     let why = node.live.why.as_deref().unwrap_or_default();
     let (reason, text) = match state {
-        "silent" => (
-            "node_silent",
-            format!("{name} gives no sign; after its time others take over what it has"),
-        ),
+        "silent" => ("node_silent", format!("{name} gives no sign; {prospect}")),
         "fenced" => (
             "node_fenced",
             format!("{name} has lost its session and has begun no other"),
@@ -155,4 +230,42 @@ fn none_takes_tasks(nodes: &[NodeBody]) -> Option<ClusterReason> {
         reason: "none_takes_tasks",
         text,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_redis_promises_no_takeover_that_waits_for_it() {
+        let mut cluster = Cluster::default();
+        let fault = Some("it is off");
+        let everywhere =
+            Lost::of([("n1", true, fault), ("n2", true, fault), ("n3", false, None)].into_iter());
+        let lost = everywhere.expect("it is lost");
+        assert!(lost.is_everywhere, "a node that can't be asked reaches nothing");
+        let text = lost.text(&cluster);
+        assert!(
+            text.contains("nodes take over nothing of a node that dies until Redis is back")
+                && text.ends_with("n1, n2: it is off"),
+            "{text}"
+        );
+        assert_eq!(
+            prospect(true, &cluster),
+            "others take over what it has once Redis is back"
+        );
+        assert!(prospect(false, &cluster).starts_with("after its time others"));
+
+        cluster.takeover_without_redis = true;
+        let text = lost.text(&cluster);
+        assert!(
+            text.contains("nodes take over what a node that dies ran 15s later"),
+            "{text}"
+        );
+        assert!(prospect(true, &cluster).contains("15s more without Redis"));
+
+        let partly = Lost::of([("n1", true, None), ("n2", true, fault)].into_iter()).expect("one lost it");
+        assert!(!partly.is_everywhere && partly.text(&cluster).contains("by n2: what runs there goes on"));
+        assert!(Lost::of([("n1", true, None)].into_iter()).is_none());
+    }
 }

@@ -28,6 +28,8 @@ const PLACES: [(&str, &str, &[&str]); 8] = [
             "store-unavailable",
             "overloaded",
             "archive-fails",
+            "redis-lost",
+            "coordinator-down",
             "internal",
         ],
     ),
@@ -210,6 +212,7 @@ mod tests {
             "no_node",
             "start_at",
             "dormant",
+            "coordinator_down",
         ];
         for slug in problems.chain(stops).chain(waits) {
             let topic = topic(slug).unwrap_or_else(|| panic!("no page of {slug}"));

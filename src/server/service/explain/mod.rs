@@ -22,7 +22,7 @@ use windrow_core::task::lifecycle::{ShardState, Status};
 use windrow_engine::ports::ownership::limit_store::PartView;
 use windrow_engine::ports::ownership::peers::{ExplainPart, PeerReply, Question, Unreachable};
 use windrow_engine::ports::tasks::list::{AuditFilter, TaskList};
-use windrow_engine::ports::tasks::store::{ShardLife, TaskView};
+use windrow_engine::ports::tasks::store::{COORDINATOR_DOWN, ShardLife, TaskView};
 
 /// The span that is explained when nothing is said. Unit: seconds.
 pub const SECONDS_DEFAULT: u32 = 60;
@@ -131,7 +131,8 @@ impl Explain {
         let limit = self.limit_of(task, &facts, &parts, business).await;
         facts.limit = limit.as_ref().map(shared_limit);
         let mut explanation = explain(&facts);
-        self.tell_before_all_else(task, nobody(task, &facts, &silent), &mut explanation);
+        let nobody = nobody(task, &facts, &silent, self.node.redis_lost());
+        self.tell_before_all_else(task, nobody, &mut explanation);
         let shard = |life: &ShardLife| {
             let id = ShardId {
                 task: task.id,
@@ -267,7 +268,12 @@ impl Explain {
 }
 /// What is said of a task that runs, while no node that can be asked runs any of it: the node is gone, or another has just
 /// taken it over.
-fn nobody(task: &TaskView, facts: &Facts, silent: &[Unreachable]) -> Option<String> {
+fn nobody(
+    task: &TaskView,
+    facts: &Facts,
+    silent: &[Unreachable],
+    redis_lost: Option<String>,
+) -> Option<String> {
     if task.status != Status::Running || facts.live.is_some() {
         return None;
     }
@@ -279,9 +285,22 @@ fn nobody(task: &TaskView, facts: &Facts, silent: &[Unreachable]) -> Option<Stri
             taken.text
         )),
         (None, Some(owner)) => Some(format!(
-            "{} runs it and can't be asked: {}; if it is gone, another node takes the task over by itself",
-            owner.node, owner.why
+            "{} runs it and can't be asked: {}; {}",
+            owner.node,
+            owner.why,
+            prospect(task, redis_lost)
         )),
         (None, None) => None,
+    }
+}
+
+/// What becomes of a task whose owner is gone: nothing is promised that waits for Redis.
+fn prospect(task: &TaskView, redis_lost: Option<String>) -> String {
+    let waits = task.status_reason.as_deref() == Some(COORDINATOR_DOWN);
+    match (task.status_text.as_ref().filter(|_| waits), redis_lost) {
+        // What a node said that wanted to take it over holds for all: none that reaches Redis did so.
+        (Some(text), _) => text.clone(),
+        (None, Some(lost)) => format!("this node has lost Redis: {lost}"),
+        (None, None) => "if it is gone, another node takes the task over by itself".to_owned(),
     }
 }

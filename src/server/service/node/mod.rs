@@ -63,6 +63,13 @@ impl ThisNode {
         is_full.then(|| store_full_text(unsaved().sum()))
     }
 
+    /// Why Redis is lost and what that means here, if it is.
+    pub(super) fn redis_lost(&self) -> Option<String> {
+        let fault = self.meters.redis()?.err()?;
+        let meaning = self.config().cluster.without_redis("this node takes");
+        Some(format!("{fault}; {meaning}"))
+    }
+
     /// The wall clock.
     pub fn now(&self) -> WallMs {
         self.clock.wall()
