@@ -18,6 +18,7 @@ mod deadlines;
 mod dry_runs;
 mod each;
 mod explain;
+mod first_calls;
 mod hooks;
 mod hostile;
 mod hostile_requests;

@@ -91,11 +91,12 @@ impl Serve {
         let (node, parts) = compose::compose(base).await?;
         secrets::check(&parts).await?;
         let front = Front::new(name(config)?, node.clock().now(), node.clock().wall(), config);
-        let front = Arc::new(front.with_log(options.log).with_pages(options.pages));
         let limits = limits(config);
         let service = Arc::new(Service::new(parts, options.config));
         node.fire_with(Arc::new(Maker::new(Arc::downgrade(&service))));
         let bootstrap = bootstrap::admin(&service, state.path()).await?;
+        let front = front.with_log(options.log).with_pages(options.pages);
+        let front = Arc::new(front.with_token_file(bootstrap.as_deref()));
         let (stop, stopped) = oneshot::channel();
         // The sender going away is the end as well.
         let ending = async move { drop(stopped.await) };

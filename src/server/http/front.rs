@@ -1,5 +1,6 @@
 //! What the façade knows of the process around it: whether it ends, and since when it is there.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,6 +36,8 @@ pub struct Front {
     pub(super) waiters: Arc<Shares<String>>,
     ending: watch::Sender<bool>,
     drained: AtomicBool,
+    /// The file with the first administrator's token.
+    token_file: Option<PathBuf>,
     log: Option<LogControl>,
     /// The log's filter, once it was changed.
     log_filter: Mutex<Option<String>>,
@@ -58,6 +61,7 @@ impl Front {
             waiters: Shares::new(WAITERS_MAX, WAITERS_MAX / 4),
             ending: watch::Sender::new(false),
             drained: AtomicBool::new(false),
+            token_file: None,
             log: None,
             log_filter: Mutex::new(None),
         }
@@ -73,6 +77,18 @@ impl Front {
     #[must_use]
     pub fn with_pages(self, pages: Pages) -> Front {
         Front { pages, ..self }
+    }
+
+    /// The same, and it knows in which file the first administrator's token is.
+    #[must_use]
+    pub fn with_token_file(self, file: Option<&Path>) -> Front {
+        // A relative one means nothing to who stands elsewhere.
+        let token_file = file.and_then(|file| std::path::absolute(file).ok());
+        Front { token_file, ..self }
+    }
+
+    pub(super) fn token_file(&self) -> Option<&Path> {
+        self.token_file.as_deref()
     }
 
     /// Reads a filter of the log.

@@ -1,8 +1,11 @@
 //! The OpenAPI document as it is served: completed by what every route can answer, and written once.
 
+mod begin;
 pub(crate) mod page;
 pub mod schema;
 pub(in crate::http) mod settings;
+
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use utoipa::openapi::content::{Content, ContentBuilder};
@@ -21,8 +24,10 @@ use crate::http::problem::Slug;
 pub(crate) struct Written {
     /// As JSON.
     pub(super) json: Bytes,
-    /// As HTML for people, the inside of a page.
-    pub(super) html: String,
+    /// As HTML for people, the inside of a page, before and after the first calls.
+    pub(super) html: [String; 2],
+    /// What can be looked at without naming one.
+    pub(super) resources: BTreeMap<String, String>,
 }
 
 /// Completes the document, writes it, and says what it wants of parameters.
@@ -38,6 +43,7 @@ pub(super) fn finish(document: &mut OpenApi) -> (Written, Rules) {
     let written = Written {
         json: Bytes::from(value.to_string()),
         html: page::render(&value),
+        resources: page::resources(&value),
     };
     (written, Rules::of(&value))
 }

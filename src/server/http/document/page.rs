@@ -3,38 +3,27 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::response::Response;
+use axum::extract::{Request, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::begin::begin;
+use crate::http::App;
 use crate::http::answer::html::{self, escaped};
 use crate::http::document::Written;
 
 /// How deep a schema is shown where it is used; deeper ones are links.
 const DEPTH_MAX: usize = 3;
 
-/// What somebody needs who has nothing yet.
-const BEGINNING: &str = r#"<h2 id="begin">begin</h2>
-<p>Every call but those that are open to everybody carries a token. At its first start a node writes an administrator's
-into <code>admin.token</code> of its data directory, unless the configuration says where
-(<code>auth.bootstrap_token_file</code>); that one makes others: <code>windrow token create --name me --role operator</code>.</p>
-<pre>TOKEN=$(cat data/admin.token)
-curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:7700/v1/tasks
-curl -H "Authorization: Bearer $TOKEN" --json '{"business":"push","source":{"type":"range","total":100},"rate":"5/s","start":true}' http://127.0.0.1:7700/v1/tasks
-curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:7700/v1/tasks/t1</pre>
-<p>The same as a document: <a href="/openapi.json">/openapi.json</a>. Times are RFC 3339; lists are pages: give
-<code>next_cursor</code> back as <code>cursor</code>. What went wrong is told as a problem with a <code>type</code>, all of
-which are <a href="/problems">explained</a>.</p>
-"#;
-
 /// Where the resources are.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Index {
-    /// The collections, by name.
-    #[schema(value_type = std::collections::BTreeMap<String, String>)]
-    resources: BTreeMap<&'static str, &'static str>,
+    /// What there is, by name.
+    resources: BTreeMap<String, String>,
     /// The page for people.
     docs: &'static str,
     /// The document for programs.
@@ -46,40 +35,44 @@ pub(crate) struct Index {
     get, path = "/v1", operation_id = "index", tag = "node", security(()),
     responses((status = 200, body = Index))
 )]
-pub(crate) async fn index() -> Json<Index> {
+pub(crate) async fn index(Extension(written): Extension<Arc<Written>>) -> Json<Index> {
     Json(Index {
-        resources: RESOURCES.into(),
+        resources: written.resources.clone(),
         docs: "/docs",
         openapi: "/openapi.json",
     })
 }
 
-/// The collections.
-const RESOURCES: [(&str, &str); 11] = [
-    ("audit", "/v1/audit"),
-    ("businesses", "/v1/businesses"),
-    ("events", "/v1/events"),
-    ("limits", "/v1/limits"),
-    ("logs", "/v1/logs"),
-    ("nodes", "/v1/nodes"),
-    ("sessions", "/v1/sessions"),
-    ("tasks", "/v1/tasks"),
-    ("tokens", "/v1/tokens"),
-    ("uploads", "/v1/uploads"),
-    ("whoami", "/v1/whoami"),
-];
+/// What can be looked at without naming one, by name: read out of the document, so that nothing is left out.
+pub(crate) fn resources(document: &Value) -> BTreeMap<String, String> {
+    let gets = members(&document["paths"]).filter(|(_, item)| item["get"].is_object());
+    let named = gets.filter_map(|(path, _)| {
+        let name = path.strip_prefix("/v1/")?;
+        let is_one = !name.contains(['/', '{', '.']);
+        is_one.then(|| (name.to_owned(), path.to_owned()))
+    });
+    named.collect()
+}
 
 /// This API, for people
 #[utoipa::path(
     get, path = "/docs", operation_id = "docs", tag = "node", security(()),
     responses((status = 200, description = "A page", body = String, content_type = "text/html"))
 )]
-pub(crate) async fn docs(Extension(written): Extension<Arc<Written>>) -> Response {
-    html::page("API", &written.html)
+pub(crate) async fn docs(
+    State(app): State<App>,
+    Extension(written): Extension<Arc<Written>>,
+    request: Request,
+) -> Response {
+    let [head, rest] = &written.html;
+    let begin = begin(&app, &request);
+    // It may name a file of this machine, which is for who asked and nobody who shares a cache with them.
+    let own = [(header::CACHE_CONTROL, "no-store")];
+    (own, html::page("API", &format!("{head}{begin}{rest}"))).into_response()
 }
 
-/// The inside of the page.
-pub(crate) fn render(document: &Value) -> String {
+/// The inside of the page: what stands before the first calls, and what follows them.
+pub(crate) fn render(document: &Value) -> [String; 2] {
     let mut by_tag: BTreeMap<&str, String> = BTreeMap::new();
     for (path, item) in members(&document["paths"]) {
         for (method, operation) in members(item).filter(|(_, value)| value["responses"].is_object()) {
@@ -90,8 +83,8 @@ pub(crate) fn render(document: &Value) -> String {
                 .push_str(&operation_html(path, method, operation));
         }
     }
-    let mut text = format!(
-        "<h1>Windrow {}</h1>\n{}{BEGINNING}",
+    let head = format!(
+        "<h1>Windrow {}</h1>\n{}",
         escaped(text_of(&document["info"], "version")),
         html::rendered(text_of(&document["info"], "description"))
     );
@@ -99,7 +92,7 @@ pub(crate) fn render(document: &Value) -> String {
         .keys()
         .map(|tag| format!("<a href=\"#{tag}\">{tag}</a> "))
         .collect();
-    text.push_str(&format!("<nav>{links}<a href=\"#schemas\">schemas</a></nav>\n"));
+    let mut text = format!("<nav>{links}<a href=\"#schemas\">schemas</a></nav>\n");
     for (tag, operations) in &by_tag {
         text.push_str(&format!("<h2 id=\"{tag}\">{tag}</h2>\n{operations}"));
     }
@@ -111,7 +104,7 @@ pub(crate) fn render(document: &Value) -> String {
             schema_html(schema, 0)
         ));
     }
-    text
+    [head, text]
 }
 
 fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
@@ -295,12 +288,22 @@ fn schema_html(schema: &Value, depth: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::RESOURCES;
+    use super::*;
 
     #[test]
-    fn the_index_names_what_is_there() {
+    fn the_index_names_all_that_can_be_looked_at() {
         let (_, document) = crate::http::routes().split_for_parts();
-        for (_, path) in RESOURCES {
+        let named = resources(&serde_json::to_value(&document).expect("JSON"));
+        for name in ["audit", "cluster", "datasets", "schedules", "tasks", "whoami"] {
+            assert_eq!(named.get(name), Some(&format!("/v1/{name}")), "{named:?}");
+        }
+        let lists = document.paths.paths.iter().filter(|(path, item)| {
+            item.get.is_some() && path.starts_with("/v1/") && path.matches('/').count() == 2
+        });
+        for (path, _) in lists.filter(|(path, _)| !path.contains('.')) {
+            assert!(named.values().any(|known| known == path), "{path} is left out");
+        }
+        for path in named.values() {
             assert!(document.paths.paths.contains_key(path), "{path}");
         }
     }

@@ -346,7 +346,7 @@ pub(crate) async fn still_known(
 }
 
 /// Whether whoever asks sits on this machine: not somebody behind a proxy that does.
-fn is_local(request: &Request) -> bool {
+pub(crate) fn is_local(request: &Request) -> bool {
     let by_proxy = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
     let is_forwarded = by_proxy.iter().any(|name| request.headers().contains_key(*name));
     peer(request).is_some_and(|peer| peer.to_canonical().is_loopback()) && !is_forwarded

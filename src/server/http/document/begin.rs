@@ -1,0 +1,166 @@
+//! The beginning of `/docs`: the first calls, written so that whoever reads them can copy them: for the address that was
+//! asked, with this node's token file where they may know it.
+//!
+//! The page is open to everybody. A path of this machine is told only to who sits at it and asked by a name of this node:
+//! a page of somebody else that bound its own name to the node's address would read it otherwise.
+
+use std::path::Path;
+
+use axum::extract::Request;
+use axum::http::uri::Authority;
+use axum::http::{Uri, header};
+
+use crate::http::App;
+use crate::http::answer::html::escaped;
+use crate::http::guard::access::is_local;
+use crate::http::guard::visitor::Names;
+use windrow_config::{AuthMode, Config};
+
+/// How the first calls are proved.
+#[derive(Debug, PartialEq, Eq)]
+enum Proof {
+    /// Not at all: `auth.mode = "off"`.
+    None,
+    /// By the token in this file.
+    File(String),
+    /// By a token that whoever reads has from somewhere.
+    Token,
+}
+
+/// What somebody needs who has nothing yet.
+pub(super) fn begin(app: &App, request: &Request) -> String {
+    let config = app.service.config();
+    let names = Names::of(&config.http);
+    let is_named = names
+        .judge(request.method(), request.uri(), request.headers())
+        .is_ok();
+    let asked = authority(request).filter(|_| is_named);
+    let advertised = app.service.cluster.parts.address.as_deref();
+    let base = base(&config, asked.as_ref(), advertised);
+    let is_here = is_named && is_local(request) && !config.auth.always_token;
+    let file = app.front.token_file().filter(|_| is_here);
+    text(&base, &proof(&config, file))
+}
+
+/// The host and port that the request names; none that is no host and port.
+fn authority(request: &Request) -> Option<Authority> {
+    let host = request.headers().get(header::HOST);
+    let host = host.and_then(|host| host.to_str().ok()?.parse().ok());
+    let asked: Option<Authority> = host.or_else(|| request.uri().authority().cloned());
+    asked.filter(|asked| !asked.as_str().contains('@'))
+}
+
+/// The address of the node without a slash at its end, as whoever asks reaches it.
+fn base(config: &Config, asked: Option<&Authority>, advertised: Option<&str>) -> String {
+    let public = config
+        .http
+        .public_url
+        .as_deref()
+        .map(|url| url.trim_end_matches('/'));
+    let is_public = |url: &&str| {
+        let url: Option<Uri> = url.parse().ok();
+        url.as_ref().and_then(Uri::host) == asked.map(Authority::host)
+    };
+    // A proxy in front may speak TLS where the node doesn't.
+    if let Some(public) = public.filter(is_public) {
+        return public.to_owned();
+    }
+    let scheme = config.http.tls_cert_file.as_ref().map_or("http", |_| "https");
+    let known = asked.map(|asked| format!("{scheme}://{asked}"));
+    let known = known.or_else(|| public.or(advertised).map(str::to_owned));
+    known.unwrap_or_else(|| format!("{scheme}://{}", config.http.listen))
+}
+
+fn proof(config: &Config, file: Option<&Path>) -> Proof {
+    match (config.auth.mode, file.and_then(Path::to_str)) {
+        (AuthMode::Off, _) => Proof::None,
+        (_, Some(file)) => Proof::File(quoted(file)),
+        (_, None) => Proof::Token,
+    }
+}
+
+/// A path as a shell takes it for one word.
+fn quoted(path: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+".contains(letter);
+    if path.chars().all(is_plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
+    }
+}
+
+fn text(base: &str, proof: &Proof) -> String {
+    let told = match proof {
+        Proof::None => "<p>No call needs a token here (<code>auth.mode = \"off\"</code>).</p>",
+        Proof::File(_) | Proof::Token => {
+            "<p>Every call but those that are open to everybody carries a token. At its first start a node writes an \
+             administrator's into a file and says which (<code>auth.bootstrap_token_file</code>); that one makes others: \
+             <code>windrow token create --name me --role operator</code>.</p>"
+        }
+    };
+    let (first, curl) = match proof {
+        Proof::None => (String::new(), "curl"),
+        Proof::File(file) => (
+            format!("TOKEN=$(cat {file})\n"),
+            r#"curl -H "Authorization: Bearer $TOKEN""#,
+        ),
+        Proof::Token => (
+            "TOKEN=wrk_…\n".to_owned(),
+            r#"curl -H "Authorization: Bearer $TOKEN""#,
+        ),
+    };
+    let calls = format!(
+        r#"{first}{curl} {base}/v1/tasks
+{curl} --json '{{"name":"example","url":"http://127.0.0.1:9000/"}}' '{base}/v1/businesses?check=skip'
+{curl} --json '{{"business":"example","source":{{"type":"range","total":100}},"rate":"5/s","start":true}}' {base}/v1/tasks
+{curl} '{base}/v1/tasks?business=example'"#
+    );
+    format!(
+        r#"<h2 id="begin">begin</h2>
+{told}
+<pre>{}</pre>
+<p>A task is of a business, which has to be there: the second call registers one whose handler answers at that URL (yours;
+<code>windrow init</code> writes one). Until it answers, the task waits for it.</p>
+<p>The same as a document: <a href="/openapi.json">/openapi.json</a>. Times are RFC 3339; lists are pages: give
+<code>next_cursor</code> back as <code>cursor</code>. What went wrong is told as a problem with a <code>type</code>, all of
+which are <a href="/problems">explained</a>.</p>
+"#,
+        escaped(&calls)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_the_one_that_was_asked() {
+        let mut config = Config::default();
+        let asked: Authority = "n1.lan:7741".parse().expect("one");
+        assert_eq!(base(&config, Some(&asked), None), "http://n1.lan:7741");
+        assert_eq!(
+            base(&config, None, Some("http://10.0.0.5:7700")),
+            "http://10.0.0.5:7700"
+        );
+        assert_eq!(base(&config, None, None), "http://127.0.0.1:7700");
+        config.http.tls_cert_file = Some("cert.pem".into());
+        assert_eq!(base(&config, Some(&asked), None), "https://n1.lan:7741");
+        config.http.public_url = Some("https://windrow.example.org/".to_owned());
+        let public: Authority = "windrow.example.org".parse().expect("one");
+        assert_eq!(base(&config, Some(&public), None), "https://windrow.example.org");
+        assert_eq!(base(&config, Some(&asked), None), "https://n1.lan:7741");
+        assert_eq!(base(&config, None, None), "https://windrow.example.org");
+    }
+
+    #[test]
+    fn a_token_is_asked_for_only_where_one_is_needed_and_its_file_is_one_word() {
+        let mut config = Config::default();
+        assert_eq!(proof(&config, None), Proof::Token);
+        let file = Path::new("/tmp/my node's/admin.token");
+        let told = proof(&config, Some(file));
+        assert_eq!(told, Proof::File(r"'/tmp/my node'\''s/admin.token'".to_owned()));
+        config.auth.mode = AuthMode::Off;
+        assert_eq!(proof(&config, Some(file)), Proof::None);
+        assert!(!text("http://n1", &Proof::None).contains("TOKEN"));
+    }
+}
