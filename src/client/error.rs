@@ -88,13 +88,12 @@ pub enum ClientError {
 impl ClientError {
     /// What a failed exchange means.
     pub(super) fn of_exchange(server: &str, error: &(dyn Error + 'static)) -> ClientError {
-        let other = |why, own, scheme| ClientError::Scheme {
-            why,
-            wanted: server.replacen(own, scheme, 1),
-        };
         match Trouble::of(error) {
-            Some(Trouble::WantsHttps) => other("the node speaks TLS", "http:", "https:"),
-            Some(Trouble::WantsHttp) => other("the node speaks plain http", "https:", "http:"),
+            Some(Trouble::WantsHttps) => ClientError::wants_https(server),
+            Some(Trouble::WantsHttp) => ClientError::Scheme {
+                why: "the node speaks plain http",
+                wanted: server.replacen("https:", "http:", 1),
+            },
             Some(trouble) => ClientError::Tls {
                 server: server.to_owned(),
                 why: trouble.to_string(),
@@ -108,6 +107,14 @@ impl ClientError {
                 server: server.to_owned(),
                 why: deepest(error),
             },
+        }
+    }
+
+    /// It was spoken to in plain HTTP, and speaks TLS.
+    pub(super) fn wants_https(server: &str) -> ClientError {
+        ClientError::Scheme {
+            why: "the node speaks TLS",
+            wanted: server.replacen("http:", "https:", 1),
         }
     }
 

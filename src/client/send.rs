@@ -2,7 +2,8 @@
 //!
 //! What is safe: anything that never left (nobody listens), anything that a node refused for now (503, 429 with
 //! `Retry-After`), and what may be done twice (GET, PUT, a POST with its key) when the connection broke off. All of it
-//! within the client's time limit; somebody who isn't there is asked a few times only.
+//! within the client's time limit; somebody who isn't there is asked a few times only, and somebody who speaks TLS where
+//! plain HTTP was sent once: that is no matter of time.
 
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use super::error::ClientError;
 use super::problem::Problem;
 use super::request::Request;
 use super::{Body, Client};
+use windrow_tls::Trouble;
 
 /// Which surface calls.
 const CLIENT: HeaderName = HeaderName::from_static("windrow-client");
@@ -34,6 +36,9 @@ const CONNECTS_MAX: u32 = 3;
 const WAIT_FIRST: Duration = Duration::from_millis(200);
 /// The longest wait, and what a node that names none gets.
 const WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// How long it may take to find out whether TLS is spoken where a connection was closed without an answer.
+const PROBE_MAX: Duration = Duration::from_secs(2);
 
 /// Why one exchange failed.
 struct Failed {
@@ -83,7 +88,7 @@ impl Client {
     pub async fn send_raw(&self, request: Request) -> Result<Answer, ClientError> {
         request.check()?;
         let deadline = Instant::now() + self.timeout;
-        let (mut wait, mut attempt) = (WAIT_FIRST, 1);
+        let (mut wait, mut attempt, mut was_probed) = (WAIT_FIRST, 1, false);
         loop {
             let begun = Instant::now();
             let failed = match self.once(&request, deadline).await {
@@ -97,7 +102,7 @@ impl Client {
                         ..self.refusal(&answer).into()
                     },
                 },
-                Err(failed) => failed,
+                Err(failed) => self.told_apart(failed, &mut was_probed).await,
             };
             let may_repeat = !request.once && (failed.is_undone || request.is_repeatable());
             let is_over = failed.is_absent && attempt >= CONNECTS_MAX;
@@ -110,6 +115,34 @@ impl Client {
             sleep(pause).await;
             wait = (wait * 2).min(WAIT_MAX);
             attempt += 1;
+        }
+    }
+
+    /// What a connection means that was closed without an answer: a node that died is asked again, one that speaks TLS never
+    /// answers. Many servers close without the alert that would tell.
+    async fn told_apart(&self, failed: Failed, was_probed: &mut bool) -> Failed {
+        let ClientError::Closed { secure, .. } = &failed.error else {
+            return failed;
+        };
+        if std::mem::replace(was_probed, true) || !self.speaks_tls(secure).await {
+            return failed;
+        }
+        ClientError::wants_https(&self.server).into()
+    }
+
+    /// Whether a handshake of TLS is answered there. No token is sent, and no certificate is believed.
+    async fn speaks_tls(&self, secure: &str) -> bool {
+        let nothing = Full::new(Bytes::new()).map_err(|never| match never {});
+        let probe = hyper::Request::head(format!("{secure}/version")).body(nothing.boxed_unsync());
+        let Ok(probe) = probe else { return false };
+        let answer = tokio::time::timeout(PROBE_MAX, self.pool.request(probe)).await;
+        match answer {
+            Ok(Ok(_)) => true,
+            Ok(Err(error)) => matches!(
+                Trouble::of(&error),
+                Some(Trouble::Certificate(_) | Trouble::Handshake(_))
+            ),
+            Err(_) => false,
         }
     }
 

@@ -27,6 +27,9 @@ fn admin(node: &Node) -> Client {
     client(&node.url, node.admin.token.as_deref())
 }
 
+/// What a client that speaks TLS begins with.
+const HANDSHAKE: u8 = 0x16;
+
 /// A server that gives these answers, one a connection, and tells what it was asked. An empty answer hangs up.
 pub(crate) async fn scripted(
     answers: &'static [&'static str],
@@ -36,9 +39,15 @@ pub(crate) async fn scripted(
     let asked = tokio::spawn(async move {
         let mut asked = Vec::new();
         for answer in answers {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let mut text = Vec::new();
             let mut piece = [0; 4096];
+            let mut stream = loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                // Where it hung up before, the client looks whether TLS is spoken: it isn't.
+                if stream.peek(&mut piece[..1]).await.unwrap() == 1 && piece[0] != HANDSHAKE {
+                    break stream;
+                }
+            };
+            let mut text = Vec::new();
             while !text.windows(4).any(|end| end == b"\r\n\r\n") {
                 let count = stream.read(&mut piece).await.unwrap();
                 assert!(count > 0, "the request ended early");
@@ -88,6 +97,37 @@ async fn a_patch_whose_answer_is_lost_is_not_sent_again() {
         .expect_err("no answer");
     assert!(matches!(error, ClientError::Closed { .. }), "{error}");
     assert_eq!(asked.await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_tls_and_hangs_up_on_plain_http_is_told_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let place = listener.local_addr().unwrap();
+    let plain = Arc::new(AtomicU64::new(0));
+    let counted = plain.clone();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut piece = [0; 4096];
+            stream.read(&mut piece).await.unwrap();
+            if piece[0] == HANDSHAKE {
+                // A fatal alert: no handshake with this client.
+                stream.write_all(&[0x15, 3, 3, 0, 2, 2, 40]).await.unwrap();
+            } else {
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    });
+    let error = client(&format!("http://{place}"), Some("wrk_x"))
+        .get("/v1/tasks")
+        .await
+        .expect_err("no plain HTTP");
+    let wanted = format!("https://{place}");
+    assert!(
+        matches!(&error, ClientError::Scheme { wanted: told, .. } if *told == wanted),
+        "{error}"
+    );
+    assert_eq!(plain.load(Ordering::Relaxed), 1, "it is not tried again");
 }
 
 #[tokio::test]
