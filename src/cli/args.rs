@@ -19,7 +19,7 @@ pub use crate::local::trial::args::TryArgs;
 use windrow_config::process_env;
 
 /// The width of help where nobody says how wide lines may be. Unit: terminal cells.
-const WIDTH_UNSIZED: usize = 80;
+pub(crate) const WIDTH_UNSIZED: usize = 80;
 
 /// Drives the numbered items of a task through a handler at exactly the rate it was told.
 #[derive(Debug, Parser)]

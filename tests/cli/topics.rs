@@ -192,6 +192,12 @@ fn help_fits_80_columns_and_examples_keep_their_lines() {
         "{}",
         found.len()
     );
+    for topic in ["exit-codes", "templates"] {
+        let text = Place::new().windrow(&["help", topic]).expect(0).stdout;
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "windrow help {topic}: {line}");
+        }
+    }
     for (words, narrow, wide) in found {
         for line in narrow.lines() {
             assert!(line.chars().count() <= 80, "windrow {words} --help: {line}");

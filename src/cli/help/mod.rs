@@ -4,7 +4,7 @@ pub(crate) mod completion;
 
 use console::Term;
 
-use super::args;
+use super::args::{self, WIDTH_UNSIZED};
 use super::exit::Exit;
 use super::fault::Fault;
 use crate::input::misread::nearest;
@@ -32,7 +32,8 @@ const TEMPLATES_TEXT: &str = r#"Templates: a request is made of an item's data
 
   windrow run --csv orders.csv \
     --request 'POST https://api.example/v1/orders/{order_id}/ship' \
-    --header 'authorization: Bearer {secret.vendor}' --secret vendor=@vendor.token \
+    --header 'authorization: Bearer {secret.vendor}' \
+    --secret vendor=@vendor.token \
     --json '{"qty": {qty:number}, "note": {note}}'
 
 Placeholders:
@@ -53,11 +54,11 @@ Where they stand:
   text               as it is (--body-file)
 None may stand in scheme, user, host or port.
 
-A brace is written twice, {{ and }}, but for JSON outside of quotes: there a { that
-is followed by a blank, a quote or } is JSON's own, as is every }.
+A brace is written twice, {{ and }}, but for JSON outside of quotes: there a {
+that is followed by a blank, a quote or } is JSON's own, as is every }.
 
-An item that can't fill them (a member is missing, no number, a path segment that is
-empty or ..) is abandoned unsent as TEMPLATE_VALUE; the others go on."#;
+An item that can't fill them (a member is missing, no number, a path segment
+that is empty or ..) is abandoned unsent as TEMPLATE_VALUE; the others go on."#;
 
 /// Explains a topic or a command.
 ///
@@ -65,7 +66,7 @@ empty or ..) is abandoned unsent as TEMPLATE_VALUE; the others go on."#;
 /// `Usage` when there is neither.
 pub(super) fn help(words: &[String]) -> Result<Exit, Fault> {
     let text = match words {
-        [topic] if topic == EXIT_CODES => fold::to(&Term::stdout(), &exit_codes()),
+        [topic] if topic == EXIT_CODES => fold::page(&Term::stdout(), &exit_codes(), WIDTH_UNSIZED),
         [topic] if topic == TEMPLATES => TEMPLATES_TEXT.to_owned(),
         words => command_help(words)?,
     };

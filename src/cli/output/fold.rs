@@ -24,6 +24,12 @@ pub(crate) fn to(terminal: &Term, text: &str) -> String {
     }
 }
 
+/// The same for a page that is read as help is: never wider than that, whatever reads it.
+pub(crate) fn page(terminal: &Term, text: &str, widest: usize) -> String {
+    let folded: Vec<String> = text.lines().map(|line| folded(line, widest)).collect();
+    to(terminal, &folded.join("\n"))
+}
+
 fn folded(line: &str, width: usize) -> String {
     let lead = lead(line);
     let prose = &line[lead..];
