@@ -12,7 +12,7 @@ pub enum Exit {
     Failed = 1,
     /// The command line is wrong.
     Usage = 2,
-    /// There is no such thing.
+    /// There is no such thing, asked for or named.
     NotFound = 3,
     /// It clashes with what is there: state, capacity, a locked state directory.
     Conflict = 4,
@@ -44,7 +44,10 @@ impl Exit {
         (Exit::Ok, "ok"),
         (Exit::Failed, "failed in a way that has no code of its own"),
         (Exit::Usage, "the command line is wrong"),
-        (Exit::NotFound, "there is no such thing"),
+        (
+            Exit::NotFound,
+            "there is no such thing: what was asked for, or what was named for it",
+        ),
         (
             Exit::Conflict,
             "conflict: state, capacity, or a state directory that another process holds; run: finished already, with another handler or --if-finished error",

@@ -42,6 +42,12 @@ pub struct ProblemField {
 }
 
 impl Problem {
+    /// The path of what isn't there: what was asked for, or what the body named.
+    pub fn missing(&self) -> Option<&str> {
+        let asked = self.more.get("instance").filter(|_| self.slug() == "not-found");
+        self.more.get("missing").or(asked)?.as_str()
+    }
+
     /// The last part of its type, e.g. `no-capacity`.
     pub fn slug(&self) -> &str {
         self.kind.rsplit('/').next().unwrap_or_default()

@@ -95,6 +95,15 @@ async fn a_mistyped_name_is_told_with_the_one_that_is_meant() {
             format!("node show {id}x").as_str(),
             [format!("did you mean {id}?").as_str(), "windrow node list"],
         ),
+        // What is named in passing is a thing like any other.
+        (
+            "task create pusch --total 3",
+            ["did you mean push?", "windrow biz list"],
+        ),
+        (
+            format!("task move push/black-friday --to {id}x").as_str(),
+            [format!("did you mean {id}?").as_str(), "windrow node list"],
+        ),
     ] {
         person.windrow(words).await.refused(3, &told);
     }

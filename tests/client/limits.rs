@@ -19,7 +19,7 @@ async fn a_limit_is_made_named_shown_set_and_deleted() {
     person
         .windrow(words)
         .await
-        .refused(7, &["did you mean vendor-x?"]);
+        .refused(3, &["did you mean vendor-x?"]);
     let words = "biz register push --url http://127.0.0.1:9/ --force --limit vendor-x";
     person.windrow(words).await.expect(0);
     let made = node.admin.get("/v1/businesses/push").await.expect(200);

@@ -454,7 +454,7 @@ async fn who_may_only_look_is_refused_and_a_task_stays_on_its_node() {
     Person::admin(&node)
         .windrow("task move t1 --to n2")
         .await
-        .refused(7, &["there is no live node n2"]);
+        .refused(3, &["there is no live node n2"]);
 }
 
 #[tokio::test]

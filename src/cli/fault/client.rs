@@ -140,6 +140,7 @@ impl Fault {
                 "the node can't write to its database".to_owned()
             }
             (STORE_AWAY, _) => "the node can't use its database".to_owned(),
+            ("validation-failed", _) if problem.missing().is_some() => "not found".to_owned(),
             ("", "") => format!("the node answered {}", problem.status),
             (_, title) => lower_first(title),
         };
@@ -185,6 +186,8 @@ impl Fault {
 /// The contract with scripts (`windrow help exit-codes`).
 fn exit(problem: &Problem) -> Exit {
     match problem.status {
+        // Scripts hear the same of a thing that isn't there, whether it was asked for or named.
+        _ if problem.missing().is_some() => Exit::NotFound,
         404 | 410 => Exit::NotFound,
         409 | 412 => Exit::Conflict,
         401 | 403 => Exit::NotAllowed,
@@ -315,22 +318,15 @@ fn allowed(problem: &Problem) -> Option<String> {
 
 /// The command that lists what wasn't found among.
 fn list_of(problem: &Problem) -> Option<&'static str> {
-    let path = problem
-        .more
-        .get("instance")
-        .and_then(|path| path.as_str())
-        .unwrap_or_default();
-    let noun = path.strip_prefix("/v1/")?.split(['/', '?']).next()?;
-    match (problem.slug(), noun) {
-        ("not-found", "tasks") if path.contains("/items/") => Some("windrow task failures TASK --items"),
-        ("not-found", "tasks") => Some("windrow task list"),
-        ("not-found", "businesses") => Some("windrow biz list"),
-        ("not-found", "nodes") => Some("windrow node list"),
-        ("not-found", "limits") => Some("windrow limit list"),
-        ("not-found", "datasets") if path.contains("/generations/") => {
-            Some("windrow dataset generations NAME")
-        }
-        ("not-found", "datasets") => Some("windrow dataset list"),
+    let path = problem.missing()?;
+    match path.strip_prefix("/v1/")?.split(['/', '?']).next()? {
+        "tasks" if path.contains("/items/") => Some("windrow task failures TASK --items"),
+        "tasks" => Some("windrow task list"),
+        "businesses" => Some("windrow biz list"),
+        "nodes" => Some("windrow node list"),
+        "limits" => Some("windrow limit list"),
+        "datasets" if path.contains("/generations/") => Some("windrow dataset generations NAME"),
+        "datasets" => Some("windrow dataset list"),
         _ => None,
     }
 }
@@ -498,6 +494,22 @@ mod tests {
         assert_eq!(
             fault.hint.as_deref(),
             Some("`windrow limit list` shows what there is")
+        );
+    }
+
+    #[test]
+    fn what_a_body_names_and_is_not_there_is_told_as_what_was_asked_for() {
+        let body = json!({"type": "/problems/validation-failed", "title": "Validation failed", "status": 422,
+            "instance": "/v1/tasks/t1/move", "missing": "/v1/nodes/n9", "try": ["look at `errors`"],
+            "errors": [{"pointer": "/to", "detail": "there is no node n9"}]});
+        let fault = Fault::of_problem(
+            serde_json::from_value::<Problem>(body).expect("a problem"),
+            Names::Flags,
+        );
+        assert_eq!(fault.exit, Exit::NotFound);
+        assert_eq!(
+            fault.to_string(),
+            "error: not found\n  because --to: there is no node n9\n  try  `windrow node list` shows what there is"
         );
     }
 

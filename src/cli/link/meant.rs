@@ -62,7 +62,9 @@ impl Link<'_> {
         };
         let listed: Value = answer.json().unwrap_or_default();
         let things = listed["items"].as_array().into_iter().flatten();
-        let known: Vec<&str> = things.filter_map(|thing| thing[member].as_str()).collect();
+        // (A node that is gone is listed for a while.)
+        let known = things.filter_map(|thing| thing[member].as_str());
+        let known: Vec<&str> = known.filter(|known| *known != name).collect();
         fault.meant(like(name, &known))
     }
 }
@@ -90,11 +92,10 @@ impl Link<'_> {
 
 /// The list of its kind, the member that names its things, and the name that isn't among them.
 fn missing(problem: &Problem) -> Option<(Request, &'static str, String)> {
+    // Some faults come with what is meant.
     let path = problem
-        .more
-        .get("instance")
-        .filter(|_| problem.slug() == "not-found")?
-        .as_str()?;
+        .missing()
+        .filter(|_| problem.errors.iter().all(|field| field.advice.is_none()))?;
     let mut parts = path.strip_prefix("/v1/")?.split('/');
     let (list, member) = match parts.next()? {
         noun @ ("businesses" | "limits") => (

@@ -2,6 +2,7 @@
 //!
 //! `http/problem.rs` gives each its slug, status and advice. No message shows SQL, paths of the node or secrets.
 
+use crate::service::FieldFault;
 use crate::service::schedules;
 use crate::service::tasks::items::not_open;
 use windrow_core::ids::TaskId;
@@ -12,35 +13,6 @@ use windrow_engine::ports::access::named_limit_store::{LimitUsers, NamedLimitErr
 use windrow_engine::ports::ownership::peers::Unreachable;
 use windrow_engine::ports::schedules::store::ScheduleError;
 use windrow_engine::ports::tasks::store::{CommandError, CommandRefusal, CreateError, MoveRefusal};
-
-/// One thing that is wrong with a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldFault {
-    /// Where, as a JSON pointer into the body (`/rate`), or the name of a parameter (`limit`).
-    pub pointer: String,
-    /// What is wrong.
-    pub detail: String,
-    /// What would do.
-    pub advice: Option<String>,
-}
-
-impl FieldFault {
-    /// A fault without advice.
-    pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> FieldFault {
-        FieldFault {
-            pointer: pointer.into(),
-            detail: detail.into(),
-            advice: None,
-        }
-    }
-
-    /// The same with what would do.
-    #[must_use]
-    pub fn advise(mut self, advice: impl Into<String>) -> FieldFault {
-        self.advice = Some(advice.into());
-        self
-    }
-}
 
 /// A request was not obeyed. Nothing was changed, unless the variant says so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -278,7 +250,11 @@ impl From<CommandRefusal> for ServiceError {
 fn moved(refusal: &MoveRefusal) -> ServiceError {
     let detail = refusal.to_string();
     let advice = match refusal {
-        MoveRefusal::NoNode(_) => return ServiceError::unprocessable("/to", detail),
+        MoveRefusal::NoNode(node) => {
+            return FieldFault::new("/to", detail)
+                .missing(format!("/v1/nodes/{node}"))
+                .into();
+        }
         MoveRefusal::NoShard(shard) => {
             return ServiceError::not_found("shard", shard);
         }
@@ -300,7 +276,9 @@ impl From<CreateError> for ServiceError {
     fn from(error: CreateError) -> ServiceError {
         match error {
             CreateError::NoBusiness(slug) => {
-                ServiceError::unprocessable("/business", format!("there is no business {slug}"))
+                FieldFault::new("/business", format!("there is no business {slug}"))
+                    .missing(format!("/v1/businesses/{slug}"))
+                    .into()
             }
             CreateError::NameTaken(name, id) => ServiceError::NameTaken(name_taken(&name, id)),
             CreateError::KeyReused(_) => ServiceError::KeyReused,

@@ -252,6 +252,7 @@ fn check_bounds(bounds: Bounds) -> Result<(), ServiceError> {
 
 fn unknown(place: String, name: &str, known: &BTreeSet<String>) -> FieldFault {
     let fault = FieldFault::new(place, format!("there is no limit {name}"));
+    let fault = fault.missing(format!("/v1/limits/{name}"));
     if let Some(like) = nearest(name, known.iter().cloned()) {
         return fault.advise(format!("did you mean {like}?"));
     }

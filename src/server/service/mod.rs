@@ -12,6 +12,7 @@ pub mod datasets;
 pub mod error;
 pub mod explain;
 pub mod failures;
+mod field_fault;
 pub mod health;
 pub mod job;
 pub mod limits;
@@ -27,7 +28,8 @@ pub mod tasks;
 
 use std::sync::Arc;
 
-pub use error::{FieldFault, ServiceError};
+pub use error::ServiceError;
+pub use field_fault::FieldFault;
 pub use job::{Job, JobError, JobStart, begin, start_if_stopped, stop};
 
 use access::Access;

@@ -11,7 +11,7 @@ pub use windrow_core::life::{CommandRefusal, TaskCommand, TaskEdit};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MoveRefusal {
     /// No session of that name lives.
-    #[error("there is no live node {0}; `windrow node list` shows those that are")]
+    #[error("there is no live node {0}")]
     NoNode(String),
     /// The node hands its own work over.
     #[error("the node {0} drains and takes nothing; undrain it first, or name another node")]

@@ -171,7 +171,8 @@ pub struct Problem {
     /// Each fault of the request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<ProblemField>,
-    /// More, by kind of problem: `allowed`, `max_rate`, `check_report`, `reason`.
+    /// More, by kind of problem: `allowed`, `max_rate`, `check_report`, `reason`, `missing` (the path of what was named and
+    /// isn't there).
     #[serde(flatten)]
     pub more: serde_json::Map<String, serde_json::Value>,
 }
@@ -203,6 +204,15 @@ impl Problem {
         self
     }
 
+    /// That it is refused for nothing but names of what isn't there: the first one.
+    fn with_missing(self, faults: &[FieldFault]) -> Problem {
+        let is_all = faults.iter().all(|fault| fault.missing.is_some());
+        match faults.first().and_then(|fault| fault.missing.as_deref()) {
+            Some(path) if is_all => self.with("missing", path.into()),
+            _ => self,
+        }
+    }
+
     fn with(mut self, name: &str, value: serde_json::Value) -> Problem {
         self.more.insert(name.to_owned(), value);
         self
@@ -229,7 +239,7 @@ impl From<ServiceError> for Problem {
         match error {
             ServiceError::Invalid(faults)
             | ServiceError::Unprocessable(faults)
-            | ServiceError::FieldsRefused(faults) => problem.with_fields(faults),
+            | ServiceError::FieldsRefused(faults) => problem.with_missing(&faults).with_fields(faults),
             ServiceError::WrongState(refusal) => problem.with("allowed", refusal.allowed.into()),
             ServiceError::Conflict { advice, .. } => problem.advise(advice),
             ServiceError::Overtaken(_) => problem.advise("the same again".to_owned()),

@@ -116,7 +116,8 @@ impl Businesses {
             None => {
                 let all = self.store.businesses(false, None, LOOKED_THROUGH_MAX).await?;
                 let like = nearest(slug, all.into_iter().map(|one| one.slug));
-                let missing = FieldFault::new("/business", format!("there is no business {slug}"));
+                let missing = FieldFault::new("/business", format!("there is no business {slug}"))
+                    .missing(format!("/v1/businesses/{slug}"));
                 match like {
                     Some(like) => missing.advise(format!("did you mean {like}?")),
                     None => missing,

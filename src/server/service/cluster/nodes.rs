@@ -141,6 +141,7 @@ impl Cluster {
                     pointer,
                     detail,
                     advice,
+                    missing: None,
                 };
                 Err(ServiceError::Unprocessable(
                     faults.into_iter().map(fault).collect(),

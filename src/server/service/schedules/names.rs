@@ -105,6 +105,7 @@ fn misspelt(template: &str) -> Vec<Warning> {
                 pointer: pointer.to_owned(),
                 detail: wrong.to_string(),
                 advice: wrong.meant.map(|meant| format!("{{{meant}}}")),
+                missing: None,
             },
         }));
     });
