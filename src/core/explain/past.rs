@@ -111,7 +111,9 @@ impl Past {
         // What begins as this one ends is of the next.
         let least = run.to.map_or(end, |to| to + OWN_MIN);
         let begins = stays.iter().map(|(from, _)| *from);
-        let first = begins.skip_while(|from| *from > run.from).find(|from| *from >= least);
+        let first = begins
+            .skip_while(|from| *from > run.from)
+            .find(|from| *from >= least);
         let opened = first.filter(|first| run.from - *first <= OPENING_MAX);
         let mut at = opened.unwrap_or(run.from).min(asked);
         let mut ends = Vec::new();
@@ -149,7 +151,12 @@ impl Past {
 
     /// For how much of a time it ran, and for how much it didn't although it wanted to, as `wants` says.
     pub fn ran(&self, reach: Duration, wants: bool) -> Ran {
-        let blind: BTreeSet<u32> = self.runs.iter().filter(|run| self.is_blind(run)).map(|run| run.shard).collect();
+        let blind: BTreeSet<u32> = self
+            .runs
+            .iter()
+            .filter(|run| self.is_blind(run))
+            .map(|run| run.shard)
+            .collect();
         let seen = self.shards.difference(&blind);
         let shards: Vec<ShardPast> = seen.filter_map(|no| self.shard(*no, reach, wants)).collect();
         let mut edges: Vec<Duration> = shards.iter().flat_map(ShardPast::edges).collect();
@@ -302,18 +309,35 @@ mod tests {
         let mut waiting = minute(1, &[stay(0, 60, 20)], &[run(0, 900, Some(20))]);
         waiting.live.clear();
         assert_eq!(told(&waiting), [60, 60, 20]);
-        assert_eq!(waiting.ran(seconds(60), false).idle, Duration::ZERO, "it doesn't want to run");
+        assert_eq!(
+            waiting.ran(seconds(60), false).idle,
+            Duration::ZERO,
+            "it doesn't want to run"
+        );
     }
 
     #[test]
     fn a_shard_that_stands_costs_its_part_and_one_that_ended_nothing() {
-        let runs = [run(0, 900, None), run(1, 900, None), run(2, 900, Some(40)), run(2, 25, None)];
+        let runs = [
+            run(0, 900, None),
+            run(1, 900, None),
+            run(2, 900, Some(40)),
+            run(2, 25, None),
+        ];
         let stays = [stay(0, 60, 0), stay(1, 60, 0), stay(2, 25, 0)];
         let past = minute(3, &stays, &runs);
         // What the third did before its node died is lost with it.
-        assert_eq!(told(&past), [40, 53, 5], "what was counted before is known in part");
+        assert_eq!(
+            told(&past),
+            [40, 53, 5],
+            "what was counted before is known in part"
+        );
         assert_eq!(past.ran(past.reach(), true).stood.shards, 1);
-        let mut ended = minute(2, &[stay(0, 60, 0), stay(1, 60, 30)], &[run(0, 900, None), run(1, 900, Some(30))]);
+        let mut ended = minute(
+            2,
+            &[stay(0, 60, 0), stay(1, 60, 30)],
+            &[run(0, 900, None), run(1, 900, Some(30))],
+        );
         (ended.live, ended.done) = (BTreeSet::from([0]), BTreeSet::from([1]));
         assert_eq!(told(&ended), [60, 60, 0]);
     }
@@ -337,7 +361,11 @@ mod tests {
             run(2, 9, None),
         ];
         let past = minute(3, &stays, &runs);
-        assert_eq!(told(&past), [60, 59, 0], "only what each handover took is not covered");
+        assert_eq!(
+            told(&past),
+            [60, 59, 0],
+            "only what each handover took is not covered"
+        );
     }
 
     #[test]
@@ -352,10 +380,18 @@ mod tests {
         let stays = [stay(0, 60, 40), stay(0, 10, 0)];
         let mut runs = [run(0, 900, Some(40)), run(0, 10, None)];
         runs[0].was_stopped = true;
-        assert_eq!(told(&minute(1, &stays, &runs))[0], 10, "nobody wanted it to run in between");
+        assert_eq!(
+            told(&minute(1, &stays, &runs))[0],
+            10,
+            "nobody wanted it to run in between"
+        );
         let mut queued = minute(1, &[], &runs[..1]);
         (queued.stands, queued.live) = (seconds(3), BTreeSet::new());
-        assert_eq!(told(&queued), [3, 3, 3], "it was started again, and waits for room");
+        assert_eq!(
+            told(&queued),
+            [3, 3, 3],
+            "it was started again, and waits for room"
+        );
         let mut changed = minute(1, &[stay(0, 60, 0)], &[run(0, 900, None)]);
         changed.changed = Some(seconds(7));
         assert_eq!(changed.reach(), seconds(7));
@@ -367,6 +403,9 @@ mod tests {
         assert_eq!(told(&minute(1, &[], &[])), [0, 0, 0]);
         // It took five seconds from its claim until it ran: its source was read.
         let opened = [run(0, 900, Some(30)), run(0, 29, None)];
-        assert_eq!(told(&minute(1, &[stay(0, 60, 30), stay(0, 24, 0)], &opened)), [60, 60, 6]);
+        assert_eq!(
+            told(&minute(1, &[stay(0, 60, 30), stay(0, 24, 0)], &opened)),
+            [60, 60, 6]
+        );
     }
 }

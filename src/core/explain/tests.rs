@@ -394,7 +394,10 @@ fn a_shard_that_did_not_run_is_told_as_one_of_several() {
     );
     let explanation = explained(&facts);
     assert_eq!(explanation.target, Some(30_000_000_000), "the rate, and no more");
-    assert_eq!(explanation.causes[0].text, "1 of the 3 shards of it did not run for 15.0 s");
+    assert_eq!(
+        explanation.causes[0].text,
+        "1 of the 3 shards of it did not run for 15.0 s"
+    );
     facts.stood = Stood {
         shards: 1,
         of: 1,

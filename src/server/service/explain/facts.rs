@@ -271,11 +271,7 @@ mod tests {
     #[test]
     fn the_fullest_node_bounds_what_a_rate_may_grow_by() {
         assert_eq!(room_for(&[part(0, Some(7.0))]), Some(7.0));
-        let parts = [
-            part(0, Some(1.0)),
-            part(1, Some(100.0)),
-            part(3, Some(90.0)),
-        ];
+        let parts = [part(0, Some(1.0)), part(1, Some(100.0)), part(3, Some(90.0))];
         assert_eq!(room_for(&parts), Some(120.0), "of 120 more the second gets 90");
         assert_eq!(room_for(&[part(1, None)]), None);
         let codes = parts.iter().flat_map(|(_, part)| &part.codes);

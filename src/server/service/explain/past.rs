@@ -39,7 +39,9 @@ impl Explain {
         let runs = self.lists.runs(task.id, None, RUNS_MAX).await.unwrap_or_default();
         let takeovers = self.takeovers(task.id).await;
         let since = now.minus(Duration::from_secs(u64::from(seconds)));
-        let recent = runs.iter().filter(|run| run.ended_at.is_none_or(|ended| ended >= since));
+        let recent = runs
+            .iter()
+            .filter(|run| run.ended_at.is_none_or(|ended| ended >= since));
         let recent: Vec<RunRecord> = recent.cloned().collect();
         let former = self.cluster.who_ran(&recent, &peers).await;
         peers.extend(former.into_iter().filter_map(|(_, peer)| peer));
@@ -48,7 +50,11 @@ impl Explain {
         let mut past = Past {
             asked: Duration::from_secs(u64::from(seconds)),
             runs: recorded(task, &runs, &takeovers, now),
-            stands: now.since(task.since),
+            // A task that rests tells of the time before.
+            stands: match wants(task.status) {
+                true => now.since(task.since),
+                false => Duration::MAX,
+            },
             ..past(task, &parts)
         };
         let reach = past.reach();
@@ -81,7 +87,10 @@ impl Explain {
             PeerReply::Explain(part) => Some(*part),
             _ => None,
         };
-        let theirs = self.cluster.gather(peers.to_vec(), &question, read, unheard).await;
+        let theirs = self
+            .cluster
+            .gather(peers.to_vec(), &question, read, unheard)
+            .await;
         let mut parts = vec![(self.node.name.clone(), self.part(task, seconds))];
         parts.extend(theirs);
         parts
@@ -142,7 +151,12 @@ fn stays_of_earlier_version(part: &ExplainPart) -> Vec<Stay> {
 /// The runs as they are recorded. One that was taken over did nothing that lasted since its last word.
 fn recorded(task: &TaskView, runs: &[RunRecord], takeovers: &[AuditRow], now: WallMs) -> Vec<RecordedRun> {
     let silences: BTreeMap<(u32, RunNo), Duration> = takeovers.iter().filter_map(silence).collect();
-    let state = |no| task.shards.iter().find(|shard| shard.no == no).map(|shard| shard.state);
+    let state = |no| {
+        task.shards
+            .iter()
+            .find(|shard| shard.no == no)
+            .map(|shard| shard.state)
+    };
     let is_whole = task.status == Status::Running;
     let run = |run: &RunRecord| {
         let (shard, from) = (run.shard.no, now.since(run.started_at));
@@ -181,15 +195,17 @@ fn silence(row: &AuditRow) -> Option<((u32, RunNo), Duration)> {
     ))
 }
 
-/// For how much of the time it ran; only a task that wants to run misses the rest.
+/// Whether a task is to run, and misses the time in which it doesn't.
+fn wants(status: Status) -> bool {
+    matches!(
+        status,
+        Status::Running | Status::Queued | Status::Recovering | Status::AwaitingBusiness
+    )
+}
+
+/// For how much of the time it ran.
 fn ran(status: Status, past: &Past, reach: Duration) -> Ran {
-    let wants = [
-        Status::Running,
-        Status::Queued,
-        Status::Recovering,
-        Status::AwaitingBusiness,
-    ];
-    let wants = wants.contains(&status);
+    let wants = wants(status);
     if !past.stays.is_empty() || !past.runs.is_empty() {
         return past.ran(reach, wants);
     }
