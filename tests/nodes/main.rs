@@ -16,6 +16,7 @@ mod database_away;
 mod datasets;
 mod keys;
 mod limits;
+mod moves;
 mod open;
 #[path = "../client/program.rs"]
 mod program;

@@ -99,7 +99,7 @@ fn head(cluster: &Value) -> Vec<String> {
         format!("store     {store}  {database}; witness {witness}"),
         format!("versions  {}", versions.join(", ")),
         format!(
-            "shards    {owned} owned  {orphaned} to be taken over  {released} released  {recovering} recovering"
+            "shards    {owned} owned  {orphaned} to be taken over  {released} waiting for a node  {recovering} recovering"
         ),
     ];
     for reason in list(&cluster["reasons"]) {

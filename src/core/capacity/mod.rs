@@ -47,6 +47,21 @@ impl Load {
         Load(u128::from(rate.items()) * MICROS_NANOS / u128::from(rate.period_ns()))
     }
 
+    /// As people read it beside others: parts of rates have no end of decimals, and three digits say how much it is.
+    ///
+    /// ```
+    /// use windrow_core::capacity::Load;
+    ///
+    /// let shown = [26_666_667, 110_000_001, 2_000_000_000, 1_234_500_000, 12_346].map(|load| Load(load).rounded());
+    /// assert_eq!(shown, ["26.7/s", "110/s", "2000/s", "1234/s", "0.0123/s"]);
+    /// ```
+    pub fn rounded(self) -> String {
+        let digits = self.0.checked_ilog10().map_or(0, |least| least + 1);
+        // Whole items keep all their digits.
+        let unit = 10_u128.pow(digits.saturating_sub(3).min(6));
+        Load((self.0 + (unit - 1) / 2) / unit * unit).to_string()
+    }
+
     fn plus(self, other: Load) -> Load {
         Load(self.0.saturating_add(other.0))
     }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::past::Stood;
+use super::text::{counted, time};
 use crate::handler::sight::HandlerSight;
 use crate::ids::{ItemIndex, TaskId};
 use crate::settings::RateLimit;
@@ -21,6 +23,8 @@ pub struct Facts {
     pub covered: Duration,
     /// The part of it in which nothing of the task ran, although it was there.
     pub idle: Duration,
+    /// Which of its shards that was.
+    pub stood: Stood,
     /// What became of the permits in it.
     pub permits: Permits,
     /// Items settled in it.
@@ -173,6 +177,20 @@ impl Facts {
     /// Whether no run sees its handler down any longer.
     pub(super) fn is_handler_back(&self) -> bool {
         self.handler.state.outage.is_none()
+    }
+
+    /// What of it did not run, and for how long: `nothing of it ran for 15.0 s`.
+    pub(super) fn stood_text(&self, it: &str) -> String {
+        match self.stood {
+            Stood { shards, of, longest } if of > 1 => {
+                format!(
+                    "{shards} of the {} of {it} did not run for {}",
+                    counted(of as u64, "shard"),
+                    time(longest)
+                )
+            }
+            _ => format!("nothing of {it} ran for {}", time(self.idle)),
+        }
     }
 
     /// Attempts that left. Unit: items per second.

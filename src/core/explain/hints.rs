@@ -18,7 +18,7 @@ pub(super) fn of(kind: CauseKind, facts: &Facts) -> String {
             format!("{} instead of {}", run.rate, run.wanted)
         }),
         CauseKind::InFlight => "left, and without a final verdict so far".to_owned(),
-        CauseKind::NotRunning(Status::Running) => format!("nothing of it ran for {}", time(facts.idle)),
+        CauseKind::NotRunning(Status::Running) => facts.stood_text("it"),
         CauseKind::NotRunning(status) => match (facts.standing.reason.as_deref(), &facts.standing.text) {
             (Some("start_at"), Some(text)) => format!("{status}: {text}"),
             (Some(reason), _) => format!("{status} ({reason})"),

@@ -7,6 +7,7 @@ mod advice;
 mod causes;
 mod facts;
 mod hints;
+mod past;
 mod text;
 mod why;
 
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 pub use causes::{Cause, CauseKind};
 pub use facts::{Facts, Head, HeldBack, Latency, Live, SharedLimit, Standing, Takeover};
+pub use past::{Past, Ran, RecordedRun, Stay, Stood};
 pub use text::{counted, rate_like, rate_text};
 
 use super::settings::RateLimit;

@@ -38,6 +38,7 @@ fn minute(settled: u64, change: &str) -> Facts {
         task: TaskId(7),
         covered: Duration::from_secs(60),
         idle: Duration::ZERO,
+        stood: Stood::default(),
         permits,
         settled,
         latency: Latency::default(),
@@ -377,6 +378,32 @@ fn a_takeover_is_named_and_asks_for_no_processor_time() {
         .map(|advice| advice.text.as_str())
         .collect();
     assert!(texts.iter().all(|text| !text.contains("processor")), "{texts:?}");
+}
+
+#[test]
+fn a_shard_that_did_not_run_is_told_as_one_of_several() {
+    let mut facts = minute(27_500, "{}");
+    facts.permits.due = 27_500 * MICRO;
+    (facts.idle, facts.stood) = (
+        Duration::from_secs(5),
+        Stood {
+            shards: 1,
+            of: 3,
+            longest: Duration::from_secs(15),
+        },
+    );
+    let explanation = explained(&facts);
+    assert_eq!(explanation.target, Some(30_000_000_000), "the rate, and no more");
+    assert_eq!(
+        explanation.causes[0].text,
+        "1 of the 3 shards of it did not run for 15.0 s"
+    );
+    facts.stood = Stood {
+        shards: 1,
+        of: 1,
+        longest: facts.idle,
+    };
+    assert_eq!(explained(&facts).causes[0].text, "nothing of it ran for 5.00 s");
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn cause_text(cause: &Cause, facts: &Facts) -> String {
                 "items have left that are not settled: {in_flight} in flight, {retrying} between attempts"
             )
         }
-        CauseKind::NotRunning(_) => format!("for {} nothing of the task ran", time(facts.idle)),
+        CauseKind::NotRunning(_) => facts.stood_text("the task"),
     }
 }
 

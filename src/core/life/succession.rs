@@ -91,6 +91,32 @@ impl Episode<'_> {
     }
 }
 
+/// Whose run it was, as [`Episode::before`] has it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+pub struct Predecessor {
+    /// The number of the shard.
+    pub shard: u32,
+    /// The number of the run.
+    pub run: u32,
+}
+
+impl Predecessor {
+    /// The one of an entry of the audit.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use windrow_core::ids::RunNo;
+    /// use windrow_core::life::succession::{Episode, Fate, Predecessor};
+    ///
+    /// let (silent, fate) = (Duration::ZERO, Fate::Lost);
+    /// let episode = Episode { shard: 2, run: RunNo(3), node: None, silent, fate };
+    /// assert_eq!(Predecessor::of(&episode.before()), Some(Predecessor { shard: 2, run: 3 }));
+    /// ```
+    pub fn of(before: &str) -> Option<Predecessor> {
+        serde_json::from_str(before).ok()
+    }
+}
+
 /// Who took a shard over, as [`Episode::after`] has it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
 pub struct Successor {

@@ -1,9 +1,12 @@
 //! What comes from the node: the stream of events, what is asked once a second, and what keys order.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::time::Duration;
 
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -187,7 +190,7 @@ impl Feed<'_> {
             Order::Failures => {
                 let groups =
                     Request::get(&self.path("/failures/groups")).query("data", self.columns.unwrap_or("*"));
-                vec![News::Failures(client.send(groups).await?.json()?)]
+                vec![News::Failures(with_rows(&client.send(groups).await?)?)]
             }
             Order::Explain => {
                 let request = Request::get(&self.path("/explain")).accept("text/plain");
@@ -210,20 +213,56 @@ impl Feed<'_> {
     }
 }
 
-/// An event with these columns only of what an item carries.
-fn narrowed(event: Event, columns: &str) -> Event {
-    let Ok(mut whole) = serde_json::from_str::<Value>(&event.data) else {
-        return event;
-    };
-    for member in ["data", "example_data"] {
-        let Some(item) = whole["data"].get_mut(member).filter(|item| item.is_object()) else {
-            continue;
-        };
-        let names = columns.split(',').map(str::trim);
-        *item = names.map(|name| (name.to_owned(), item[name].clone())).collect();
+/// Failures by code, each with what its example carries as it is written, as `example_row`.
+fn with_rows(answer: &Answer) -> Result<Value, ClientError> {
+    #[derive(Deserialize)]
+    struct Groups {
+        items: Vec<Group>,
     }
-    let data = whole.to_string();
-    Event { data, ..event }
+    #[derive(Deserialize)]
+    struct Group {
+        example_data: Option<Box<RawValue>>,
+    }
+    let mut groups = answer.json()?;
+    let rows = serde_json::from_str::<Groups>(&answer.text()).map_or(Vec::new(), |rows| rows.items);
+    for (at, row) in rows.into_iter().enumerate() {
+        if let Some(row) = row.example_data {
+            groups["items"][at]["example_row"] = row.get().into();
+        }
+    }
+    Ok(groups)
+}
+
+/// The members of an object, each as it is written.
+type Members = BTreeMap<String, Box<RawValue>>;
+
+/// An event with these columns only of what an item carries, in their order.
+fn narrowed(event: Event, columns: &str) -> Event {
+    match narrowed_text(&event.data, columns) {
+        Some(data) => Event { data, ..event },
+        None => event,
+    }
+}
+
+fn narrowed_text(text: &str, columns: &str) -> Option<String> {
+    let mut whole: Members = serde_json::from_str(text).ok()?;
+    let mut data: Members = serde_json::from_str(whole.get("data")?.get()).ok()?;
+    for member in ["data", "example_data"] {
+        let row = data
+            .get(member)
+            .and_then(|row| serde_json::from_str::<Members>(row.get()).ok());
+        if let Some(row) = row {
+            let values = columns.split(',').map(str::trim).map(|name| {
+                let value = row.get(name).map_or("null", |value| value.get());
+                format!("{}:{value}", Value::from(name))
+            });
+            let values: Vec<String> = values.collect();
+            let narrow = RawValue::from_string(format!("{{{}}}", values.join(","))).ok()?;
+            data.insert(member.to_owned(), narrow);
+        }
+    }
+    whole.insert("data".to_owned(), to_raw_value(&data).ok()?);
+    serde_json::to_string(&whole).ok()
 }
 
 /// The task after it was changed, and what to say of it.
@@ -265,6 +304,12 @@ mod tests {
             let wanted = json!({"index": 3, member: {"id": "u3", "mail": null}});
             assert_eq!(told["data"], wanted);
         }
+        let narrow = narrowed(event(json!({"data": {"id": "u3", "name": "Ada"}})), "name,id");
+        assert!(
+            narrow.data.contains("{\"name\":\"Ada\",\"id\":\"u3\"}"),
+            "{}",
+            narrow.data
+        );
         let plain = event(json!({"data": null, "rate": "5/s"}));
         let told: Value = serde_json::from_str(&narrowed(plain, "id").data).expect("JSON");
         assert_eq!(told["data"], json!({"data": null, "rate": "5/s"}));

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -81,7 +82,7 @@ impl Lines<'_> {
 
     fn hear(&mut self, news: News) -> Result<Option<Exit>, Fault> {
         if let (News::Event(event), Form::Ndjson) = (&news, self.feed.link.look.form) {
-            screen::put(&object(event).to_string())?;
+            screen::put(&object(event))?;
         }
         match &news {
             News::Lost => self.feed.link.say("the node is away; the numbers are old"),
@@ -146,8 +147,29 @@ impl Lines<'_> {
     }
 }
 
-/// An event as one object.
-fn object(event: &Event) -> Value {
-    let whole: Value = serde_json::from_str(&event.data).unwrap_or_else(|_| json!({ "data": event.data }));
-    json!({"event": event.event, "id": event.id, "topic": whole["topic"], "data": whole["data"]})
+/// An event as one object, with what it says as the node wrote it.
+fn object(event: &Event) -> String {
+    #[derive(Default, Deserialize)]
+    struct Whole<'a> {
+        #[serde(borrow)]
+        topic: Option<&'a RawValue>,
+        #[serde(borrow)]
+        data: Option<&'a RawValue>,
+    }
+    #[derive(Serialize)]
+    struct Object<'a> {
+        data: Option<&'a RawValue>,
+        event: &'a str,
+        id: &'a str,
+        topic: Option<&'a RawValue>,
+    }
+    let Whole { topic, data } = serde_json::from_str(&event.data).unwrap_or_default();
+    let (event, id) = (&event.event, &event.id);
+    let object = Object {
+        data,
+        event,
+        id,
+        topic,
+    };
+    serde_json::to_string(&object).unwrap_or_default()
 }

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::tail::{Entry, entry};
@@ -214,7 +216,7 @@ impl State {
                 return true;
             }
             kind => {
-                self.tail.extend(entry(kind, data));
+                self.tail.extend(entry(kind, data, row(&event.data)));
                 if self.tail.len() > TAIL_MAX {
                     self.tail.pop_front();
                 }
@@ -254,6 +256,22 @@ impl State {
         };
         self.merge(&json!({ "live": live }), &["live"]);
     }
+}
+
+/// What the item of an event carries, as it is written there: a value would put its members in order.
+fn row(event: &str) -> Option<&str> {
+    #[derive(Deserialize)]
+    struct Whole<'a> {
+        #[serde(borrow)]
+        data: Carrying<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Carrying<'a> {
+        #[serde(borrow)]
+        data: Option<&'a RawValue>,
+    }
+    let whole: Whole = serde_json::from_str(event).ok()?;
+    whole.data.data.map(RawValue::get)
 }
 
 fn newest_run(runs: &Value) -> Option<(u64, String)> {

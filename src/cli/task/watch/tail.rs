@@ -1,4 +1,7 @@
-//! What happened to the task, a line each: lines of its log, failures, changes that somebody made.
+//! What happened to the task, a line each: lines of its log, changes that somebody made.
+//!
+//! An item that is given up has a line in the log. What is told of failures by code (`failure`) would repeat the first
+//! item of its code beside each.
 
 use chrono::{Local, Utc};
 use serde_json::Value;
@@ -6,7 +9,6 @@ use serde_json::Value;
 use crate::output::body::text;
 use crate::output::table::times::{TimeStyle, parsed};
 use crate::output::table::{Tone, clean, human};
-use crate::task::look::failures;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,11 +28,11 @@ impl Entry {
     }
 }
 
-/// What an event tells, if it is one to be told in a line.
-pub(super) fn entry(kind: &str, data: &Value) -> Option<Entry> {
+/// What an event tells, if it is one to be told in a line. `row` is what its item carries, as it is written in its source.
+pub(super) fn entry(kind: &str, data: &Value, row: Option<&str>) -> Option<Entry> {
     let is = |name: &str| data[name].as_str();
     let item = |name: &str| data[name].as_u64().map(item).unwrap_or_default();
-    let (at, line, who, tone) = match kind {
+    let (at, line, tone) = match kind {
         "log" => {
             let level = is("level").unwrap_or("info");
             let tone = match level {
@@ -40,25 +42,19 @@ pub(super) fn entry(kind: &str, data: &Value) -> Option<Entry> {
             };
             let code = is("code").map(|code| format!("{code} ")).unwrap_or_default();
             let line = format!("{level:<5} {}{code}{}", item("index"), text(&data["message"]));
-            (is("at")?, line, &data["data"], tone)
-        }
-        "failure" => {
-            let count = human::count(data["count"].as_u64()?);
-            let (code, example) = (is("code")?, text(&data["example"]));
-            let line = format!("fail  {code} ×{count}  {}{example}", item("example_index"));
-            (is("last_at")?, line, &data["example_data"], Tone::Bad)
+            (is("at")?, line, tone)
         }
         "audit" => {
             let reason = is("reason").map(|reason| format!(" ({reason})"));
             let line = format!("{} {}{}", is("actor")?, is("action")?, reason.unwrap_or_default());
-            (is("at")?, line, &Value::Null, Tone::Strong)
+            (is("at")?, line, Tone::Strong)
         }
         _ => return None,
     };
     Some(Entry {
         at: at.to_owned(),
         text: clean(line.trim_end()),
-        who: failures::who(who),
+        who: row.map(|row| clean(&format!("  {row}"))).unwrap_or_default(),
         tone,
     })
 }
@@ -105,34 +101,31 @@ mod tests {
                 "17:02:11 info  a\u{FFFD}[2J b",
             ),
             (
-                "failure",
-                json!({"last_at": at, "code": "BAD", "count": 1204, "example_index": 3, "example": "no"}),
-                "17:02:11 fail  BAD ×1,204  #3 no",
-            ),
-            (
                 "audit",
                 json!({"at": at, "actor": "ann", "action": "task.stop", "reason": "r"}),
                 "17:02:11 ann task.stop (r)",
             ),
         ] {
             assert_eq!(
-                entry(kind, &data)
+                entry(kind, &data, None)
                     .map(|entry| entry.line(TimeStyle::Utc))
                     .as_deref(),
                 Some(line)
             );
         }
-        let who = json!({"last_at": at, "code": "BAD", "count": 1, "example_data": {"id": "u3"}});
+        let failed = json!({"at": at, "level": "error", "index": 3, "message": "no"});
+        let row = "{\"id\":\"u3\",\"amount\":\"7\"}";
         assert_eq!(
-            entry("failure", &who).map(|entry| entry.who).as_deref(),
-            Some("  {\"id\":\"u3\"}")
+            entry("log", &failed, Some(row)).map(|entry| entry.who),
+            Some(format!("  {row}")),
+            "in the order of the file"
         );
-        let failed = json!({"at": at, "level": "error", "index": 3, "message": "no", "data": {"id": "u3"}});
+        let group = json!({"last_at": at, "code": "BAD", "count": 2, "example_index": 3, "example": "no"});
         assert_eq!(
-            entry("log", &failed).map(|entry| entry.who).as_deref(),
-            Some("  {\"id\":\"u3\"}")
+            entry("failure", &group, None),
+            None,
+            "the log tells of each, once"
         );
-        assert_eq!(entry("stats", &json!({})), None);
-        assert_eq!(entry("failure", &json!({})), None);
+        assert_eq!(entry("stats", &json!({}), None), None);
     }
 }

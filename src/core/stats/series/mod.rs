@@ -52,6 +52,8 @@ pub struct Span {
     pub covered: Duration,
     /// For how much of it something of the task ran here.
     pub running: Duration,
+    /// How long ago the first point of the sums began: up to half of it before what was asked for.
+    pub reach: Duration,
     /// The sums, and how things stood at the last point.
     pub point: Point,
 }
@@ -110,7 +112,8 @@ impl Series {
     pub fn span(&self, now: Moment, length: Duration) -> Option<Span> {
         let cut = now.minus(length);
         let slices = self.slices(cut, now, Duration::ZERO);
-        let begins = slices.first()?.from.max(cut);
+        let first = slices.first()?.from;
+        let begins = first.max(cut);
         let mut point = Point::default();
         let mut running = Duration::ZERO;
         for slice in &slices {
@@ -121,6 +124,7 @@ impl Series {
         Some(Span {
             covered,
             running: running.min(covered),
+            reach: now.since(first),
             point,
         })
     }

@@ -314,6 +314,8 @@ impl Supervisor {
             counted(self.runs.len() as u64, "run"),
             self.booking.ledger.held_sum(),
         );
-        self.me.leaf.say(activity, format!("{runs}, {reserved} reserved"));
+        self.me
+            .leaf
+            .say(activity, format!("{runs}, {} reserved", reserved.rounded()));
     }
 }

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 use windrow_core::execution::WindowPicture;
-use windrow_core::explain::{HeldBack, Live};
+use windrow_core::explain::{HeldBack, Live, Stay};
 use windrow_core::ids::{ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::HandlerState;
@@ -217,6 +217,9 @@ pub struct ExplainPart {
     /// The keys of shared limits that held runs there back last, and how many runs each; an earlier version says none.
     #[serde(default)]
     pub held_by: BTreeMap<String, u32>,
+    /// When its shards were counted there, as far as `point` goes; an earlier version says none.
+    #[serde(default)]
+    pub stays: Vec<Stay>,
 }
 
 /// How a node stands, beyond what its session's row says.

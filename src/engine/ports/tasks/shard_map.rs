@@ -43,6 +43,6 @@ pub trait ShardMap: Send + Sync {
     async fn holdings(&self, of: Option<SessionId>, limit: u32) -> Result<Vec<Holding>, StoreError>;
 
     /// How many shards there are in each state that isn't final, with an owner and without, each counted up to
-    /// `most`.
+    /// `most`. Those without one that are not to be run, as of a task that nobody has started, are not counted.
     async fn shard_counts(&self, most: u32) -> Result<Vec<(ShardState, bool, u64)>, StoreError>;
 }

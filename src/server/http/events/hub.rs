@@ -7,12 +7,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::topic::{Kind, Look, Topic};
+use super::topic::{Kind, Look, Told, Topic};
 
 /// How long events can be replayed, and how long a topic is watched after its last listener went.
 pub(super) const REPLAY: Duration = Duration::from_secs(60);
@@ -25,7 +24,7 @@ pub(super) struct Event {
     pub(super) id: u64,
     pub(super) kind: Kind,
     pub(super) topic: Topic,
-    pub(super) data: Arc<Value>,
+    pub(super) data: Arc<Told>,
 }
 
 /// What there is for a listener.
@@ -150,7 +149,7 @@ impl Hub {
         Some(Duration::from_secs(1) / channel.hz.max(1))
     }
 
-    fn put(&self, topic: &Topic, found: Vec<(Kind, Value)>) {
+    fn put(&self, topic: &Topic, found: Vec<(Kind, Told)>) {
         if found.is_empty() {
             return;
         }

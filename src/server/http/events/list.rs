@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::handler::HandlerNews;
 use super::node::node_pictures;
 use super::task::{numbers, status, written};
-use super::topic::{Kind, Look, Topic, Watcher};
+use super::topic::{Kind, Look, Told, Topic, Watcher};
 use crate::http::{App, tasks};
 use crate::service::ServiceError;
 use crate::service::tasks::show::TaskPicture;
@@ -83,7 +83,7 @@ impl NumbersWatcher {
 
 #[async_trait]
 impl Watcher for NumbersWatcher {
-    async fn look(&mut self) -> Vec<(Kind, Value)> {
+    async fn look(&mut self) -> Vec<(Kind, Told)> {
         if self.read_at.is_some_and(|at| at.elapsed() < STORE_EVERY) {
             return Vec::new();
         }
@@ -91,7 +91,7 @@ impl Watcher for NumbersWatcher {
         match self.app.snapshot(&self.topic).await {
             Ok(now) if now != self.told => {
                 self.told = now.clone();
-                vec![(Kind::Node, now)]
+                vec![(Kind::Node, now.into())]
             }
             Ok(_) => Vec::new(),
             Err(error) => {
@@ -155,7 +155,7 @@ impl TasksWatcher {
 
 #[async_trait]
 impl Watcher for TasksWatcher {
-    async fn look(&mut self) -> Vec<(Kind, Value)> {
+    async fn look(&mut self) -> Vec<(Kind, Told)> {
         let mut found = Vec::new();
         if self.read_at.is_none_or(|at| at.elapsed() >= STORE_EVERY) {
             let is_first = self.read_at.replace(Instant::now()).is_none();
@@ -180,5 +180,8 @@ impl Watcher for TasksWatcher {
             found.push((Kind::Stats, now));
         }
         found
+            .into_iter()
+            .map(|(kind, value)| (kind, value.into()))
+            .collect()
     }
 }

@@ -9,12 +9,13 @@ use std::time::Duration;
 use axum::response::sse;
 use futures_util::Stream;
 use futures_util::stream::unfold;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::hub::{Batch, Event, Hub, Listening};
-use super::topic::{Kind, Look, Topic};
+use super::topic::{Kind, Look, Told, Topic};
 use crate::service::ServiceError;
 
 /// How long a client waits before it connects again.
@@ -138,14 +139,14 @@ impl Listener {
             id,
             kind: Kind::Snapshot,
             topic,
-            data: Arc::new(data),
+            data: Arc::new(data.into()),
         });
         self.cursor = self.cursor.max(id);
     }
 
     fn say_goodbye(&mut self, why: &str) {
         self.is_over = true;
-        let data = Arc::new(json!({"text": why}));
+        let data = Arc::new(json!({"text": why}).into());
         let id = self.cursor;
         self.ready.push_back(Event {
             id,
@@ -156,12 +157,23 @@ impl Listener {
     }
 }
 
+/// An event with its topic.
+#[derive(Serialize)]
+struct Written<'a> {
+    data: &'a Told,
+    topic: String,
+}
+
 fn written(event: &Event) -> sse::Event {
-    let data: Value = json!({"topic": event.topic.to_string(), "data": &*event.data});
+    let data = Written {
+        data: &event.data,
+        topic: event.topic.to_string(),
+    };
+    let data = serde_json::to_string(&data).unwrap_or_default();
     let written = sse::Event::default()
         .id(event.id.to_string())
         .event(event.kind.as_str())
-        .data(data.to_string());
+        .data(data);
     // Once is enough, and every stream begins with a snapshot or a replay; repeating it costs little.
     if event.kind == Kind::Snapshot {
         written.retry(RETRY)

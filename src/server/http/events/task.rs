@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::handler::{HandlerNews, members};
-use super::topic::{Kind, Watcher};
+use super::topic::{Kind, Told, Watcher};
 use crate::http::answer::time::rfc3339;
 use crate::http::tasks::view::shown::CountsOfTask;
 use crate::http::{App, tasks};
@@ -123,7 +124,7 @@ impl TaskWatcher {
     }
 
     /// Reads what the store knows, and finds what changed there.
-    async fn read(&mut self, found: &mut Vec<(Kind, Value)>) -> Result<(), StoreError> {
+    async fn read(&mut self, found: &mut Vec<(Kind, Told)>) -> Result<(), StoreError> {
         let service = self.app.service.clone();
         let is_first = self.task.is_none();
         let Some(task) = service.tasks.store.get(self.id).await? else {
@@ -133,7 +134,7 @@ impl TaskWatcher {
         let now = status(&task);
         if self.told != now {
             if !is_first {
-                found.push((Kind::Status, now.clone()));
+                found.push((Kind::Status, now.clone().into()));
             }
             self.told = now;
         }
@@ -155,7 +156,7 @@ impl TaskWatcher {
     }
 
     /// What is told of groups, with what their examples carry.
-    async fn failures(&self, task: &TaskView, groups: Vec<FailureGroup>) -> Vec<(Kind, Value)> {
+    async fn failures(&self, task: &TaskView, groups: Vec<FailureGroup>) -> Vec<(Kind, Told)> {
         let indexes: Vec<ItemIndex> = groups.iter().map(|group| group.example_index).collect();
         let mut carried = self.carried(task, &indexes).await;
         let told = groups.into_iter().map(|group| {
@@ -166,9 +167,9 @@ impl TaskWatcher {
                 "last_at": rfc3339(group.last_at),
                 "example_index": group.example_index.0,
                 "example": group.example,
-                "example_data": carried.next().flatten(),
             });
-            (Kind::Failure, data)
+            let row = carried.next().flatten();
+            (Kind::Failure, Told::with_row(data, "example_data", row))
         });
         told.collect()
     }
@@ -178,19 +179,21 @@ impl TaskWatcher {
         &self,
         task: &TaskView,
         indexes: &[ItemIndex],
-    ) -> impl Iterator<Item = Option<Value>> + use<> {
+    ) -> impl Iterator<Item = Option<Box<RawValue>>> + use<> {
         let carried = self
             .app
             .service
             .failures
             .item_data(task, &Members::of_list("*", task), indexes)
             .await;
-        let value = |item: ItemData| serde_json::from_str::<Value>(item.data?.get()).ok();
-        carried.unwrap_or_default().into_iter().map(value)
+        carried
+            .unwrap_or_default()
+            .into_iter()
+            .map(|item: ItemData| item.data)
     }
 
     /// Who changed something since the last look.
-    async fn read_changes(&mut self, found: &mut Vec<(Kind, Value)>) -> Result<(), StoreError> {
+    async fn read_changes(&mut self, found: &mut Vec<(Kind, Told)>) -> Result<(), StoreError> {
         let filter = AuditFilter {
             task: Some(self.id),
             ..AuditFilter::default()
@@ -201,12 +204,12 @@ impl TaskWatcher {
         let Some(last) = last else { return Ok(()) };
         for row in newest.into_iter().rev().filter(|row| row.id > last) {
             let data = serde_json::to_value(tasks::AuditJson::from(row)).unwrap_or_default();
-            found.push((Kind::Audit, data));
+            found.push((Kind::Audit, data.into()));
         }
         Ok(())
     }
 
-    async fn read_lines(&mut self, found: &mut Vec<(Kind, Value)>) -> Result<(), StoreError> {
+    async fn read_lines(&mut self, found: &mut Vec<(Kind, Told)>) -> Result<(), StoreError> {
         let log = &self.app.service.logs.store;
         let Some(last) = self.line else {
             let newest = log.search(&LogQuery::newest(Some(self.id), 1)).await?;
@@ -219,7 +222,7 @@ impl TaskWatcher {
             .iter()
             .filter(|(_, line)| line.line.level == LogLevel::Error);
         let failed: Vec<ItemIndex> = failed.filter_map(|(_, line)| line.line.index).collect();
-        let carried: BTreeMap<ItemIndex, Option<Value>> = match &self.task {
+        let carried: BTreeMap<ItemIndex, Option<Box<RawValue>>> = match &self.task {
             Some(task) if !failed.is_empty() => {
                 let carried = self.carried(task, &failed).await;
                 failed.iter().copied().zip(carried).collect()
@@ -237,16 +240,19 @@ impl TaskWatcher {
                 "code": line.code,
                 "index": line.line.index.map(|index| index.0),
                 "message": line.line.message,
-                "data": line.line.index.and_then(|index| carried.get(&index).cloned().flatten()),
             });
-            found.push((Kind::Log, data));
+            let row = line
+                .line
+                .index
+                .and_then(|index| carried.get(&index).cloned().flatten());
+            found.push((Kind::Log, Told::with_row(data, "data", row)));
         }
         Ok(())
     }
 
     /// The picture; where the last run has ended since the look before, that of what its end saved: what was read while it
     /// ran is older.
-    async fn unless_ended(&mut self, picture: TaskPicture, found: &mut Vec<(Kind, Value)>) -> TaskPicture {
+    async fn unless_ended(&mut self, picture: TaskPicture, found: &mut Vec<(Kind, Told)>) -> TaskPicture {
         let runs = picture.live.is_some();
         let has_ended = std::mem::replace(&mut self.ran, runs) && !runs && picture.silent.is_empty();
         if !has_ended {
@@ -263,7 +269,7 @@ impl TaskWatcher {
     }
 
     /// The live numbers, where they changed.
-    async fn live(&mut self, found: &mut Vec<(Kind, Value)>) {
+    async fn live(&mut self, found: &mut Vec<(Kind, Told)>) {
         let Some(task) = &self.task else { return };
         let picture = self.app.service.tasks.picture(task.clone()).await;
         let picture = self.unless_ended(picture, found).await;
@@ -272,13 +278,13 @@ impl TaskWatcher {
             .handler
             .look(&picture, Instant::now())
             .filter(|_| !self.numbers.is_null());
-        found.extend(news.map(|news| (Kind::Handler, news)));
+        found.extend(news.map(|news| (Kind::Handler, news.into())));
         let mut now = numbers(&picture);
         let rate = measured(&mut self.settled, Instant::now(), picture.task.counters.settled());
         now["actual_rate"] = rate.into();
         if self.numbers != now {
             self.numbers = now.clone();
-            found.push((Kind::Stats, now));
+            found.push((Kind::Stats, now.into()));
         }
     }
 }
@@ -303,7 +309,7 @@ fn measured(seen: &mut Vec<(Instant, u64)>, now: Instant, settled: u64) -> f64 {
 
 #[async_trait]
 impl Watcher for TaskWatcher {
-    async fn look(&mut self) -> Vec<(Kind, Value)> {
+    async fn look(&mut self) -> Vec<(Kind, Told)> {
         let mut found = Vec::new();
         if self.read_at.is_none_or(|at| at.elapsed() >= STORE_EVERY) {
             self.read_at = Some(Instant::now());

@@ -6,25 +6,29 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::response::IntoResponse as _;
 use futures_util::{Stream, StreamExt as _};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::hub::{Hub, REPLAY};
 use super::stream::{StreamRequest, stream};
-use super::topic::{Kind, Look, Topic, Watcher};
+use super::topic::{Kind, Look, Told, Topic, Watcher};
 use super::*;
 use windrow_core::ids::TaskId;
 
 /// Says at each look what was put into it; a snapshot is the number of looks.
 #[derive(Clone, Default)]
 struct Fake {
-    found: Arc<Mutex<Vec<(Kind, Value)>>>,
+    found: Arc<Mutex<Vec<(Kind, Told)>>>,
     looks: Arc<Mutex<u64>>,
 }
 
 impl Fake {
     fn put(&self, kind: Kind, number: u64) {
-        self.found.lock().unwrap().push((kind, json!({ "n": number })));
+        self.found
+            .lock()
+            .unwrap()
+            .push((kind, json!({ "n": number }).into()));
     }
 
     fn looks(&self) -> u64 {
@@ -45,7 +49,7 @@ impl Look for Fake {
 
 #[async_trait]
 impl Watcher for Fake {
-    async fn look(&mut self) -> Vec<(Kind, Value)> {
+    async fn look(&mut self) -> Vec<(Kind, Told)> {
         *self.looks.lock().unwrap() += 1;
         self.found.lock().unwrap().drain(..).collect()
     }
@@ -240,4 +244,15 @@ fn topics_are_read_back_and_others_refused() {
     for wrong in ["", " , ", "task:42", "task:", "node:", "weather", "tasks:"] {
         assert!(topics(wrong).is_err(), "{wrong:?}");
     }
+}
+
+#[test]
+fn what_an_item_carries_keeps_the_order_of_its_file() {
+    let row = RawValue::from_string("{\"id\":\"u11\",\n \"amount\":\"77\"}".to_owned()).ok();
+    let told = |row| serde_json::to_string(&Told::with_row(json!({"index": 11}), "data", row)).expect("JSON");
+    assert_eq!(
+        told(row),
+        "{\"index\":11,\"data\":{\"id\":\"u11\",  \"amount\":\"77\"}}"
+    );
+    assert_eq!(told(None), "{\"data\":null,\"index\":11}");
 }

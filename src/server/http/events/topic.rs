@@ -4,7 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use async_trait::async_trait;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::service::ServiceError;
 use windrow_core::ids::TaskId;
@@ -92,6 +95,47 @@ impl Kind {
     }
 }
 
+/// What an event tells. What an item carries stays as it was written: a value would order its members by their names, and
+/// people know their rows by the order of their file.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Told {
+    value: Value,
+    row: Option<(&'static str, String)>,
+}
+
+impl Told {
+    /// An object with a member more, which is null where there is nothing.
+    pub(super) fn with_row(mut value: Value, name: &'static str, row: Option<Box<RawValue>>) -> Told {
+        // An event is a line: line feeds, which no string of JSON has in it, are mere space.
+        let row = row.map(|row| (name, row.get().replace(['\n', '\r'], " ")));
+        if row.is_none() {
+            value[name] = Value::Null;
+        }
+        Told { value, row }
+    }
+}
+
+impl From<Value> for Told {
+    fn from(value: Value) -> Told {
+        Told { value, row: None }
+    }
+}
+
+impl Serialize for Told {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (Some((name, row)), Some(members)) = (&self.row, self.value.as_object()) else {
+            return self.value.serialize(serializer);
+        };
+        let row: &RawValue = serde_json::from_str(row).map_err(serde::ser::Error::custom)?;
+        let mut all = serializer.serialize_map(Some(members.len() + 1))?;
+        for (name, value) in members {
+            all.serialize_entry(name, value)?;
+        }
+        all.serialize_entry(name, row)?;
+        all.end()
+    }
+}
+
 /// Knows what there is to tell.
 #[async_trait]
 pub(super) trait Look: Send + Sync {
@@ -106,5 +150,5 @@ pub(super) trait Look: Send + Sync {
 #[async_trait]
 pub(super) trait Watcher: Send {
     /// What is new since the last look.
-    async fn look(&mut self) -> Vec<(Kind, Value)>;
+    async fn look(&mut self) -> Vec<(Kind, Told)>;
 }

@@ -103,7 +103,7 @@ pub(in crate::http) async fn face(app: &App) -> NodeFace {
         .to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         capacity_rate: config.node.capacity_rate.to_string(),
-        reserved_rate: room.reserved.to_string(),
+        reserved_rate: room.reserved.rounded(),
         unlimited_reserves: config.node.unlimited_reserves.to_string(),
         run_tasks: config.node.run_tasks,
         log_filter: app

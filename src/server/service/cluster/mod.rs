@@ -6,7 +6,7 @@
 pub mod nodes;
 mod this;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::node_audit::NodeAudit;
 use windrow_engine::ports::ownership::peers::{Peer, PeerReply, PeerSeal, Peers, Question, Unreachable};
 use windrow_engine::ports::ownership::session_store::{SessionStore, SessionView};
-use windrow_engine::ports::tasks::list::TaskList;
+use windrow_engine::ports::tasks::list::{RunRecord, TaskList};
 use windrow_engine::ports::tasks::shard_map::{ShardMap, StoredShard};
 
 /// How long what was read of the sessions is good for. (They beat once a second.)
@@ -28,7 +28,7 @@ const ROSTER_FRESH: Duration = Duration::from_secs(1);
 /// A session that isn't known is looked for again, not more often than this.
 const ROSTER_AGAIN: Duration = Duration::from_millis(100);
 /// Runs of a task that are looked at for nodes which may know its past.
-const RUNS_MAX: u32 = 100;
+pub(super) const RUNS_MAX: u32 = 100;
 
 /// What the service needs to know other nodes.
 pub struct ClusterParts {
@@ -261,16 +261,9 @@ impl Cluster {
             return (peers, silent);
         }
         let mut runs = self.lists.runs(task, None, RUNS_MAX).await.unwrap_or_default();
-        let sessions = self.sessions().await.unwrap_or_default();
         runs.retain(|run| run.ended_at.is_none_or(|ended| ended >= since));
-        let mut names: Vec<String> = runs.into_iter().filter_map(|run| run.node).collect();
-        names.sort_unstable();
-        names.dedup();
-        names.retain(|name| *name != self.parts.node && peers.iter().all(|peer| peer.node != *name));
-        for name in names {
-            match live_session(&sessions, &name)
-                .and_then(|one| one.face.address.as_ref().map(|at| peer(one, at)))
-            {
+        for (name, peer) in self.who_ran(&runs, &peers).await {
+            match peer {
                 Some(peer) => peers.push(peer),
                 None => silent.push(Unreachable {
                     node: name,
@@ -279,6 +272,19 @@ impl Cluster {
             }
         }
         (peers, silent)
+    }
+
+    /// The nodes of these runs beside this one and those that are known, each with how it can be asked if it lives.
+    pub(super) async fn who_ran(&self, runs: &[RunRecord], known: &[Peer]) -> Vec<(String, Option<Peer>)> {
+        let sessions = self.sessions().await.unwrap_or_default();
+        let names: BTreeSet<&String> = runs.iter().filter_map(|run| run.node.as_ref()).collect();
+        let is_other = |name: &str| name != self.parts.node && known.iter().all(|peer| peer.node != name);
+        let living = |name: &str| {
+            let session = live_session(&sessions, name)?;
+            session.face.address.as_ref().map(|at| peer(session, at))
+        };
+        let others = names.into_iter().filter(|name| is_other(name));
+        others.map(|name| (name.clone(), living(name))).collect()
     }
 }
 

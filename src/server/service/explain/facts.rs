@@ -4,45 +4,29 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{ExplainedShard, HeldBy};
-use windrow_core::explain::{Facts, Head, Latency, Live, SharedLimit, Standing};
+use windrow_core::explain::{Facts, Head, Latency, Live, Ran, SharedLimit, Standing};
 use windrow_core::handler::sight::HandlerSight;
 use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_core::limit::key::LimitKey;
 use windrow_core::stats::series::Point;
 use windrow_core::stats::tally::FailedAttempts;
-use windrow_core::task::lifecycle::{ShardState, Status};
+use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::actors::executor::run_view::RunView;
 use windrow_engine::actors::runtime::context::Room;
 use windrow_engine::ports::ownership::peers::ExplainPart;
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// A gap in the samples that is no longer than this is no time without a run: the next sample is not taken yet.
-const GAP_MAX: Duration = Duration::from_secs(2);
-
-/// Puts the parts together; the first one is this node's. `open` is how many shards have something left to do, as far as
-/// that is known.
-pub(super) fn facts(
-    task: &TaskView,
-    parts: &[(String, ExplainPart)],
-    open: u32,
-    standing_for: Duration,
-    seconds: u32,
-) -> Facts {
-    // A node whose runs ended before the rate was changed says nothing of the time since.
-    let is_cut = parts.iter().any(|(_, part)| part.since_change);
-    let counts = |part: &ExplainPart| !is_cut || part.since_change || part.runs > 0;
-    let parts: Vec<(String, ExplainPart)> = parts.iter().filter(|(_, part)| counts(part)).cloned().collect();
-    let parts = parts.as_slice();
+/// Puts the parts together; the first one is this node's. `ran` is for how much of the time it ran.
+pub(super) fn facts(task: &TaskView, parts: &[(String, ExplainPart)], ran: Ran) -> Facts {
     let each = || parts.iter().map(|(_, part)| part);
-    let span = span(parts, open);
-    let idle = idle(task.status, span, standing_for, seconds);
     let mut point = Point::default();
     each().for_each(|part| point.add(&part.point));
     let p95 = each().filter_map(|part| part.latency_p95).max();
     Facts {
         task: task.id,
-        covered: span.map_or(Duration::ZERO, |(_, running)| running) + idle,
-        idle,
+        covered: ran.covered,
+        idle: ran.idle,
+        stood: ran.stood,
         settled: point.settled(),
         latency: latency(&point, p95),
         tuning: task.tuning.clone(),
@@ -132,60 +116,6 @@ pub(super) fn place(
         state,
         node,
         held_back,
-    }
-}
-
-/// The span that all parts are about, and for how much of it the task ran: where it has several shards, each of them
-/// counts for its part.
-fn span(parts: &[(String, ExplainPart)], open: u32) -> Option<(Duration, Duration)> {
-    let spans = || {
-        parts
-            .iter()
-            .filter_map(|(_, part)| part.span.map(|span| (span, part.runs)))
-    };
-    let covered = spans().map(|((covered, _), _)| covered).max()?;
-    let longest = spans().map(|((_, running), _)| running).max()?;
-    let runs: u32 = spans().map(|(_, runs)| runs).sum();
-    let shards = runs.max(open);
-    if shards <= 1 {
-        return Some((covered, longest));
-    }
-    let each: Duration = spans().map(|((_, running), runs)| running * runs).sum();
-    // Shards that ended within the span ran for some of it, too; nobody knows for how long.
-    Some((
-        covered,
-        if runs == 0 {
-            longest
-        } else {
-            (each / shards).min(covered)
-        },
-    ))
-}
-
-/// For how long of the span (how far back it reaches, how much of it the task ran) nothing ran, although it wanted to.
-fn idle(
-    status: Status,
-    span: Option<(Duration, Duration)>,
-    standing_for: Duration,
-    seconds: u32,
-) -> Duration {
-    let wants = [
-        Status::Running,
-        Status::Queued,
-        Status::Recovering,
-        Status::AwaitingBusiness,
-    ];
-    if !wants.contains(&status) {
-        return Duration::ZERO;
-    }
-    match span {
-        Some((covered, running)) => {
-            let gap = covered.saturating_sub(running);
-            if gap > GAP_MAX { gap } else { Duration::ZERO }
-        }
-        // A run that has just begun has no sample yet.
-        None if status == Status::Running => Duration::ZERO,
-        None => standing_for.min(Duration::from_secs(u64::from(seconds))),
     }
 }
 
@@ -279,31 +209,7 @@ mod tests {
     use windrow_core::ids::TaskId;
     use windrow_core::settings::RateLimit;
 
-    #[test]
-    fn only_a_task_that_wants_to_run_misses_the_time_without_a_run() {
-        let seconds = Duration::from_secs;
-        let span = |covered, running| (seconds(covered), seconds(running));
-        let idle = |status, span, standing| idle(status, span, seconds(standing), 60);
-        assert_eq!(idle(Status::Recovering, Some(span(60, 45)), 15), seconds(15));
-        assert_eq!(
-            idle(Status::Running, Some(span(60, 45)), 3),
-            seconds(15),
-            "it was recovering before"
-        );
-        assert_eq!(
-            idle(Status::Running, Some(span(60, 59)), 900),
-            seconds(0),
-            "a sample is to come"
-        );
-        assert_eq!(idle(Status::Stopped, Some(span(60, 5)), 55), seconds(0));
-        assert_eq!(idle(Status::Queued, None, 7), seconds(7));
-        assert_eq!(idle(Status::Queued, None, 700), seconds(60));
-        assert_eq!(idle(Status::Running, None, 1), seconds(0));
-    }
-
-    fn part(running: Option<u64>, runs: u32, free: Option<f64>) -> (String, ExplainPart) {
-        let seconds = Duration::from_secs;
-        let span = running.map(|running| (seconds(60), seconds(running)));
+    fn part(runs: u32, free: Option<f64>) -> (String, ExplainPart) {
         let codes = vec![
             ("A".to_owned(), u64::from(runs)),
             (format!("B{runs}"), u64::from(runs) + 1),
@@ -311,32 +217,12 @@ mod tests {
         (
             "n".to_owned(),
             ExplainPart {
-                span,
                 runs,
                 free_rate: free,
                 codes,
                 ..ExplainPart::default()
             },
         )
-    }
-
-    #[test]
-    fn each_shard_counts_for_its_part_of_the_time() {
-        let seconds = Duration::from_secs;
-        let of = |parts: &[(String, ExplainPart)], open| span(parts, open).map(|(_, running)| running);
-        assert_eq!(
-            of(&[part(None, 0, None), part(Some(59), 1, None)], 1),
-            Some(seconds(59))
-        );
-        let two = [part(Some(60), 1, None), part(Some(60), 1, None)];
-        assert_eq!(of(&two, 2), Some(seconds(60)));
-        assert_eq!(of(&two, 4), Some(seconds(30)), "two of four don't run");
-        assert_eq!(
-            of(&[part(Some(60), 3, None), part(Some(20), 1, None)], 4),
-            Some(seconds(50))
-        );
-        assert_eq!(of(&[part(Some(9), 0, None)], 0), Some(seconds(9)), "it ended");
-        assert_eq!(of(&[part(None, 0, None)], 1), None);
     }
 
     #[test]
@@ -355,7 +241,7 @@ mod tests {
             (ShardId { task, no: 1 }, None),
         ];
         let parts = [
-            part(None, 0, None),
+            part(0, None),
             (
                 "n2".to_owned(),
                 ExplainPart {
@@ -384,14 +270,10 @@ mod tests {
 
     #[test]
     fn the_fullest_node_bounds_what_a_rate_may_grow_by() {
-        assert_eq!(room_for(&[part(None, 0, Some(7.0))]), Some(7.0));
-        let parts = [
-            part(None, 0, Some(1.0)),
-            part(None, 1, Some(100.0)),
-            part(None, 3, Some(90.0)),
-        ];
+        assert_eq!(room_for(&[part(0, Some(7.0))]), Some(7.0));
+        let parts = [part(0, Some(1.0)), part(1, Some(100.0)), part(3, Some(90.0))];
         assert_eq!(room_for(&parts), Some(120.0), "of 120 more the second gets 90");
-        assert_eq!(room_for(&[part(None, 1, None)]), None);
+        assert_eq!(room_for(&[part(1, None)]), None);
         let codes = parts.iter().flat_map(|(_, part)| &part.codes);
         let worst = most(codes.map(|(code, times)| (code, *times)));
         assert_eq!(worst, Some(("A".to_owned(), 4)));

@@ -1,6 +1,7 @@
 //! Why a task is as fast as it is: what was counted of it lately, given to `core::explain`.
 
 mod facts;
+mod past;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::service::limits::Limits;
 use crate::service::node::ThisNode;
 use crate::service::stats::Stats;
 use crate::service::tasks::would_stop_at_once;
-use windrow_core::explain::{Explanation, Facts, HeldBack, LATE, Takeover, explain};
+use windrow_core::explain::{Explanation, Facts, HeldBack, LATE, Stay, Takeover, explain};
 use windrow_core::handler::sight::{HandlerSight, together};
 use windrow_core::ids::{ShardId, TaskId};
 use windrow_core::life::succession::Successor;
@@ -20,8 +21,8 @@ use windrow_core::limit::key::LimitKey;
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::{ShardState, Status};
 use windrow_engine::ports::ownership::limit_store::PartView;
-use windrow_engine::ports::ownership::peers::{ExplainPart, PeerReply, Question, Unreachable};
-use windrow_engine::ports::tasks::list::{AuditFilter, TaskList};
+use windrow_engine::ports::ownership::peers::{ExplainPart, Unreachable};
+use windrow_engine::ports::tasks::list::{AuditRow, TaskList};
 use windrow_engine::ports::tasks::store::{COORDINATOR_DOWN, ShardLife, TaskView};
 
 /// The span that is explained when nothing is said. Unit: seconds.
@@ -102,30 +103,16 @@ impl Explain {
 
     /// Explains the last `seconds` of a task, wherever it ran. A business isn't told which others use a limit.
     pub async fn task(&self, task: &TaskView, seconds: u32, business: Option<&str>) -> Explained {
-        let (shards, peers, mut silent) = self.cluster.owners(task.id).await;
-        let mut parts = vec![(self.node.name.clone(), self.part(task.id, seconds))];
-        let question = Question::Explain(task.id, seconds);
-        let read = |reply| match reply {
-            PeerReply::Explain(part) => Some(*part),
-            _ => None,
-        };
-        parts.extend(self.cluster.gather(peers, &question, read, &mut silent).await);
-        let open = shards
-            .iter()
-            .filter(|shard| shard.life.state != ShardState::Done)
-            .count();
-        let open = u32::try_from(open)
-            .unwrap_or(u32::MAX)
-            .saturating_sub(silent.len() as u32);
-        let standing_for = self.node.now().since(task.since);
+        let gathered = self.gathered(task, seconds).await;
+        let (parts, silent) = (gathered.parts, gathered.silent);
         let holding = parts.iter().filter(|(_, part)| part.runs > 0);
         let handler = holding.map(|(node, part)| (node.as_str(), &part.handler));
-        let mut facts = facts(task, &parts, open, standing_for, seconds);
+        let mut facts = facts(task, &parts, gathered.ran);
         facts.is_alone = self.node.config().store.url.is_file();
         if would_stop_at_once(task, self.node.now()) {
             facts.standing.reason = Some(LATE.to_owned());
         }
-        self.tell_of_takeover(task, &mut facts, seconds).await;
+        facts.taken_over = self.taken_over(gathered.takeovers.first(), seconds);
         facts.handler = HandlerSight::of(handler, self.node.now());
         let handler = facts.handler.clone();
         let limit = self.limit_of(task, &facts, &parts, business).await;
@@ -166,30 +153,16 @@ impl Explain {
         }
     }
 
-    /// What a node that was gone left undone until another took it. Where that can't be read the rest is told.
-    async fn tell_of_takeover(&self, task: &TaskView, facts: &mut Facts, seconds: u32) {
-        let filter = AuditFilter {
-            task: Some(task.id),
-            action: Some("shard.taken_over".to_owned()),
-            ..AuditFilter::default()
-        };
-        let found = self.lists.audits(&filter, None, 1).await.unwrap_or_default();
-        let Some(entry) = found.into_iter().next().map(|row| row.entry) else {
-            return;
-        };
+    /// A node that was gone, and whose part another took within the time that is asked for.
+    fn taken_over(&self, newest: Option<&AuditRow>, seconds: u32) -> Option<Takeover> {
+        let entry = &newest?.entry;
         let age = self.node.now().since(entry.at);
-        let within = Duration::from_secs(u64::from(seconds)).saturating_sub(age);
-        let successor = entry.after.as_deref().and_then(Successor::of);
-        let Some((text, successor)) = entry.reason.zip(successor).filter(|_| !within.is_zero()) else {
-            return;
-        };
-        // One shard of several that stands costs its part.
-        let parts = u32::try_from(task.shards.len()).unwrap_or(u32::MAX).max(1);
-        let silent = Duration::from_secs(successor.silent_seconds).min(within) / parts;
-        let more = silent.saturating_sub(facts.idle);
-        (facts.idle, facts.covered) = (facts.idle + more, facts.covered + more);
-        let by = successor.node;
-        facts.taken_over = Some(Takeover { by, text });
+        let successor = entry.after.as_deref().and_then(Successor::of)?;
+        let text = entry.reason.clone()?;
+        (age.as_secs() < u64::from(seconds)).then_some(Takeover {
+            by: successor.node,
+            text,
+        })
     }
 
     /// The shared limit that held most of its runs back last, if any kept something of this task back. Users that can't be
@@ -244,7 +217,18 @@ impl Explain {
         let seconds = changed.map_or_else(|| u64::from(seconds), |age| age.as_secs().max(CHANGED_MIN));
         let span = self.stats.span(task, seconds);
         let runs = self.node.supervisor.runs_of(task);
+        let reach = span.as_ref().map(|span| span.reach);
+        let mut stays = reach.map_or_else(Vec::new, |reach| self.stats.stays(task, reach));
+        // A run that has no sample yet ends the time without a run, too.
+        for run in &runs {
+            let (shard, age) = (run.shard.no, run.age);
+            if !stays.iter().any(|stay| stay.shard == shard && stay.to <= age) {
+                let (from, to) = (age, age);
+                stays.push(Stay { shard, from, to });
+            }
+        }
         ExplainPart {
+            stays,
             span: span.as_ref().map(|span| (span.covered, span.running)),
             point: span.map(|span| span.point).unwrap_or_default(),
             live: runs.iter().map(live).reduce(both),

@@ -6,12 +6,13 @@
 pub mod live;
 pub mod of_task;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::cluster::Cluster;
 use super::node::ThisNode;
+use windrow_core::explain::Stay;
 use windrow_core::ids::{Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::settings::RateLimit;
 use windrow_core::stats::series::{Gauges, Point, Series, Slice, Span};
@@ -53,6 +54,16 @@ impl Stats {
             .get(&task)?
             .series
             .span(now, Duration::from_secs(seconds))
+    }
+
+    /// When the shards of a task were counted here, since so long ago.
+    pub(super) fn stays(&self, task: TaskId, reach: Duration) -> Vec<Stay> {
+        let now = self.node.clock.now();
+        lock(&self.board)
+            .tasks
+            .get(&task)
+            .map(|track| track.stays(now, reach))
+            .unwrap_or_default()
     }
 
     /// For how long a task has had its rate; none while it was never seen to change.
@@ -122,6 +133,35 @@ struct Track {
     rate: Option<RateLimit>,
     /// The end of the point in which that was another one before.
     rate_changed_at: Option<Moment>,
+    /// When each of its shards was counted, oldest first.
+    stays: BTreeMap<u32, VecDeque<(Moment, Moment)>>,
+}
+
+impl Track {
+    /// Takes in that a shard was counted. What is no longer kept goes.
+    fn stayed(&mut self, shard: u32, from: Moment, to: Moment) {
+        let stays = self.stays.entry(shard).or_default();
+        match stays.back_mut() {
+            Some((_, end)) if from <= *end => *end = to,
+            _ => stays.push_back((from, to)),
+        }
+        while stays.front().is_some_and(|(_, end)| to.since(*end) > KEPT) {
+            stays.pop_front();
+        }
+    }
+
+    fn stays(&self, now: Moment, reach: Duration) -> Vec<Stay> {
+        let each = self
+            .stays
+            .iter()
+            .flat_map(|(shard, stays)| stays.iter().map(|stay| (*shard, *stay)));
+        let ago = |(shard, (from, to)): (u32, (Moment, Moment))| Stay {
+            shard,
+            from: now.since(from).min(reach),
+            to: now.since(to),
+        };
+        each.map(ago).filter(|stay| stay.to < stay.from).collect()
+    }
 }
 
 impl Default for Board {
@@ -148,7 +188,10 @@ impl Board {
         // A run that ended meanwhile is among both, first as it lived.
         for sample in live.into_iter().chain(ended.into_iter().map(at_rest)) {
             let key = (sample.shard, sample.run);
-            join(&mut fresh, sample.shard.task, slice(self.seen.get(&key), &sample));
+            let slice = slice(self.seen.get(&key), &sample);
+            let track = self.tasks.entry(sample.shard.task).or_default();
+            track.stayed(sample.shard.no, slice.from, slice.to);
+            join(&mut fresh, sample.shard.task, slice);
             self.seen.insert(key, sample);
         }
         // The end of a run may have been among those that were not kept.

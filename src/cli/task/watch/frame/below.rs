@@ -38,7 +38,11 @@ fn failures(group: &Value, sheet: &Sheet) -> Vec<String> {
     let [count, index] = ["count", "example_index"].map(|name| human::count(number(&group[name])));
     let (code, example) = (text(&group["code"]), text(&group["example"]));
     let failure = clean(&format!("{count:>8}  {code}  #{index} {example}"));
-    about(&failure, &who(&group["example_data"]), Tone::Plain, sheet)
+    let who = match group["example_row"].as_str() {
+        Some(row) => clean(&format!("  {row}")),
+        None => who(&group["example_data"]),
+    };
+    about(&failure, &who, Tone::Plain, sheet)
 }
 
 pub(super) fn tail(state: &State, sheet: &Sheet) -> Vec<String> {

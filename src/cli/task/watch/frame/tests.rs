@@ -61,9 +61,9 @@ fn running() -> State {
             "code": "RATE_LIMITED", "message": "upstream 429, pausing 2 s (Retry-After)"}),
         ),
         event(
-            "failure",
-            json!({"last_at": "2026-11-20T17:02:12.000Z", "code": "INVALID_TOKEN", "count": 41,
-            "example_index": 63, "example": "token expired 2026-10-02"}),
+            "log",
+            json!({"at": "2026-11-20T17:02:12.000Z", "level": "error", "index": 63,
+            "code": "INVALID_TOKEN", "message": "token expired 2026-10-02"}),
         ),
     ] {
         state.hear(news);

@@ -1,0 +1,411 @@
+//! For how much of the time that is explained a task ran, and for how much it is known that it didn't.
+//!
+//! What nodes counted says when shards ran; the records of runs say where something is missing from that, since a node
+//! is gone or can't be asked. There the explained time begins later: a gap is told only where it is known that nothing ran.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A gap that is no longer than this is no time without a run: the next sample is not taken yet, or it is handed over.
+const GAP_MAX: Duration = Duration::from_secs(2);
+/// From its claim a run may take so long until it counts; what is longer was counted by somebody who doesn't know it any more.
+const OPENING_MAX: Duration = Duration::from_secs(10);
+/// What a run counted began at least so long before its end; clocks of nodes may be a little apart.
+const OWN_MIN: Duration = Duration::from_millis(500);
+
+/// A time in which a shard ran and was counted. Both ends say how long ago they were, so that no clocks are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stay {
+    /// The number of the shard.
+    pub shard: u32,
+    /// How long ago it began.
+    pub from: Duration,
+    /// How long ago it ended, or was counted last.
+    pub to: Duration,
+}
+
+/// A run as it is recorded, wherever it was. Times say how long ago.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedRun {
+    /// The number of the shard.
+    pub shard: u32,
+    /// When it claimed the shard.
+    pub from: Duration,
+    /// When it ended, or was heard of last; none while it runs.
+    pub to: Option<Duration>,
+    /// It ended since the task was to rest.
+    pub was_stopped: bool,
+}
+
+/// What is known of the past of a task.
+#[derive(Clone, Debug, Default)]
+pub struct Past {
+    /// The time that is asked for.
+    pub asked: Duration,
+    /// For how long the rate is what it is, where that is less.
+    pub changed: Option<Duration>,
+    /// When shards were counted, by whoever could be asked; in any order.
+    pub stays: Vec<Stay>,
+    /// All runs that may have been in that time.
+    pub runs: Vec<RecordedRun>,
+    /// Its shards.
+    pub shards: BTreeSet<u32>,
+    /// Those that run now, as their nodes say.
+    pub live: BTreeSet<u32>,
+    /// Those that have nothing left to do.
+    pub done: BTreeSet<u32>,
+    /// For how long the task has had its status.
+    pub stands: Duration,
+}
+
+/// How much of a time a task ran. Where it has several shards, each counts for its part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ran {
+    /// The time that is known: with a run and without.
+    pub covered: Duration,
+    /// The part of it that nothing ran in.
+    pub idle: Duration,
+    /// Who stood in it.
+    pub stood: Stood,
+}
+
+/// The shards that didn't run for a while, although they were to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stood {
+    /// How many.
+    pub shards: usize,
+    /// Of how many.
+    pub of: usize,
+    /// For how long, at most.
+    pub longest: Duration,
+}
+
+impl Past {
+    /// The time of which everything is known, back from now.
+    pub fn reach(&self) -> Duration {
+        let counted = self.stays.iter().map(|stay| stay.from);
+        let begun = counted.chain(self.runs.iter().map(|run| run.from)).max();
+        let asked = self.asked.min(begun.unwrap_or_default());
+        let mut reach = self.changed.map_or(asked, |changed| asked.min(changed));
+        // While it rested, nothing was missing: what is told begins with the next run.
+        let stops = self.runs.iter().filter(|run| run.was_stopped);
+        for stop in stops.filter_map(|run| run.to) {
+            let next = self.runs.iter().map(|run| run.from).filter(|from| *from < stop);
+            reach = reach.min(next.max().unwrap_or(self.stands));
+        }
+        let unknown = self.runs.iter().flat_map(|run| self.unknown(run, asked));
+        unknown.fold(reach, Duration::min)
+    }
+
+    /// The ends of the times in which a run was there and nobody says what it counted.
+    fn unknown(&self, run: &RecordedRun, asked: Duration) -> Vec<Duration> {
+        if self.is_blind(run) {
+            // Nor does anybody know it since then: all that is told is told without this shard.
+            return vec![run.from];
+        }
+        let stays = self.stays_of(run.shard);
+        let last = stays.last().map_or(Duration::ZERO, |(_, to)| *to);
+        let end = run.to.unwrap_or(last);
+        // What begins as this one ends is of the next.
+        let least = run.to.map_or(end, |to| to + OWN_MIN);
+        let begins = stays.iter().map(|(from, _)| *from);
+        let first = begins
+            .skip_while(|from| *from > run.from)
+            .find(|from| *from >= least);
+        let opened = first.filter(|first| run.from - *first <= OPENING_MAX);
+        let mut at = opened.unwrap_or(run.from).min(asked);
+        let mut ends = Vec::new();
+        for (from, to) in stays.into_iter().chain([(end, end)]) {
+            let upto = from.max(end);
+            if at.saturating_sub(upto) > GAP_MAX {
+                ends.push(upto);
+            }
+            at = at.min(to);
+        }
+        ends
+    }
+
+    /// Whether it runs somewhere, and its node can't be asked.
+    fn is_blind(&self, run: &RecordedRun) -> bool {
+        let heard = self.stays_of(run.shard).last().map(|(_, to)| *to);
+        let silent = heard.unwrap_or(run.from).min(run.from);
+        run.to.is_none() && !self.live.contains(&run.shard) && silent > GAP_MAX
+    }
+
+    /// When a shard was counted, oldest first, without overlaps: a fenced node may count a while beside its successor.
+    fn stays_of(&self, shard: u32) -> Vec<(Duration, Duration)> {
+        let own = self.stays.iter().filter(|stay| stay.shard == shard);
+        let mut own: Vec<(Duration, Duration)> = own.map(|stay| (stay.from, stay.to)).collect();
+        own.sort_unstable_by_key(|(from, _)| std::cmp::Reverse(*from));
+        let mut merged: Vec<(Duration, Duration)> = Vec::new();
+        for (from, to) in own {
+            match merged.last_mut() {
+                Some((_, end)) if from >= *end => *end = to.min(*end),
+                _ => merged.push((from, to)),
+            }
+        }
+        merged
+    }
+
+    /// For how much of a time it ran, and for how much it didn't although it wanted to, as `wants` says.
+    pub fn ran(&self, reach: Duration, wants: bool) -> Ran {
+        let blind: BTreeSet<u32> = self
+            .runs
+            .iter()
+            .filter(|run| self.is_blind(run))
+            .map(|run| run.shard)
+            .collect();
+        let seen = self.shards.difference(&blind);
+        let shards: Vec<ShardPast> = seen.filter_map(|no| self.shard(*no, reach, wants)).collect();
+        let mut edges: Vec<Duration> = shards.iter().flat_map(ShardPast::edges).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        let mut ran = Ran {
+            stood: stood(&shards),
+            ..Ran::default()
+        };
+        for (to, from) in edges.iter().zip(edges.iter().skip(1)) {
+            let count = |counts: &dyn Fn(&ShardPast) -> bool| {
+                u32::try_from(shards.iter().filter(|shard| counts(shard)).count()).unwrap_or(u32::MAX)
+            };
+            let open = count(&|shard| shard.until <= *to);
+            let running = count(&|shard| is_in(&shard.stays, *from, *to));
+            let idle = count(&|shard| is_in(&shard.gaps, *from, *to));
+            if open > 0 {
+                ran.covered += (*from - *to) * (running + idle) / open;
+                ran.idle += (*from - *to) * idle / open;
+            }
+        }
+        ran
+    }
+
+    /// The past of a shard; none of one that had ended before.
+    fn shard(&self, no: u32, reach: Duration, wants: bool) -> Option<ShardPast> {
+        let stays = self.stays_of(no);
+        let last = stays.last().map(|(_, to)| *to);
+        let is_done = self.done.contains(&no);
+        let until = if is_done { last? } else { Duration::ZERO };
+        // What a live run has counted since its last sample comes with the next one.
+        let end = match last {
+            Some(last) if is_done || self.live.contains(&no) => last,
+            _ => Duration::ZERO,
+        };
+        let mut gaps = Vec::new();
+        let mut at = reach;
+        for (from, to) in stays.iter().copied().chain([(end, end)]) {
+            if wants && at.saturating_sub(from) > GAP_MAX {
+                gaps.push((at, from));
+            }
+            at = at.min(to);
+        }
+        Some(ShardPast { stays, gaps, until })
+    }
+}
+
+/// When a shard ran, and when it didn't although it was to; each oldest first, as how long ago.
+struct ShardPast {
+    stays: Vec<(Duration, Duration)>,
+    gaps: Vec<(Duration, Duration)>,
+    /// How long ago it had nothing left to do.
+    until: Duration,
+}
+
+impl ShardPast {
+    fn edges(&self) -> impl Iterator<Item = Duration> {
+        let both = self.stays.iter().chain(&self.gaps);
+        both.flat_map(|(from, to)| [*from, *to]).chain([self.until])
+    }
+}
+
+/// Whether a piece lies in one of these times.
+fn is_in(times: &[(Duration, Duration)], from: Duration, to: Duration) -> bool {
+    times.iter().any(|(begin, end)| *begin >= from && *end <= to)
+}
+
+fn stood(shards: &[ShardPast]) -> Stood {
+    let gaps = shards.iter().flat_map(|shard| &shard.gaps);
+    Stood {
+        shards: shards.iter().filter(|shard| !shard.gaps.is_empty()).count(),
+        of: shards.len(),
+        longest: gaps.map(|(from, to)| *from - *to).max().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn stay(shard: u32, from: u64, to: u64) -> Stay {
+        let (from, to) = (seconds(from), seconds(to));
+        Stay { shard, from, to }
+    }
+
+    fn run(shard: u32, from: u64, to: Option<u64>) -> RecordedRun {
+        RecordedRun {
+            shard,
+            from: seconds(from),
+            to: to.map(seconds),
+            was_stopped: false,
+        }
+    }
+
+    /// A minute of so many shards, of which all run now.
+    fn minute(shards: u32, stays: &[Stay], runs: &[RecordedRun]) -> Past {
+        Past {
+            asked: seconds(60),
+            stays: stays.to_vec(),
+            runs: runs.to_vec(),
+            shards: (0..shards).collect(),
+            live: (0..shards).collect(),
+            ..Past::default()
+        }
+    }
+
+    /// The reach, what is covered of it, and what is idle of that.
+    fn told(past: &Past) -> [u64; 3] {
+        let reach = past.reach();
+        let ran = past.ran(reach, true);
+        [reach, ran.covered, ran.idle].map(|time| time.as_secs_f64().round() as u64)
+    }
+
+    #[test]
+    fn time_on_another_node_is_no_gap_and_counts_once() {
+        let stays = [stay(0, 22, 14), stay(0, 14, 6), stay(0, 6, 1)];
+        let runs = [run(0, 22, Some(14)), run(0, 14, Some(6)), run(0, 6, None)];
+        assert_eq!(told(&minute(1, &stays, &runs)), [22, 21, 0]);
+    }
+
+    #[test]
+    fn where_nobody_knows_what_a_run_counted_the_time_begins_after_it() {
+        // The middle one was on a node that is gone, or can't be asked.
+        let stays = [stay(0, 50, 30), stay(0, 12, 0)];
+        let runs = [run(0, 50, Some(30)), run(0, 30, Some(12)), run(0, 12, None)];
+        assert_eq!(told(&minute(1, &stays, &runs))[0], 12);
+        // However short its stay was.
+        let runs = [run(0, 50, Some(30)), run(0, 30, Some(25)), run(0, 25, None)];
+        assert_eq!(told(&minute(1, &[stay(0, 50, 30), stay(0, 25, 0)], &runs))[0], 25);
+        // It counted the last second only: the ring had no more room.
+        let short = minute(1, &[stay(0, 30, 0)], &[run(0, 500, None)]);
+        assert_eq!(told(&short), [30, 30, 0]);
+    }
+
+    #[test]
+    fn the_gap_of_a_takeover_is_told_from_the_last_word_of_the_dead_node_on() {
+        let runs = [run(0, 600, Some(40)), run(0, 25, None)];
+        let past = minute(1, &[stay(0, 24, 0)], &runs);
+        assert_eq!(told(&past), [40, 40, 16]);
+        let stood = past.ran(past.reach(), true).stood;
+        assert_eq!((stood.shards, stood.of, stood.longest), (1, 1, seconds(16)));
+        // All that is asked for was without a run.
+        let long = minute(1, &[stay(0, 5, 0)], &[run(0, 900, Some(300)), run(0, 5, None)]);
+        assert_eq!(told(&long), [60, 60, 55]);
+        // Nobody took it so far.
+        let mut waiting = minute(1, &[stay(0, 60, 20)], &[run(0, 900, Some(20))]);
+        waiting.live.clear();
+        assert_eq!(told(&waiting), [60, 60, 20]);
+        assert_eq!(
+            waiting.ran(seconds(60), false).idle,
+            Duration::ZERO,
+            "it doesn't want to run"
+        );
+    }
+
+    #[test]
+    fn a_shard_that_stands_costs_its_part_and_one_that_ended_nothing() {
+        let runs = [
+            run(0, 900, None),
+            run(1, 900, None),
+            run(2, 900, Some(40)),
+            run(2, 25, None),
+        ];
+        let stays = [stay(0, 60, 0), stay(1, 60, 0), stay(2, 25, 0)];
+        let past = minute(3, &stays, &runs);
+        // What the third did before its node died is lost with it.
+        assert_eq!(
+            told(&past),
+            [40, 53, 5],
+            "what was counted before is known in part"
+        );
+        assert_eq!(past.ran(past.reach(), true).stood.shards, 1);
+        let mut ended = minute(
+            2,
+            &[stay(0, 60, 0), stay(1, 60, 30)],
+            &[run(0, 900, None), run(1, 900, Some(30))],
+        );
+        (ended.live, ended.done) = (BTreeSet::from([0]), BTreeSet::from([1]));
+        assert_eq!(told(&ended), [60, 60, 0]);
+    }
+
+    #[test]
+    fn shards_that_change_nodes_one_by_one_leave_no_gap() {
+        let stays = [
+            stay(0, 60, 0),
+            stay(1, 60, 40),
+            stay(1, 39, 20),
+            stay(1, 19, 0),
+            stay(2, 60, 10),
+            stay(2, 9, 0),
+        ];
+        let runs = [
+            run(0, 900, None),
+            run(1, 900, Some(40)),
+            run(1, 40, Some(20)),
+            run(1, 19, None),
+            run(2, 900, Some(10)),
+            run(2, 9, None),
+        ];
+        let past = minute(3, &stays, &runs);
+        assert_eq!(
+            told(&past),
+            [60, 59, 0],
+            "only what each handover took is not covered"
+        );
+    }
+
+    #[test]
+    fn a_shard_whose_node_cant_be_asked_is_left_out() {
+        let mut past = minute(2, &[stay(0, 60, 0)], &[run(0, 900, None), run(1, 900, None)]);
+        past.live = BTreeSet::from([0]);
+        assert_eq!(told(&past), [60, 60, 0]);
+    }
+
+    #[test]
+    fn rest_and_an_older_rate_are_not_told_of() {
+        let stays = [stay(0, 60, 40), stay(0, 10, 0)];
+        let mut runs = [run(0, 900, Some(40)), run(0, 10, None)];
+        runs[0].was_stopped = true;
+        assert_eq!(
+            told(&minute(1, &stays, &runs))[0],
+            10,
+            "nobody wanted it to run in between"
+        );
+        let mut queued = minute(1, &[], &runs[..1]);
+        (queued.stands, queued.live) = (seconds(3), BTreeSet::new());
+        assert_eq!(
+            told(&queued),
+            [3, 3, 3],
+            "it was started again, and waits for room"
+        );
+        let mut changed = minute(1, &[stay(0, 60, 0)], &[run(0, 900, None)]);
+        changed.changed = Some(seconds(7));
+        assert_eq!(changed.reach(), seconds(7));
+    }
+
+    #[test]
+    fn a_task_that_has_just_begun_has_no_gap_before_it() {
+        assert_eq!(told(&minute(1, &[stay(0, 4, 0)], &[run(0, 4, None)])), [4, 4, 0]);
+        assert_eq!(told(&minute(1, &[], &[])), [0, 0, 0]);
+        // It took five seconds from its claim until it ran: its source was read.
+        let opened = [run(0, 900, Some(30)), run(0, 29, None)];
+        assert_eq!(
+            told(&minute(1, &[stay(0, 60, 30), stay(0, 24, 0)], &opened)),
+            [60, 60, 6]
+        );
+    }
+}
