@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::{HeaderMap, Method, Request};
 use hyper_util::client::legacy::Client as Pool;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
@@ -327,7 +327,11 @@ impl Answer {
 
 impl Client {
     pub(crate) fn new(url: &str, token: Option<&str>) -> Client {
-        let pool = Pool::builder(TokioExecutor::new()).build_http();
+        // A node closes connections that say nothing for a while; a request on its way then would fail.
+        let pool = Pool::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(Duration::from_secs(5))
+            .build_http();
         Client {
             url: url.to_owned(),
             token: token.map(str::to_owned),

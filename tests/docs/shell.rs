@@ -523,7 +523,7 @@ fn what_differs_from_run_to_run_is_not_compared() {
         assert!(!fits(&plain(page, false), &plain(run, false)), "{page}");
     }
     assert!(fits(
-        &plain("low water 131 (nothing", true),
-        &plain("low water 7 (nothing", true)
+        &plain("at index 131 (nothing", true),
+        &plain("at index 7 (nothing", true)
     ));
 }

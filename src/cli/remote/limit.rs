@@ -4,7 +4,7 @@ use std::error::Error;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use crate::Shell;
@@ -59,14 +59,15 @@ pub enum Verb {
 
 /// `windrow limit create`
 #[derive(Clone, Debug, Args)]
+#[command(group = ArgGroup::new("bound").required(true).multiple(true))]
 pub struct CreateArgs {
     /// Its name in URLs: a-z, 0-9 and -; it never changes
     pub name: String,
     /// Attempts in a time of all that use it together: 300/s, 30/m
-    #[arg(long, required_unless_present = "concurrency")]
+    #[arg(long, group = "bound")]
     pub rate: Option<Rate>,
     /// Items in flight of all that use it together
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", group = "bound")]
     pub concurrency: Option<NonZeroU32>,
     /// Why, or only to see.
     #[command(flatten)]
@@ -90,14 +91,15 @@ impl<T: FromStr<Err: Error + Send + Sync + 'static>> FromStr for Bound<T> {
 
 /// `windrow limit set`
 #[derive(Clone, Debug, Args)]
+#[command(group = ArgGroup::new("bound").required(true).multiple(true))]
 pub struct SetArgs {
     /// Its name
     pub name: String,
     /// Attempts in a time of all that use it together: 300/s, 30/m; or none
-    #[arg(long, required_unless_present = "concurrency")]
+    #[arg(long, group = "bound")]
     pub rate: Option<Bound<Rate>>,
     /// Items in flight of all that use it together; or none
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", group = "bound")]
     pub concurrency: Option<Bound<NonZeroU32>>,
     /// Why, or only to see.
     #[command(flatten)]

@@ -71,7 +71,8 @@ Without flags: as fast as the handler answers, --batch 1 --concurrency auto --ti
 Ctrl-C stops calmly: calls under way end, then the program does. The same command resumes and repeats nothing. After a crash
 or a kill -9 it does too; items that were in flight, and those of the last moments, are done again under the same keys.
 What a pipe brought is kept: --resume NAME goes on with it, also where the pipe would bring other items now, and with
-the handler and the settings that the job has, but for those that flags change. Secrets are not kept: it says what to type.
+the handler and the settings that the job has, but for those that flags change. Secrets are not kept: files of theirs are read again,
+for others it says what to type.
 Exit codes: windrow help exit-codes";
 
 /// How items are driven; what isn't said here comes from the configuration.

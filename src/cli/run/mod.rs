@@ -47,6 +47,9 @@ use windrow_node::sources::{OpenedSource, stored_sources};
 use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
 use windrow_server::service::{self, Job, JobError, JobStart};
 
+/// Jobs of this machine that are looked at for one that a pipe or a mistyped name meant.
+const OTHERS_MAX: usize = 10;
+
 /// What a run works with, once its directory is held.
 struct JobRun<'a> {
     args: &'a RunArgs,
@@ -239,7 +242,8 @@ impl JobRun<'_> {
     /// name may be mistyped.
     async fn tell_of_others(&self, begun: &TaskView) -> Result<(), Fault> {
         if self.args.state.is_none() && !self.args.restart {
-            let kept = crate::run::kept::place::kept_in(&self.shell.env);
+            let mut kept = crate::run::kept::place::kept_in(&self.shell.env);
+            kept.truncate(OTHERS_MAX);
             beside::lines(begun, self.state.path(), kept)
                 .await
                 .iter()

@@ -27,7 +27,7 @@ impl Leftovers {
     pub fn take_over(file: Option<PathBuf>) -> Leftovers {
         if let Some(file) = &file {
             for mut group in recorded(file) {
-                tracing::warn!(
+                tracing::info!(
                     pgid = group.pid(),
                     "ended a worker that an earlier windrow left behind"
                 );

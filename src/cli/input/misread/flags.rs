@@ -38,6 +38,8 @@ windrow run: cron schedule every: a run starts at once; a node makes tasks again
 windrow run: limit limits: a run has its own --rate and --concurrency; limits that tasks share are of nodes: 'windrow help \
 limit'
 windrow run: dry-run: 'windrow try' asks the handler without doing anything
+windrow schedule create: csv ndjson lines file: each fire reads its items anew, so a file of this machine can't be \
+their source: give --url URL, which the node fetches, --items or --total
 windrow task set: start-at: 'windrow task start --start-at' says when a task starts";
 
 /// A flag with a slip of the finger in it or of another program, a negative number, or a word in a wrong place. What clap finds similar, and its advice to pass a flag as a value, would lead astray.

@@ -2,7 +2,7 @@
 
 use super::failures_out;
 use super::outcome::{Outcome, second_text};
-use super::results_out::ResultsOut;
+use super::results_out::{ResultsOut, keys_of};
 use crate::args::{IfFinished, Output, RunArgs};
 use crate::exit::Exit;
 use crate::fault::Fault;
@@ -93,6 +93,7 @@ impl JobRun<'_> {
             let of = failures_out::Failed {
                 failures: &*self.store,
                 task: outcome.failed_in().id,
+                keys: keys_of(&self.store, outcome.failed_in()).await?,
                 source,
                 members: &self.members(),
             };

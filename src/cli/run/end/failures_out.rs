@@ -19,6 +19,7 @@ use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage, RecordedItem};
 use windrow_server::http::answer::time::rfc3339;
 use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
+use windrow_server::service::results::Keys;
 
 /// Items read at once.
 const PAGE: u32 = 1_000;
@@ -27,6 +28,8 @@ const PAGE: u32 = 1_000;
 pub(in crate::run) struct Failed<'a> {
     pub(in crate::run) failures: &'a dyn FailureList,
     pub(in crate::run) task: TaskId,
+    /// For the member `key`.
+    pub(in crate::run) keys: Keys,
     /// Its items; they may be gone by now.
     pub(in crate::run) source: Result<Arc<dyn Source>, Fault>,
     /// What of their data is wanted.
@@ -40,6 +43,7 @@ const LINE_BEGINNING: &[u8] = b"{\"index\":";
 #[derive(Serialize)]
 struct Line<'a> {
     index: u64,
+    key: String,
     code: &'a str,
     message: &'a str,
     attempts: u32,
@@ -184,7 +188,7 @@ async fn pages(
                     ..ItemData::default()
                 },
             };
-            writeln!(out, "{}", line(item, carried)).map_err(failed)?;
+            writeln!(out, "{}", line(&of.keys, item, carried)).map_err(failed)?;
         }
         written += page.len() as u64;
         match page.last() {
@@ -197,7 +201,7 @@ async fn pages(
 }
 
 /// Of what goes over failures of another job, the index is that of the first job: the row that people know.
-fn line(item: &RecordedItem, carried: ItemData) -> String {
+fn line(keys: &Keys, item: &RecordedItem, carried: ItemData) -> String {
     let output = item.output.clone().map(|text| {
         RawValue::from_string(text.clone())
             .unwrap_or_else(|_| serde_json::value::to_raw_value(&text).expect("any text is a JSON string"))
@@ -210,9 +214,10 @@ fn line(item: &RecordedItem, carried: ItemData) -> String {
         missing: data_missing,
         origin,
     } = carried;
-    let (index, attempts) = (origin.unwrap_or(item.index).0, item.attempts);
+    let (index, attempts) = (origin.unwrap_or(item.index), item.attempts);
     let line = Line {
-        index,
+        index: index.0,
+        key: keys.store.item_key(keys.task, index),
         code,
         message,
         attempts,

@@ -287,7 +287,7 @@ impl Outcome {
                 };
                 let at = task.low_water.0;
                 let stopped = format!(
-                    "stopped at low water {at} ({repeats}); {}",
+                    "stopped at index {at} ({repeats}); {}",
                     crate::run::kept::resume::how(task)
                 );
                 Some(
@@ -299,7 +299,7 @@ impl Outcome {
             }
             (Status::Stopped, Some(reason)) => {
                 let because = task.status_text.clone().unwrap_or_else(|| reason.to_string());
-                let what = format!("the task stopped at low water {}: {reason}", task.low_water.0);
+                let what = format!("the job stopped at index {}: {reason}", task.low_water.0);
                 let hint = hint(reason, &crate::run::kept::resume::how(task));
                 Some(Fault::new(self.exit(), what, because).hint(hint).to_string())
             }
@@ -322,7 +322,7 @@ fn hint(reason: StopReason, resume: &str) -> String {
         StopReason::NoItemSucceeds => "look at the handler's own log, fix it; ",
         StopReason::ReduceFailed => "fix what --reduce runs or calls (the generation before stays current); ",
         StopReason::HandlerGone | StopReason::HandlerRejected => {
-            "see what it answers with `windrow try`, fix it; "
+            "see with `windrow try` what is sent and what comes back, fix it; "
         }
         StopReason::SourceChanged => {
             return "bring the old content back and resume, or begin anew with --restart".to_owned();

@@ -152,7 +152,6 @@ async fn rows(args: &RunArgs, store: &Store, task: &TaskView, path: &Path) -> Re
     let is_csv = path
         .extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
-    let origin = origin_view(task).map_err(|error| Fault::bug(error.to_string()))?;
     Ok(Rows {
         form: if is_csv { Form::Csv } else { Form::Ndjson },
         columns: args
@@ -160,12 +159,22 @@ async fn rows(args: &RunArgs, store: &Store, task: &TaskView, path: &Path) -> Re
             .columns
             .as_deref()
             .map_or(Columns::Whole, Columns::parse),
-        keys: Keys {
-            store: TaskStore::store_id(store).await?,
-            task: origin.and_then(|view| view.keys_of()).unwrap_or(task.id),
-        },
+        keys: keys_of(store, task).await?,
         with_position: false,
-        data: args.results.data.as_deref().map(|text| Columns::from(&Members::parse(text))),
+        data: args
+            .results
+            .data
+            .as_deref()
+            .map(|text| Columns::from(&Members::parse(text))),
+    })
+}
+
+/// The keys that the items of a task have.
+pub(in crate::run) async fn keys_of(store: &Store, task: &TaskView) -> Result<Keys, Fault> {
+    let origin = origin_view(task).map_err(|error| Fault::bug(error.to_string()))?;
+    Ok(Keys {
+        store: TaskStore::store_id(store).await?,
+        task: origin.and_then(|view| view.keys_of()).unwrap_or(task.id),
     })
 }
 

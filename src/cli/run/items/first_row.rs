@@ -15,7 +15,7 @@ use windrow_node::sources::{OpenedSource, Packing};
 const COLUMNS_CHARS_MAX: usize = 200;
 const ITEM_CHARS_MAX: usize = 100;
 /// What tables are separated by.
-const SEPARATORS: [(char, &str); 3] = [(';', "';'"), ('\t', "$'\\t'"), ('|', "'|'")];
+const SEPARATORS: [(char, &str); 3] = [(';', "';'"), ('\t', "tab"), ('|', "'|'")];
 
 /// What is said of a byte order mark.
 pub(crate) const HAS_BOM: &str =
@@ -101,6 +101,8 @@ async fn first(source: &dyn Source) -> Option<Arc<RowChunk>> {
 }
 
 fn shown(text: &str, chars_max: usize) -> String {
+    // A tab within a name is likely the delimiter.
+    let text = text.replace('\t', "\\t");
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
     truncate_str(&text, chars_max, "…").into_owned()
 }
@@ -132,7 +134,7 @@ mod tests {
     fn a_table_that_was_cut_at_the_wrong_character_is_told() {
         let one = |name: &str| doubt("{}", &[name.to_owned()]);
         assert!(one("id;name").is_some_and(|said| said.contains("--delimiter ';'")));
-        assert!(one("id\tname").is_some_and(|said| said.contains("--delimiter $'\\t'")));
+        assert!(one("id\tname").is_some_and(|said| said.contains("--delimiter tab")));
         assert_eq!(one("user_id"), None);
         assert_eq!(doubt("{}", &["a;b".to_owned(), "c".to_owned()]), None);
         assert!(doubt("{}", &["\u{feff}id".to_owned(), "b".to_owned()]).is_some());

@@ -84,7 +84,7 @@ pub(crate) fn look(spec: &SourceSpec) -> Result<(), Fault> {
     else {
         return Ok(());
     };
-    let path = PathBuf::from(path);
+    let (path_text, path) = (path, PathBuf::from(path));
     let seen = path.metadata().and_then(|seen| {
         // Opening a pipe would wait for its writer.
         if seen.is_file() {
@@ -104,7 +104,14 @@ pub(crate) fn look(spec: &SourceSpec) -> Result<(), Fault> {
     } else {
         None
     };
-    Err(Fault::from(error).meant(beside.as_deref()))
+    let is_url = path_text.starts_with("http://") || path_text.starts_with("https://");
+    let fault = Fault::from(error);
+    Err(match is_url {
+        true => fault.hint(format!(
+            "run reads files and pipes: curl -fsS {path_text} | windrow run --csv - … (or --ndjson -, --lines -)"
+        )),
+        false => fault.meant(beside.as_deref()),
+    })
 }
 
 /// The file whose name is most like that of one that isn't there, in the same directory.

@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::run::control::{Address, Command, Refusal, Reply};
 use crate::run::kept::place;
-use crate::run::kept::resume::{command, meant};
+use crate::run::kept::resume::{command_in, meant};
 
 /// For so long a run may take to answer: its store may be busy.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -38,7 +38,7 @@ pub(super) async fn ask(which: &Which, ask: &Command, shell: &Shell) -> Result<V
     }
     let running = all(shell).await?;
     let running: Vec<&str> = running.iter().filter_map(|job| job["name"].as_str()).collect();
-    let names = place::readable_names(&shell.env);
+    let names = place::names(&shell.env);
     Err(match list::kept(which, shell).await? {
         Some(_) => not_running(which, &running),
         None if which.state.is_none() && names.contains(&which.name) => never_began(&which.name),
@@ -156,11 +156,9 @@ fn not_running(which: &Which, running: &[&str]) -> Fault {
         None => "no `windrow run` of this user runs it".to_owned(),
     };
     let what = format!("the job {} doesn't run now", which.name);
-    let state = which.state.as_ref();
-    let state = state.map_or_else(String::new, |place| format!(" --state {}", place.display()));
     let go_on = format!(
-        "{}{state} goes on with it, or tells how it ended",
-        command(&which.name)
+        "{} goes on with it, or tells how it ended",
+        command_in(&which.name, which.state.as_deref())
     );
     let fault = Fault::new(Exit::NotFound, what, because);
     match running {

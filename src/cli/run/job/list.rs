@@ -9,6 +9,7 @@ use super::{ask, shown};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::run::kept::resume::{command, command_in};
 use crate::run::kept::{place, shelf};
 use windrow_node::StateDir;
 
@@ -85,7 +86,13 @@ pub(super) async fn kept(which: &Which, shell: &Shell) -> Result<Option<Value>, 
     for place in place::candidates(&which.name, which.state.as_deref(), &shell.env)? {
         let rows = in_place(&place, shell).await;
         let found = rows.into_iter().find(|row| row.job["name"] == *which.name);
-        if let Some(Row { job, .. }) = found {
+        if let Some(Row { mut job, .. }) = found {
+            let rest = job["go_on"]
+                .as_str()
+                .and_then(|go_on| go_on.strip_prefix(&command(&which.name)));
+            if let Some(rest) = rest {
+                job["go_on"] = (command_in(&which.name, which.state.as_deref()) + rest).into();
+            }
             return Ok(Some(job));
         }
     }

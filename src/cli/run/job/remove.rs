@@ -62,7 +62,7 @@ async fn find(args: &RemoveArgs, shell: &Shell) -> Result<(PathBuf, Option<KeptJ
             return Ok((place, None));
         }
     }
-    let names = place::readable_names(&shell.env);
+    let names = place::names(&shell.env);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let what = format!("there is no job {}", which.name);
     Err(

@@ -12,8 +12,6 @@ use windrow_node::StateDir;
 
 /// The longest readable part of a directory's name. Unit: characters.
 const READABLE_CHARS_MAX: usize = 48;
-/// Jobs that are named to whoever looks for one.
-const NAMED_MAX: usize = 10;
 
 /// The directory of a job, by its name; jobs fed by a pipe and without a name share one, since their identity is known
 /// only after the pipe was read into it.
@@ -61,32 +59,29 @@ pub(crate) fn of_jobs(env: &[(String, String)]) -> Result<PathBuf, Fault> {
     Ok(base.join("windrow"))
 }
 
-/// The jobs that have run without `--state`, as their directories name them; the latest first. None where nothing can be read.
-pub(crate) fn readable_names(env: &[(String, String)]) -> Vec<String> {
-    kept(env).into_iter().map(|(name, _)| name).collect()
+/// The jobs that have run without `--state` and whose directories tell their whole names; the latest first. None where
+/// nothing can be read.
+pub(crate) fn names(env: &[(String, String)]) -> Vec<String> {
+    let whole = |place: PathBuf| {
+        let name = readable(&place)?;
+        (place.file_name()? == directory(&name).as_str()).then_some(name)
+    };
+    kept_in(env).into_iter().filter_map(whole).collect()
 }
 
-/// The directories of those jobs.
+/// The directories of all jobs that have run without `--state`, the latest first.
 pub(crate) fn kept_in(env: &[(String, String)]) -> Vec<PathBuf> {
-    kept(env).into_iter().map(|(_, place)| place).collect()
-}
-
-fn kept(env: &[(String, String)]) -> Vec<(String, PathBuf)> {
     let Some(listed) = of_jobs(env).ok().and_then(|base| base.read_dir().ok()) else {
         return Vec::new();
     };
     let named = listed.flatten().filter_map(|entry| {
         let place = entry.path();
         let written = StateDir::database_in(&place).metadata().ok()?.modified().ok()?;
-        Some((written, readable(&place)?, place))
+        readable(&place).map(|_| (written, place))
     });
-    let mut named: Vec<(SystemTime, String, PathBuf)> = named.collect();
+    let mut named: Vec<(SystemTime, PathBuf)> = named.collect();
     named.sort_unstable_by(|one, other| other.cmp(one));
-    named
-        .into_iter()
-        .map(|(_, name, place)| (name, place))
-        .take(NAMED_MAX)
-        .collect()
+    named.into_iter().map(|(_, place)| place).collect()
 }
 
 /// What the name of a job's directory says of the job's name: all of it where it has plain letters only.
@@ -139,15 +134,16 @@ mod tests {
     fn jobs_that_have_run_are_named() {
         let home = tempfile::tempdir().expect("a directory");
         let env = [("XDG_STATE_HOME".to_owned(), home.path().display().to_string())];
-        assert_eq!(readable_names(&env), Vec::<String>::new());
-        for (name, has_run) in [("push-1", true), ("never", false)] {
+        assert_eq!(names(&env), Vec::<String>::new());
+        for (name, has_run) in [("push-1", true), ("never", false), ("a/b", true)] {
             let place = of_job(Some(name), &env).expect("a place");
             std::fs::create_dir_all(&place).expect("made");
             if has_run {
                 std::fs::write(StateDir::database_in(&place), "").expect("written");
             }
         }
-        assert_eq!(readable_names(&env), ["push-1"]);
+        assert_eq!(names(&env), ["push-1"], "a-b is not the name of the other one");
+        assert_eq!(kept_in(&env).len(), 2);
     }
 
     #[test]

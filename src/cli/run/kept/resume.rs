@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::place;
+use super::recall::quoted;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::contexts::like;
@@ -24,6 +25,8 @@ const SAME: &str = "the same command resumes";
 const JOBS_AT_ONCE: u32 = 200;
 /// Jobs that are named to whoever looks for another.
 const NAMED_MAX: u32 = 5;
+/// Jobs of this machine that are named to whoever looks for one.
+const SHOWN_MAX: usize = 10;
 /// The directory of a job by its name. Nothing is made: where there is none there is no job.
 ///
 /// # Errors
@@ -37,7 +40,7 @@ pub(in crate::run) fn place(
     let found = places.iter().find(|place| StateDir::database_in(place).is_file());
     found.cloned().ok_or_else(|| {
         let looked: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
-        let kept = place::readable_names(env);
+        let kept = place::names(env);
         let names = match kept.as_slice() {
             [] => "the first line of a run names its job, `t1: 200 items (NAME)`".to_owned(),
             names => meant(name, names),
@@ -64,7 +67,7 @@ pub(in crate::run) async fn find<S: TaskStore + TaskList>(
         .iter()
         .filter_map(|task| task.name.clone())
         .collect();
-    let kept = place::readable_names(env);
+    let kept = place::names(env);
     if kept.iter().any(|kept| kept == name) {
         let because = "it ended before all its items were read, so none was begun";
         return Err(unknown(name, because).hint("begin it anew, with its source in place of --resume"));
@@ -81,10 +84,15 @@ pub(in crate::run) async fn find<S: TaskStore + TaskList>(
 pub(crate) fn meant(name: &str, begun: &[String]) -> String {
     let names: Vec<&str> = begun.iter().map(String::as_str).collect();
     let likely = like(name, &names).map(|like| format!("did you mean {like}? "));
+    let (shown, others) = names.split_at(names.len().min(SHOWN_MAX));
+    let more = match others.len() {
+        0 => String::new(),
+        more => format!(" and {more} more (windrow job list)"),
+    };
     format!(
-        "{}those that have run here: {}",
+        "{}those that have run here: {}{more}",
         likely.unwrap_or_default(),
-        names.join(", ")
+        shown.join(", ")
     )
 }
 
@@ -282,6 +290,15 @@ pub(crate) fn command(name: &str) -> String {
     } else {
         format!("windrow run --resume='{}'", name.replace('\'', r"'\''"))
     }
+}
+
+/// The same of a job whose progress is in this directory, wherever it is typed.
+pub(crate) fn command_in(name: &str, state: Option<&Path>) -> String {
+    let state = state.map(|state| {
+        let state = std::path::absolute(state).unwrap_or_else(|_| state.to_owned());
+        format!(" --state {}", quoted(&state.display().to_string()))
+    });
+    command(name) + &state.unwrap_or_default()
 }
 
 /// How a job goes on.

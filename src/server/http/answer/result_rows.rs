@@ -92,7 +92,13 @@ impl Rows {
             Some(Columns::Whole) => vec!["data".to_owned()],
             Some(Columns::Members(members)) => members
                 .iter()
-                .map(|name| if names.contains(name) { format!("data.{name}") } else { name.clone() })
+                .map(|name| {
+                    if names.contains(name) {
+                        format!("data.{name}")
+                    } else {
+                        name.clone()
+                    }
+                })
                 .collect(),
         };
         names.extend(of_data);

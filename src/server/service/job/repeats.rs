@@ -3,6 +3,8 @@
 use std::fmt;
 
 use windrow_core::checkpoint::{self, Snapshot};
+use windrow_core::ids::ItemIndex;
+use windrow_core::settings::RateLimit;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::report_store::{ReportStore, SavedWindow};
@@ -13,15 +15,20 @@ use windrow_engine::ports::tasks::store::TaskView;
 pub enum MayRepeat {
     /// These: their calls were cut off by a stop that didn't wait for them.
     CutOff(u64),
-    /// At most so many: the process is gone, and nothing leaves further than a checkpoint said before.
-    UpTo(u64),
+    /// The process is gone.
+    UpTo {
+        /// Nothing leaves further than a checkpoint said before: a bound that holds although databases are slow at times.
+        most: u64,
+        /// Where checkpoints were as far apart as they should be; none where that says no more.
+        about: Option<u64>,
+    },
 }
 
 impl MayRepeat {
     /// How many, at most.
     pub fn items(self) -> u64 {
         match self {
-            MayRepeat::CutOff(items) | MayRepeat::UpTo(items) => items,
+            MayRepeat::CutOff(items) | MayRepeat::UpTo { most: items, .. } => items,
         }
     }
 }
@@ -30,11 +37,19 @@ impl fmt::Display for MayRepeat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let up_to = match self {
             MayRepeat::CutOff(_) => "",
-            MayRepeat::UpTo(_) => "up to ",
+            MayRepeat::UpTo { .. } => "up to ",
         };
         let items = self.items();
         let noun = if items == 1 { "item" } else { "items" };
-        write!(f, "{up_to}{items} {noun} may be called a second time")
+        write!(f, "{up_to}{items} {noun} may be called a second time")?;
+        match self {
+            MayRepeat::UpTo {
+                about: Some(about), ..
+            } => {
+                write!(f, " (about {about} if its last checkpoint was on time)")
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -54,12 +69,26 @@ pub async fn may_repeat(reports: &dyn ReportStore, task: &TaskView) -> Result<Op
         return Ok(is_open.then_some(MayRepeat::CutOff(cut_off)));
     }
     let windows = reports.saved_windows(task.id).await?;
-    let items = windows.iter().map(|window| left_unsaved(task, window)).sum();
-    Ok((items > 0).then_some(MayRepeat::UpTo(items)))
+    let most = windows
+        .iter()
+        .map(|window| open_below(task, window, window.reach))
+        .sum();
+    let saved: u64 = windows
+        .iter()
+        .map(|window| open_below(task, window, window.high_water))
+        .sum();
+    let about = match task.tuning.rate {
+        RateLimit::Limited(rate) => Some(saved + rate.items_in(task.tuning.checkpoint_interval)),
+        RateLimit::Unlimited => None,
+    };
+    Ok((most > 0).then_some(MayRepeat::UpTo {
+        most,
+        about: about.filter(|about| *about < most),
+    }))
 }
 
-/// What may have left of a shard and isn't saved as settled. Of a checkpoint that can't be read only its low water counts.
-fn left_unsaved(task: &TaskView, window: &SavedWindow) -> u64 {
+/// What isn't saved as settled below an index of a shard. Of a checkpoint that can't be read only its low water counts.
+fn open_below(task: &TaskView, window: &SavedWindow, end: ItemIndex) -> u64 {
     let Some(shard) = task.shards.iter().find(|shard| shard.no == window.shard.no) else {
         return 0;
     };
@@ -68,5 +97,5 @@ fn left_unsaved(task: &TaskView, window: &SavedWindow) -> u64 {
         ..Snapshot::default()
     };
     let saved = checkpoint::decode(&window.blob, window.low_water).unwrap_or(unread);
-    saved.open_below(window.reach.min(shard.end))
+    saved.open_below(end.min(shard.end))
 }

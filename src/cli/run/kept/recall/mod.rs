@@ -4,6 +4,8 @@
 mod typed;
 mod words;
 
+pub(in crate::run::kept) use self::words::quoted;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -185,16 +187,12 @@ impl Begun<'_> {
 
     /// `windrow run --resume push --state /d`, wherever it is typed.
     fn command(&self) -> String {
-        let state = self.state.map(|state| {
-            let state = std::path::absolute(state).unwrap_or_else(|_| state.to_owned());
-            format!(" --state {}", words::quoted(&state.display().to_string()))
-        });
         let rest: Vec<String> = typed::rest(std::env::args().skip(1));
         let rest: String = rest
             .iter()
             .map(|word| format!(" {}", words::quoted(word)))
             .collect();
-        resume::command(self.name) + &state.unwrap_or_default() + &rest
+        resume::command_in(self.name, self.state) + &rest
     }
 
     fn unknown(&self, handler: Option<&String>) -> Fault {

@@ -213,7 +213,7 @@ pub(super) fn has_paths(args: &RunArgs) -> bool {
 }
 
 /// A word as a shell reads it.
-pub(super) fn quoted(word: &str) -> String {
+pub(in crate::run::kept) fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
 }
 
