@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use crate::service::ServiceError;
 use crate::service::FieldFault;
+use crate::service::ServiceError;
 use crate::service::failures::Failures;
 use crate::service::tasks::settings::one_of;
 use windrow_core::ids::ItemIndex;
