@@ -112,7 +112,7 @@ async fn read(place: &Path, task: TaskId) {
             task,
         },
         with_position: false,
-        with_data: false,
+        data: None,
     };
     let (began, cpu) = (Instant::now(), cpu_seconds());
     let mut reader = Results::new(store).read(&view, ItemIndex(0)).await.unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use windrow_core::execution::Progress;
-use windrow_core::explain::{CauseKind, Explanation, Facts, Latency, Live, Standing, explain};
+use windrow_core::explain::{CauseKind, Explanation, Facts, Latency, Live, Standing, Stood, explain};
 use windrow_core::handler::sight::HandlerSight;
 use windrow_core::ids::{Attempt, ItemCount, ItemIndex, TaskId};
 use windrow_core::items::verdict::{Failure, FailureClass};
@@ -67,6 +67,7 @@ async fn minute(world: &World, task: TaskId) -> Explanation {
         task,
         covered: SPAN,
         idle: Duration::ZERO,
+        stood: Stood::default(),
         permits: after.permits.since(&before.permits),
         settled: after.counters.settled() - before.counters.settled(),
         latency: Latency {
