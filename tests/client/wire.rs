@@ -109,8 +109,8 @@ async fn a_server_that_speaks_tls_and_hangs_up_on_plain_http_is_told_at_once() {
         loop {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut piece = [0; 4096];
-            stream.read(&mut piece).await.unwrap();
-            if piece[0] == HANDSHAKE {
+            let read = stream.read(&mut piece).await.unwrap();
+            if piece[..read].first() == Some(&HANDSHAKE) {
                 // A fatal alert: no handshake with this client.
                 stream.write_all(&[0x15, 3, 3, 0, 2, 2, 40]).await.unwrap();
             } else {
