@@ -32,7 +32,8 @@ pub fn status_at(task: &Value, times: &Times) -> (String, Tone) {
     }
 }
 
-fn waits_for_its_time(task: &Value) -> bool {
+/// Whether it begins by itself at a time to come.
+pub fn waits_for_its_time(task: &Value) -> bool {
     task["status"] == "queued" && task["status_reason"] == "start_at"
 }
 

@@ -123,7 +123,7 @@ fn is_well(node: &Value, report: &mut Report) -> bool {
         report.warn("nodes", format!("{name} is {state}"), advice);
     } else if let Some(why) = node["live"]["why"].as_str() {
         let address = node["address"].as_str().unwrap_or("no address");
-        let hint = "http.advertise there must be an address that this node reaches; auth.key_file is the same on all";
+        let hint = "is it running? http.advertise there must be an address that this node reaches; auth.key_file is the same on all";
         report.fail("nodes", format!("{name} ({address}) can't be asked: {why}"), hint);
     } else {
         return true;

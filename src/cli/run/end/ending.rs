@@ -10,6 +10,7 @@ use crate::output::screen;
 use crate::run::JobRun;
 use crate::run::handler::identity;
 use crate::run::kept::only_failed::{self, Net};
+use crate::run::kept::resume::command_in;
 use windrow_core::settings::Results;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::TaskView;
@@ -70,6 +71,21 @@ impl JobRun<'_> {
         Ok(Exit::Interrupted)
     }
 
+    /// A job that was resumed by its name keeps its handler and its settings, not the files that its command wrote.
+    fn tell_of_outputs(&self, task: &TaskView) {
+        let is_kept = task.tuning.results == Results::Keep && task.status.is_terminal();
+        if let Some(name) = &self.args.resume
+            && is_kept
+            && self.args.results.out.is_none()
+            && !self.args.only_failed
+        {
+            let again = command_in(name, self.args.state.as_deref());
+            self.say(&format!(
+                "its results are kept: {again} --results-out FILE writes them all"
+            ));
+        }
+    }
+
     /// Says what came of the job; writes its failures where they are wanted.
     pub(in crate::run) async fn tell(&self, outcome: Outcome) -> Result<Exit, Fault> {
         let source = if outcome.has_failures() || self.args.failures_out.is_some() {
@@ -100,13 +116,21 @@ impl JobRun<'_> {
             let written = failures_out::write(of, path).await?;
             self.say(&format!("{written} failed items written to {}", path.display()));
         }
+        self.tell_of_outputs(outcome.task());
         match self.args.output {
             Output::Json => {
                 let is_another = identity::is_another(outcome.task(), self.args);
                 screen::print(&outcome.json(is_another).to_string())?;
             }
-            Output::Table if onto_stdout => self.say(&outcome.table(false)),
-            Output::Table => screen::print(&outcome.table(self.args.failures_out.is_none()))?,
+            Output::Table if onto_stdout => self.say(&outcome.table(None)),
+            Output::Table => {
+                let again = match self.args.results.out {
+                    Some(_) => "--only-failed in place of --results-out",
+                    None => "--only-failed",
+                };
+                let hint = self.args.failures_out.is_none().then_some(again);
+                screen::print(&outcome.table(hint))?;
+            }
         }
         Ok(outcome.exit())
     }

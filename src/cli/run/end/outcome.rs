@@ -188,8 +188,8 @@ impl Outcome {
         })
     }
 
-    /// A table for people; with a hint where to find all failures.
-    pub(in crate::run) fn table(&self, hint: bool) -> String {
+    /// A table for people; with a hint where to find all failures, and with which flags they are done again.
+    pub(in crate::run) fn table(&self, again: Option<&str>) -> String {
         let mut text = format!("{}  {}", self.task.id, self.task.status);
         if self.is_made_good() {
             text += " (all made good)";
@@ -208,7 +208,7 @@ impl Outcome {
             );
         }
         if !self.groups.is_empty() {
-            self.add_groups(&mut text, hint);
+            self.add_groups(&mut text, again);
         }
         text
     }
@@ -232,7 +232,7 @@ impl Outcome {
             .filter(move |(term, count)| *count > 0 || always.contains(term))
     }
 
-    fn add_groups(&self, text: &mut String, hint: bool) {
+    fn add_groups(&self, text: &mut String, again: Option<&str>) {
         let wide = self
             .groups
             .iter()
@@ -264,9 +264,9 @@ impl Outcome {
                     .unwrap_or_default()
             ));
         }
-        if hint {
+        if let Some(again) = again {
             add(format_args!(
-                "hint: the same command with --only-failed goes over them again, with --failures-out FILE it writes them all"
+                "hint: the same command with {again} goes over them again, with --failures-out FILE it writes them all"
             ));
         }
     }

@@ -15,7 +15,7 @@ use windrow_node::sources::{OpenedSource, Packing};
 const COLUMNS_CHARS_MAX: usize = 200;
 const ITEM_CHARS_MAX: usize = 100;
 /// What tables are separated by.
-const SEPARATORS: [(char, &str); 3] = [(';', "';'"), ('\t', "tab"), ('|', "'|'")];
+const SEPARATORS: [(char, &str); 4] = [(';', "';'"), ('\t', "tab"), ('|', "'|'"), (',', "','")];
 
 /// What is said of a byte order mark.
 pub(crate) const HAS_BOM: &str =
@@ -134,6 +134,7 @@ mod tests {
     fn a_table_that_was_cut_at_the_wrong_character_is_told() {
         let one = |name: &str| doubt("{}", &[name.to_owned()]);
         assert!(one("id;name").is_some_and(|said| said.contains("--delimiter ';'")));
+        assert!(one("id,name").is_some_and(|said| said.contains("--delimiter ','")));
         assert!(one("id\tname").is_some_and(|said| said.contains("--delimiter tab")));
         assert_eq!(one("user_id"), None);
         assert_eq!(doubt("{}", &["a;b".to_owned(), "c".to_owned()]), None);

@@ -55,12 +55,19 @@ pub(crate) async fn follow(link: &Link<'_>, created: Created) -> Result<Followed
     if link.look.form == Form::Name {
         screen::put(id)?;
     }
-    let asks = created.then == Some(Then::Ask) && created.begin.starts();
+    // Nobody sits there until it begins.
+    let begins = created.begin.starts() && !words::waits_for_its_time(&task);
+    let asks = created.then == Some(Then::Ask) && begins;
     if !asks && !created.begin.wait {
         print(link, &created.answer, &task)?;
         let is_told = warnings::has(&task, "not_started");
         if !created.begin.starts() && task["status"] == "created" && !is_told {
             link.hint(&format!("it isn't started: windrow task start {id}"));
+        }
+        if created.then == Some(Then::Ask) && words::waits_for_its_time(&task) {
+            link.hint(&format!(
+                "it stops after its canary, until: windrow task start {id}"
+            ));
         }
         return Ok(Followed::no_further(Exit::Ok));
     }

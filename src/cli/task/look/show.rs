@@ -89,6 +89,7 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
             "items",
             words::counts(&task["counts"], &words::TERMS, &words::RARE),
         )
+        .maybe("canary", canary(task))
         .maybe("skipped", skips(task))
         .maybe("pace", words::rate(task, times).map(|rate| pace(task, &rate)))
         .maybe("nodes", nodes(task))
@@ -120,6 +121,13 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
 fn fire(task: &Value) -> Option<String> {
     let (schedule, time) = (task["schedule"].as_str()?, task["fire_time"].as_str()?);
     Some(format!("{schedule} for {time}"))
+}
+
+/// `20 items, then continue`
+fn canary(task: &Value) -> Option<String> {
+    let canary = &task["canary"];
+    let items = human::counted(canary["items"].as_u64()?, "item");
+    Some(format!("{items} first, then {}", text(&canary["then"])))
 }
 
 /// `5-9,12: 6 items, as people asked`

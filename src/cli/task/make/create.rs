@@ -117,12 +117,7 @@ fn check_key_column(wanted: Option<&str>, columns: &[String]) -> Result<(), Faul
 /// That the business is there and the name is free: better said before a large file goes over the wire. The node has the
 /// last word.
 async fn is_free(args: &CreateArgs, link: &Link<'_>) -> Result<(), Fault> {
-    // The node refuses it as a part of the task.
-    let refused = |fault| Fault {
-        exit: Exit::Rejected,
-        ..fault
-    };
-    link.is_business(Some(&args.business)).await.map_err(refused)?;
+    link.is_business(Some(&args.business)).await?;
     let Some(name) = &args.new.identity.name else {
         return Ok(());
     };
