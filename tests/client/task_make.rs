@@ -176,7 +176,7 @@ async fn what_cant_be_made_is_refused_with_its_reason_and_leaves_nothing() {
     let told = person
         .windrow("task create push --total 1 --limit mail")
         .await
-        .expect(7)
+        .expect(3)
         .stderr;
     assert!(
         told.contains("because --limit: there is no limit mail") && !told.contains("/limits"),
