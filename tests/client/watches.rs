@@ -278,6 +278,16 @@ async fn without_a_terminal_there_are_lines_and_the_exit_code_of_the_end() {
         "{}",
         done.stdout
     );
+    assert!(
+        done.stdout.contains("/s of 10/s"),
+        "as it goes and as it was told to: {}",
+        done.stdout
+    );
+    assert!(
+        lines.iter().any(|line| line.contains("error #3 BAD")),
+        "who failed: {}",
+        done.stdout
+    );
     let last = lines.last().unwrap();
     assert!(
         last.contains("✓ finished (with failures)") && last.contains("abandoned 1"),

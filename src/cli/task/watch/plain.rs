@@ -14,10 +14,13 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Form;
 use crate::output::screen;
+use crate::output::table::Tone;
 use crate::task::ending::{ended, line};
 use crate::task::words;
 use windrow_client::Event;
 
+/// Failures that are told between two lines of how far it is.
+const FAILURES_MAX: u32 = 5;
 /// News that wait to be taken in.
 const NEWS_MAX: usize = 64;
 
@@ -34,6 +37,7 @@ pub(super) async fn plain(feed: Feed<'_>, state: State, every: Duration) -> Resu
         orders,
         status: String::new(),
         has_begun: false,
+        failures: 0,
     };
     let followed = async {
         let Err(fault) = feed.follow(&news).await;
@@ -54,6 +58,8 @@ struct Lines<'a> {
     status: String,
     /// Whether an event came.
     has_begun: bool,
+    /// Failures since the last line of how far it is.
+    failures: u32,
 }
 
 impl Lines<'_> {
@@ -99,6 +105,7 @@ impl Lines<'_> {
         if self.state.hear(news) {
             self.look();
         }
+        self.tell_failures()?;
         if self.state.task.is_null() {
             return Err(super::gone(self.feed.id));
         }
@@ -112,17 +119,55 @@ impl Lines<'_> {
         Ok(None)
     }
 
+    /// How each line begins.
+    fn who(&self) -> String {
+        format!("{}  {}", words::address(&self.state.task), self.state.id())
+    }
+
+    fn is_for_people(&self) -> bool {
+        let look = &self.feed.link.look;
+        !look.is_quiet && look.form.is_for_people()
+    }
+
+    /// A line for each item that failed, with what it carries; the first few of many.
+    fn tell_failures(&mut self) -> Result<(), Fault> {
+        while let Some(entry) = self.state.tail.pop_front() {
+            if entry.tone != Tone::Bad || !self.is_for_people() {
+                continue;
+            }
+            self.failures += 1;
+            if self.failures <= FAILURES_MAX {
+                let said = entry.line(self.state.style);
+                screen::put(&format!("{}  {said}{}", self.who(), entry.who))?;
+            }
+        }
+        Ok(())
+    }
+
     /// The line of now.
     fn say(&mut self) -> Result<(), Fault> {
         self.status = words::status(&self.state.task).0;
-        let look = &self.feed.link.look;
-        if look.is_quiet || !look.form.is_for_people() {
+        if !self.is_for_people() {
             return Ok(());
+        }
+        if let Some(more) = std::mem::take(&mut self.failures)
+            .checked_sub(FAILURES_MAX)
+            .filter(|more| *more > 0)
+        {
+            let id = self.state.id();
+            screen::put(&format!(
+                "{}  and {more} more failed: windrow task failures {id}",
+                self.who()
+            ))?;
         }
         let rate = self.state.task["actual_rate"]
             .as_f64()
             .filter(|_| self.state.task["status"] == "running");
-        let rate = rate.map(|rate| format!("  {}", windrow_core::explain::rate_text(rate)));
+        let wanted = self.state.task["rate"]
+            .as_str()
+            .filter(|rate| *rate != "unlimited");
+        let wanted = wanted.map_or_else(String::new, |wanted| format!(" of {wanted}"));
+        let rate = rate.map(|rate| format!("  {}{wanted}", windrow_core::explain::rate_text(rate)));
         let stale = self.state.lost_at_ms.map_or("", |_| "  (old: the node is away)");
         screen::put(&format!(
             "{}{}{stale}",
