@@ -1,5 +1,7 @@
 //! Where the permits of a span went that settled nothing.
 
+use std::time::Duration;
+
 use super::facts::Facts;
 use super::hints;
 use crate::settings::RateLimit;
@@ -26,6 +28,8 @@ pub enum CauseKind {
     InFlight,
     /// Nothing of the task ran.
     NotRunning(Status),
+    /// It is the part of shards on nodes that can't be asked; it may have settled items.
+    Unknown,
 }
 
 /// A part of what is missing.
@@ -53,6 +57,7 @@ impl CauseKind {
             // It runs now, and didn't for a part of the span.
             CauseKind::NotRunning(Status::Running) => "not_running",
             CauseKind::NotRunning(status) => status.as_str(),
+            CauseKind::Unknown => "unknown",
         }
     }
 
@@ -67,6 +72,7 @@ impl CauseKind {
             CauseKind::NoRoom => "no room on node",
             CauseKind::InFlight => "not settled yet",
             CauseKind::NotRunning(_) => "not running",
+            CauseKind::Unknown => "unknown",
         }
     }
 }
@@ -121,7 +127,11 @@ pub(super) fn of(facts: &Facts) -> Vec<Cause> {
         CauseKind::InFlight,
         signed(permits.due) - known - micros(facts.settled),
     ));
-    parts.push((CauseKind::NotRunning(facts.standing.status), idle(facts)));
+    parts.push((
+        CauseKind::NotRunning(facts.standing.status),
+        given(facts, facts.idle),
+    ));
+    parts.push((CauseKind::Unknown, given(facts, facts.unheard.time)));
     // A run is given permits at the rate that it may have, so these are not among those that were due.
     let no_room = facts.held_back.iter().map(|run| run.lost(facts.covered)).sum();
     parts.push((CauseKind::NoRoom, signed(no_room)));
@@ -135,12 +145,12 @@ pub(super) fn of(facts: &Facts) -> Vec<Cause> {
     parts.into_iter().map(cause).collect()
 }
 
-/// What the rate would have given while nothing of the task ran.
-fn idle(facts: &Facts) -> i64 {
+/// What the rate gives in a time of which nothing was counted.
+fn given(facts: &Facts, time: Duration) -> i64 {
     let RateLimit::Limited(rate) = facts.tuning.rate else {
         return 0;
     };
-    let units = facts.idle.as_nanos().saturating_mul(u128::from(rate.items()));
+    let units = time.as_nanos().saturating_mul(u128::from(rate.items()));
     let micros = units.saturating_mul(u128::from(MICRO)) / u128::from(rate.period_ns());
     i64::try_from(micros).unwrap_or(i64::MAX)
 }

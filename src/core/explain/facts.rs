@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::past::Stood;
+use super::past::{Stood, Unheard};
 use super::text::{counted, time};
 use crate::handler::sight::HandlerSight;
 use crate::ids::{ItemIndex, TaskId};
@@ -25,6 +25,10 @@ pub struct Facts {
     pub idle: Duration,
     /// Which of its shards that was.
     pub stood: Stood,
+    /// Which of them are on nodes that give no sign.
+    pub unheard: Unheard,
+    /// These nodes.
+    pub silent: Silent,
     /// What became of the permits in it.
     pub permits: Permits,
     /// Items settled in it.
@@ -51,6 +55,15 @@ pub struct Facts {
     pub limit: Option<SharedLimit>,
     /// In the span a node took a part of it from one that was gone.
     pub taken_over: Option<Takeover>,
+}
+
+/// The nodes that have a part of a task and can't be asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Silent {
+    /// Each, and why it can't be asked.
+    pub nodes: Vec<(String, String)>,
+    /// What becomes of their part, for people.
+    pub prospect: String,
 }
 
 /// A node that went on with what another left.
@@ -191,6 +204,12 @@ impl Facts {
             }
             _ => format!("nothing of {it} ran for {}", time(self.idle)),
         }
+    }
+
+    /// How many shards are on nodes that give no sign: `1 of the 3 shards`; none while there is no such one.
+    pub(super) fn unheard_text(&self) -> Option<String> {
+        let Unheard { shards, of, .. } = self.unheard;
+        (shards > 0).then(|| format!("{shards} of the {}", counted(of as u64, "shard")))
     }
 
     /// Attempts that left. Unit: items per second.

@@ -18,6 +18,7 @@ pub(super) fn of(kind: CauseKind, facts: &Facts) -> String {
             format!("{} instead of {}", run.rate, run.wanted)
         }),
         CauseKind::InFlight => "left, and without a final verdict so far".to_owned(),
+        CauseKind::Unknown => unknown(facts),
         CauseKind::NotRunning(Status::Running) => facts.stood_text("it"),
         CauseKind::NotRunning(status) => match (facts.standing.reason.as_deref(), &facts.standing.text) {
             (Some("start_at"), Some(text)) => format!("{status}: {text}"),
@@ -25,6 +26,19 @@ pub(super) fn of(kind: CauseKind, facts: &Facts) -> String {
             (None, _) => status.to_string(),
         },
     }
+}
+
+/// Who has the shards of which nothing is known.
+fn unknown(facts: &Facts) -> String {
+    let nodes: Vec<&str> = facts.silent.nodes.iter().map(|(node, _)| node.as_str()).collect();
+    let has = if nodes.len() == 1 { "has" } else { "have" };
+    let gives = if nodes.len() == 1 { "gives" } else { "give" };
+    let them = if facts.unheard.shards == 1 { "it" } else { "them" };
+    format!(
+        "{}: {}, which {has} {them}, {gives} no sign; what was done there isn't counted",
+        facts.unheard_text().unwrap_or_default(),
+        nodes.join(" and ")
+    )
 }
 
 fn stall(reason: StallReason, facts: &Facts) -> String {

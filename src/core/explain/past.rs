@@ -2,6 +2,7 @@
 //!
 //! What nodes counted says when shards ran; the records of runs say where something is missing from that, since a node
 //! is gone or can't be asked. There the explained time begins later: a gap is told only where it is known that nothing ran.
+//! A shard that a silent node has is told for its part of all that time, as one of which nothing is known.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -54,6 +55,8 @@ pub struct Past {
     pub shards: BTreeSet<u32>,
     /// Those that run now, as their nodes say.
     pub live: BTreeSet<u32>,
+    /// Those that a node has that can't be asked.
+    pub silent: BTreeSet<u32>,
     /// Those that have nothing left to do.
     pub done: BTreeSet<u32>,
     /// For how long the task has had its status.
@@ -69,6 +72,19 @@ pub struct Ran {
     pub idle: Duration,
     /// Who stood in it.
     pub stood: Stood,
+    /// Of whom nothing is known in it.
+    pub unheard: Unheard,
+}
+
+/// The shards on nodes that can't be asked: what they did isn't known, and not that they did nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unheard {
+    /// How many.
+    pub shards: usize,
+    /// Of how many the task has.
+    pub of: usize,
+    /// Their part of the covered time.
+    pub time: Duration,
 }
 
 /// The shards that didn't run for a while, although they were to.
@@ -102,7 +118,7 @@ impl Past {
     /// The ends of the times in which a run was there and nobody says what it counted.
     fn unknown(&self, run: &RecordedRun, asked: Duration) -> Vec<Duration> {
         if self.is_blind(run) {
-            // Nor does anybody know it since then: all that is told is told without this shard.
+            // Nor does anybody know it since then: in all that is told this shard is one that nothing is known of.
             return vec![run.from];
         }
         let stays = self.stays_of(run.shard);
@@ -157,6 +173,11 @@ impl Past {
             .filter(|run| self.is_blind(run))
             .map(|run| run.shard)
             .collect();
+        // What doesn't want to run isn't missed there either.
+        let unheard = blind
+            .intersection(&self.silent)
+            .filter(|no| wants && self.shards.contains(no))
+            .count();
         let seen = self.shards.difference(&blind);
         let shards: Vec<ShardPast> = seen.filter_map(|no| self.shard(*no, reach, wants)).collect();
         let mut edges: Vec<Duration> = shards.iter().flat_map(ShardPast::edges).collect();
@@ -164,8 +185,14 @@ impl Past {
         edges.dedup();
         let mut ran = Ran {
             stood: stood(&shards),
+            unheard: Unheard {
+                shards: unheard,
+                of: self.shards.len(),
+                time: Duration::ZERO,
+            },
             ..Ran::default()
         };
+        let unheard = u32::try_from(unheard).unwrap_or(u32::MAX);
         for (to, from) in edges.iter().zip(edges.iter().skip(1)) {
             let count = |counts: &dyn Fn(&ShardPast) -> bool| {
                 u32::try_from(shards.iter().filter(|shard| counts(shard)).count()).unwrap_or(u32::MAX)
@@ -174,8 +201,11 @@ impl Past {
             let running = count(&|shard| is_in(&shard.stays, *from, *to));
             let idle = count(&|shard| is_in(&shard.gaps, *from, *to));
             if open > 0 {
-                ran.covered += (*from - *to) * (running + idle) / open;
-                ran.idle += (*from - *to) * idle / open;
+                let (piece, whole) = (*from - *to, open.saturating_add(unheard));
+                let known = piece * (running + idle) / open;
+                ran.covered += known;
+                ran.idle += piece * idle / whole;
+                ran.unheard.time += known * unheard / whole;
             }
         }
         ran
@@ -369,10 +399,37 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_whose_node_cant_be_asked_is_left_out() {
-        let mut past = minute(2, &[stay(0, 60, 0)], &[run(0, 900, None), run(1, 900, None)]);
-        past.live = BTreeSet::from([0]);
+    fn a_shard_on_a_node_that_gives_no_sign_is_unknown_for_its_part() {
+        let runs = [run(0, 900, None), run(1, 900, None), run(2, 900, None)];
+        let mut past = minute(3, &[stay(0, 60, 0), stay(1, 60, 0)], &runs);
+        past.live = BTreeSet::from([0, 1]);
         assert_eq!(told(&past), [60, 60, 0]);
+        let unheard = |past: &Past, wants| past.ran(past.reach(), wants).unheard;
+        assert_eq!(
+            unheard(&past, true).shards,
+            0,
+            "its node answers, and it has just begun"
+        );
+        past.silent = BTreeSet::from([2]);
+        assert_eq!(told(&past), [60, 60, 0], "nobody knows that it did nothing");
+        let third = unheard(&past, true);
+        assert_eq!((third.shards, third.of, third.time), (1, 3, seconds(20)));
+        assert_eq!(unheard(&past, false).shards, 0, "it is to rest");
+
+        // Another one stands for a while: it too counts for a third.
+        past.stays[1] = stay(1, 60, 30);
+        past.runs[1] = run(1, 900, Some(30));
+        past.live = BTreeSet::from([0]);
+        assert_eq!(told(&past), [60, 60, 10]);
+        assert_eq!(unheard(&past, true).time, seconds(20));
+    }
+
+    #[test]
+    fn what_nobody_can_be_asked_of_covers_no_time() {
+        let mut past = minute(1, &[], &[run(0, 900, None)]);
+        (past.live, past.silent) = (BTreeSet::new(), BTreeSet::from([0]));
+        assert_eq!(told(&past), [60, 0, 0]);
+        assert_eq!(past.ran(past.reach(), true).unheard.time, Duration::ZERO);
     }
 
     #[test]

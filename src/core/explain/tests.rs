@@ -39,6 +39,8 @@ fn minute(settled: u64, change: &str) -> Facts {
         covered: Duration::from_secs(60),
         idle: Duration::ZERO,
         stood: Stood::default(),
+        unheard: Unheard::default(),
+        silent: Silent::default(),
         permits,
         settled,
         latency: Latency::default(),
@@ -57,6 +59,94 @@ fn minute(settled: u64, change: &str) -> Facts {
         limit: None,
         taken_over: None,
     }
+}
+
+/// Of three shards one is on a node that gives no sign; the others settled so many items.
+fn widowed(settled: u64) -> Facts {
+    let mut facts = minute(settled, "{}");
+    facts.permits.due = 20_000 * MICRO;
+    facts.unheard = Unheard {
+        shards: 1,
+        of: 3,
+        time: Duration::from_secs(20),
+    };
+    facts.silent = Silent {
+        nodes: vec![("n3".to_owned(), "Connection refused".to_owned())],
+        prospect: "if it is gone, another node takes it over by itself".to_owned(),
+    };
+    facts
+}
+
+const WIDOWED: &str = "1 of the 3 shards isn't known to run: n3 gives no sign (Connection refused); \
+                       if it is gone, another node takes it over by itself";
+
+#[test]
+fn the_part_of_a_node_that_gives_no_sign_is_missed_as_unknown() {
+    let mut facts = widowed(19_000);
+    facts.permits.late = 1_000 * MICRO;
+    let explanation = explained(&facts);
+    let target = explanation.target.expect("a target");
+    assert_eq!(
+        explanation.per_second(target),
+        500.0,
+        "the rate was never another one"
+    );
+    let causes: Vec<(&str, i64)> = explanation
+        .causes
+        .iter()
+        .map(|cause| (cause.kind.slug(), cause.micros))
+        .collect();
+    assert_eq!(
+        causes,
+        [("unknown", 10_000_000_000), ("late", 1_000_000_000)],
+        "the node that came too late is another one"
+    );
+    assert_eq!(explanation.why, WIDOWED);
+    assert_eq!(
+        explanation.causes[0].text,
+        "1 of the 3 shards: n3, which has it, gives no sign; what was done there isn't counted"
+    );
+    let advice = &explanation.advice[0];
+    assert!(advice.text.contains("n3"), "{advice:?}");
+    assert_eq!(advice.hindrance.as_ref(), Some(&facts.silent.prospect));
+}
+
+#[test]
+fn a_silent_node_is_told_also_where_most_is_missing_elsewhere() {
+    let mut facts = widowed(5_000);
+    facts.permits.late = 15_000 * MICRO;
+    let why = explained(&facts).why;
+    assert!(
+        why.starts_with("node too late") && why.ends_with(WIDOWED),
+        "{why}"
+    );
+    // It has so small a part that the task keeps its rate all the same; or there is no rate.
+    let mut facts = widowed(20_000);
+    (facts.unheard.of, facts.unheard.time) = (64, Duration::from_millis(300));
+    assert!(
+        explained(&facts)
+            .why
+            .contains("keeps its rate; 1 of the 64 shards")
+    );
+    facts.tuning = tuning(r#"{"rate":"unlimited"}"#);
+    assert!(explained(&facts).why.contains("no rate limits the task"));
+    assert!(explained(&facts).why.contains("n3 gives no sign"));
+    let mut facts = widowed(20_000);
+    facts.unheard.shards = 2;
+    facts.silent.nodes.push(("n4".to_owned(), "timed out".to_owned()));
+    let told = explained(&facts);
+    assert!(
+        told.causes[0]
+            .text
+            .starts_with("2 of the 3 shards: n3 and n4, which have them, give no sign"),
+        "{told:#?}"
+    );
+    assert!(
+        told.why
+            .contains("aren't known to run: n3 gives no sign (Connection refused), n4 gives no sign"),
+        "{}",
+        told.why
+    );
 }
 
 /// Its missing permits were lost for one reason.

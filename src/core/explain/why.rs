@@ -19,6 +19,9 @@ const HANDLER_BACK: &str = "the handler was down, and answers again";
 /// A few sentences. What goes wrong with the handler is said also where no permit is lost for it.
 pub(super) fn of(facts: &Facts, explanation: &Explanation) -> String {
     let mut why = pace(facts, explanation);
+    if let Some(unheard) = unheard(facts).filter(|unheard| !why.contains(unheard)) {
+        why = format!("{why}; {unheard}");
+    }
     if let Some(taken) = &facts.taken_over {
         why = format!("{why}; {}", taken.text);
     }
@@ -42,6 +45,25 @@ fn pace(facts: &Facts, explanation: &Explanation) -> String {
         Some(cause) => cause_text(cause, facts),
         None => "the task keeps its rate".to_owned(),
     }
+}
+
+/// Which shards of a running task are on nodes that give no sign, and what becomes of them.
+fn unheard(facts: &Facts) -> Option<String> {
+    if facts.live.is_none() || facts.standing.status != Status::Running {
+        return None;
+    }
+    let which = facts.unheard_text()?;
+    let isnt = if facts.unheard.shards == 1 {
+        "isn't"
+    } else {
+        "aren't"
+    };
+    let nodes = facts.silent.nodes.iter();
+    let nodes: Vec<String> = nodes
+        .map(|(node, why)| format!("{node} gives no sign ({why})"))
+        .collect();
+    let (nodes, prospect) = (nodes.join(", "), &facts.silent.prospect);
+    Some(format!("{which} {isnt} known to run: {nodes}; {prospect}"))
 }
 
 fn standing(facts: &Facts) -> String {
@@ -131,6 +153,7 @@ fn cause_text(cause: &Cause, facts: &Facts) -> String {
             )
         }
         CauseKind::NotRunning(_) => facts.stood_text("the task"),
+        CauseKind::Unknown => unheard(facts).unwrap_or_default(),
     }
 }
 

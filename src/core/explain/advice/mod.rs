@@ -118,6 +118,7 @@ fn about(cause: &Cause, facts: &Facts, explanation: &Explanation) -> Vec<Advice>
         CauseKind::Stall(reason) => vec![others::stall(&case, reason)],
         CauseKind::Retries => vec![others::retries(&case)],
         CauseKind::Late => vec![limits::late(&case)],
+        CauseKind::Unknown => vec![others::unknown(&case)],
         CauseKind::Returned
         | CauseKind::Slowed
         | CauseKind::NoRoom

@@ -156,6 +156,15 @@ fn words_of_the_end(reason: StallReason) -> (&'static str, &'static str) {
     }
 }
 
+/// A node gives no sign: whether another goes on with its part is said beside it.
+pub(super) fn unknown(case: &Case<'_>) -> Advice {
+    let silent = &case.facts.silent;
+    let nodes: Vec<&str> = silent.nodes.iter().map(|(node, _)| node.as_str()).collect();
+    let nodes = nodes.join(" and ");
+    let text = format!("see how {nodes} fares (`windrow cluster`)");
+    case.cant(&text, &silent.prospect)
+}
+
 /// What passes by itself.
 pub(super) fn passing(case: &Case<'_>) -> Advice {
     let (text, hindrance) = match case.kind {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{ExplainedShard, HeldBy};
-use windrow_core::explain::{Facts, Head, Latency, Live, Ran, SharedLimit, Standing};
+use windrow_core::explain::{Facts, Head, Latency, Live, Ran, SharedLimit, Silent, Standing};
 use windrow_core::handler::sight::HandlerSight;
 use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_core::limit::key::LimitKey;
@@ -27,6 +27,8 @@ pub(super) fn facts(task: &TaskView, parts: &[(String, ExplainPart)], ran: Ran) 
         covered: ran.covered,
         idle: ran.idle,
         stood: ran.stood,
+        unheard: ran.unheard,
+        silent: Silent::default(),
         settled: point.settled(),
         latency: latency(&point, p95),
         tuning: task.tuning.clone(),

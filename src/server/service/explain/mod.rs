@@ -13,7 +13,7 @@ use crate::service::limits::Limits;
 use crate::service::node::ThisNode;
 use crate::service::stats::Stats;
 use crate::service::tasks::would_stop_at_once;
-use windrow_core::explain::{Explanation, Facts, HeldBack, LATE, Stay, Takeover, explain};
+use windrow_core::explain::{Explanation, Facts, HeldBack, LATE, Silent, Stay, Takeover, explain};
 use windrow_core::handler::sight::{HandlerSight, together};
 use windrow_core::ids::{ShardId, TaskId};
 use windrow_core::life::succession::Successor;
@@ -43,7 +43,7 @@ pub struct Explained {
     pub nodes: Vec<(String, u32)>,
     /// Its shards in the order of their ranges.
     pub shards: Vec<ExplainedShard>,
-    /// Nodes that run a part and can't be asked: the explanation is that of the other parts.
+    /// Nodes that have a part and can't be asked: what they do isn't known.
     pub silent: Vec<Unreachable>,
     /// How the handler fares.
     pub handler: HandlerSight,
@@ -113,12 +113,20 @@ impl Explain {
             facts.standing.reason = Some(LATE.to_owned());
         }
         facts.taken_over = self.taken_over(gathered.takeovers.first(), seconds);
+        let redis_lost = self.node.redis_lost();
+        facts.silent = Silent {
+            nodes: silent
+                .iter()
+                .map(|one| (one.node.clone(), one.why.clone()))
+                .collect(),
+            prospect: prospect(task, "it", redis_lost.as_deref()),
+        };
         facts.handler = HandlerSight::of(handler, self.node.now());
         let handler = facts.handler.clone();
         let limit = self.limit_of(task, &facts, &parts, business).await;
         facts.limit = limit.as_ref().map(shared_limit);
         let mut explanation = explain(&facts);
-        let nobody = nobody(task, &facts, &silent, self.node.redis_lost());
+        let nobody = nobody(task, &facts, &silent, redis_lost.as_deref());
         self.tell_before_all_else(task, nobody, &mut explanation);
         let shard = |life: &ShardLife| {
             let id = ShardId {
@@ -256,7 +264,7 @@ fn nobody(
     task: &TaskView,
     facts: &Facts,
     silent: &[Unreachable],
-    redis_lost: Option<String>,
+    redis_lost: Option<&str>,
 ) -> Option<String> {
     if task.status != Status::Running || facts.live.is_some() {
         return None;
@@ -272,19 +280,19 @@ fn nobody(
             "{} runs it and can't be asked: {}; {}",
             owner.node,
             owner.why,
-            prospect(task, redis_lost)
+            prospect(task, "the task", redis_lost)
         )),
         (None, None) => None,
     }
 }
 
-/// What becomes of a task whose owner is gone: nothing is promised that waits for Redis.
-fn prospect(task: &TaskView, redis_lost: Option<String>) -> String {
+/// What becomes of a task, or of a part of it, whose owner is gone: nothing is promised that waits for Redis.
+fn prospect(task: &TaskView, what: &str, redis_lost: Option<&str>) -> String {
     let waits = task.status_reason.as_deref() == Some(COORDINATOR_DOWN);
     match (task.status_text.as_ref().filter(|_| waits), redis_lost) {
         // What a node said that wanted to take it over holds for all: none that reaches Redis did so.
         (Some(text), _) => text.clone(),
         (None, Some(lost)) => format!("this node has lost Redis: {lost}"),
-        (None, None) => "if it is gone, another node takes the task over by itself".to_owned(),
+        (None, None) => format!("if it is gone, another node takes {what} over by itself"),
     }
 }

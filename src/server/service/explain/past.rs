@@ -1,6 +1,6 @@
 //! What is known of the past of a task: which runs it had, and what the nodes of these counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Explain;
@@ -57,14 +57,15 @@ impl Explain {
             },
             ..past(task, &parts)
         };
+        // Who ran a part of it before isn't missed where less is told.
+        silent.extend(unheard.into_iter().filter(|one| owners.contains(&one.node)));
+        past.silent = silent_shards(task, &silent);
         let reach = past.reach();
         if past.stays.iter().any(|stay| stay.from > reach + SURPLUS) {
             let seconds = u32::try_from(reach.as_secs().max(1)).unwrap_or(u32::MAX);
             parts = self.ask(task.id, seconds, &peers, &mut Vec::new()).await;
             past.stays = stays(&parts);
         }
-        // Who ran a part of it before isn't missed where less is told.
-        silent.extend(unheard.into_iter().filter(|one| owners.contains(&one.node)));
         let ran = ran(task.status, &past, reach);
         Gathered {
             parts,
@@ -126,6 +127,13 @@ fn past(task: &TaskView, parts: &[(String, ExplainPart)]) -> Past {
             .collect(),
         ..Past::default()
     }
+}
+
+/// Those whose owner can't be asked.
+fn silent_shards(task: &TaskView, silent: &[Unreachable]) -> BTreeSet<u32> {
+    let is_silent = |owner: &String| silent.iter().any(|one| one.node == *owner);
+    let owned = task.owners.iter().filter(|(_, owner)| is_silent(owner));
+    owned.map(|(shard, _)| *shard).collect()
 }
 
 fn stays(parts: &[(String, ExplainPart)]) -> Vec<Stay> {

@@ -78,7 +78,7 @@ pub(crate) struct ExplanationJson {
     pub(super) nodes: Vec<PartJson>,
     /// Its shards, and where they stand.
     pub(super) shards: Vec<PlaceJson>,
-    /// Nodes that run a part of it and can't be asked: this is about the other parts.
+    /// Nodes that have a part of it and can't be asked: their part of the rate is the cause `unknown`.
     pub(super) unreachable: Vec<SilentJson>,
     /// The limit that it shares with other tasks, where that kept something back.
     limit: Option<LimitJson>,
