@@ -93,3 +93,58 @@ async fn only_time_in_which_nothing_ran_anywhere_is_told_as_a_gap() {
         assert!(why.contains("over from n1"), "{told:#}");
     }
 }
+
+#[tokio::test]
+async fn the_part_of_a_node_that_just_died_is_missed_as_unknown_and_the_node_is_named() {
+    let cluster = Cluster::new().await;
+    let settings = "[cluster]\nlease_ttl = \"30s\"\nlease_renew = \"5s\"\n";
+    let (n1, n2, n3) = (
+        cluster.node("n1", settings).await,
+        cluster.node("n2", settings).await,
+        cluster.node("n3", settings).await,
+    );
+    n1.business("push", &cluster.business.url(), json!({})).await;
+    let task = n1
+        .task(
+            "push",
+            1_000_000,
+            json!({"rate": "60/s", "shards": 3, "start": true}),
+        )
+        .await;
+    let path = format!("/v1/tasks/{task}");
+    let owners = |view: &Value| -> Vec<String> {
+        let shards = view["shard_list"].as_array().unwrap().iter();
+        shards
+            .filter_map(|shard| shard["node"].as_str().map(str::to_owned))
+            .collect()
+    };
+    let view = until(&n1, &path, "running whole", |view| owners(view).len() == 3).await;
+    for (shard, owner) in owners(&view).iter().enumerate() {
+        let to = format!("n{}", shard + 1);
+        if *owner != to {
+            moved(&n1, &format!("{task} --shard {shard}"), &to).await;
+        }
+    }
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    n3.signal(Signal::KILL);
+    for node in [&n1, &n2] {
+        let known = |told: &Value| told["causes"][0]["slug"] == "unknown";
+        let told = until(node, &format!("{path}/explain"), "told of", known).await;
+        let target = told["target_rate"].as_f64().unwrap();
+        assert!(
+            (57.0..62.0).contains(&target),
+            "the rate was never another one: {told:#}"
+        );
+        let unknown = told["causes"][0]["rate"].as_f64().unwrap();
+        assert!((19.0..21.0).contains(&unknown), "a third: {told:#}");
+        let why = told["why"].as_str().unwrap();
+        assert!(
+            why.starts_with("1 of the 3 shards isn't known to run: n3 gives no sign ("),
+            "{told:#}"
+        );
+        assert!(
+            why.ends_with("if it is gone, another node takes it over by itself"),
+            "{told:#}"
+        );
+    }
+}
