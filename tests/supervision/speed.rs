@@ -6,7 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use windrow_core::execution::Progress;
-use windrow_core::explain::{CauseKind, Explanation, Facts, Latency, Live, Standing, Stood, explain};
+use windrow_core::explain::{
+    CauseKind, Explanation, Facts, Latency, Live, Silent, Standing, Stood, Unheard, explain,
+};
 use windrow_core::handler::sight::HandlerSight;
 use windrow_core::ids::{Attempt, ItemCount, ItemIndex, TaskId};
 use windrow_core::items::verdict::{Failure, FailureClass};
@@ -68,6 +70,8 @@ async fn minute(world: &World, task: TaskId) -> Explanation {
         covered: SPAN,
         idle: Duration::ZERO,
         stood: Stood::default(),
+        unheard: Unheard::default(),
+        silent: Silent::default(),
         permits: after.permits.since(&before.permits),
         settled: after.counters.settled() - before.counters.settled(),
         latency: Latency {
