@@ -153,7 +153,7 @@ async fn what_cant_be_made_is_refused_with_its_reason_and_leaves_nothing() {
     person
         .run(&["task", "create", "none", "--csv", &good], "")
         .await
-        .refused(7, &["none"]);
+        .refused(3, &["none"]);
     assert_eq!(
         node.admin.get("/v1/uploads/u1").await.status,
         404,
@@ -190,7 +190,7 @@ async fn what_cant_be_made_is_refused_with_its_reason_and_leaves_nothing() {
     person
         .run(&["task", "apply", "--file", &body], "")
         .await
-        .refused(7, &["because /limits/0: there is no limit"]);
+        .refused(3, &["because /limits/0: there is no limit"]);
     person
         .run(&["task", "create", "push", "--total", "1", "--params", "{a}"], "")
         .await
