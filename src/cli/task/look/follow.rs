@@ -60,15 +60,7 @@ pub(crate) async fn follow(link: &Link<'_>, created: Created) -> Result<Followed
     let asks = created.then == Some(Then::Ask) && begins;
     if !asks && !created.begin.wait {
         print(link, &created.answer, &task)?;
-        let is_told = warnings::has(&task, "not_started");
-        if !created.begin.starts() && task["status"] == "created" && !is_told {
-            link.hint(&format!("it isn't started: windrow task start {id}"));
-        }
-        if created.then == Some(Then::Ask) && words::waits_for_its_time(&task) {
-            link.hint(&format!(
-                "it stops after its canary, until: windrow task start {id}"
-            ));
-        }
+        hint(link, &created, &task);
         return Ok(Followed::no_further(Exit::Ok));
     }
     let mut p95 = None;
@@ -102,6 +94,20 @@ pub(crate) async fn follow(link: &Link<'_>, created: Created) -> Result<Followed
         exit: ending::ended(&task).unwrap_or(Exit::Stopped),
         ended: Some(task),
     })
+}
+
+/// What somebody has to do who doesn't wait for it.
+fn hint(link: &Link<'_>, created: &Created, task: &Value) {
+    let id = text(&task["id"]);
+    let is_told = warnings::has(task, "not_started");
+    if !created.begin.starts() && task["status"] == "created" && !is_told {
+        link.hint(&format!("it isn't started: windrow task start {id}"));
+    }
+    if created.then == Some(Then::Ask) && words::waits_for_its_time(task) {
+        link.hint(&format!(
+            "it stops after its canary, until: windrow task start {id}"
+        ));
+    }
 }
 
 /// Prints the body for scripts.

@@ -111,10 +111,8 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
         .time(started(task), begun, times)
         .time("deadline", &task["deadline"], times)
         .time("finished", &task["finished_at"], times);
-    for warning in warnings::lines(task, id, times.style) {
-        card = card.line("warning", warning);
-    }
-    card
+    let warnings = warnings::lines(task, id, times.style).into_iter();
+    warnings.fold(card, |card, warning| card.line("warning", warning))
 }
 
 /// `s7 for 2026-11-20T17:00:00.000Z`: the fire that made it.
