@@ -88,19 +88,14 @@ fn sooner(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
     [one, other].into_iter().flatten().min()
 }
 
-/// The later of two; of one code they are one error.
+/// The later of two, with what both count.
 fn newest(one: LastError, other: &LastError) -> LastError {
-    let is_same = one.code == other.code;
     let (count, since) = (one.count + other.count, one.since.min(other.since));
     let later = if other.at > one.at { other.clone() } else { one };
-    if is_same {
-        LastError {
-            count,
-            since,
-            ..later
-        }
-    } else {
-        later
+    LastError {
+        count,
+        since,
+        ..later
     }
 }
 
@@ -158,6 +153,16 @@ mod tests {
         );
         let text = "handler down for 6s (CONNECT at item 1: said at 9000); next probe in 4s";
         assert_eq!(sight.text().as_deref(), Some(text));
+    }
+
+    #[test]
+    fn what_runs_count_is_one_sum_whatever_failed_last() {
+        let (one, other) = (state("HTTP_422", None, 8_000), state("HTTP_500", None, 9_000));
+        let text = HandlerSight::of([("n1", &one), ("n2", &other)], WallMs(10_000)).text();
+        assert_eq!(
+            text.as_deref(),
+            Some("4 calls failed in 2s, the last with HTTP_500 at item 1: said at 9000")
+        );
     }
 
     #[test]

@@ -126,7 +126,7 @@ pub struct LastError {
     pub example: String,
     /// An item that it happened to.
     pub index: ItemIndex,
-    /// How many calls in a row of time it happened to.
+    /// How many calls failed since it began: with this code where codes are told apart, else with whichever.
     pub count: u64,
     /// When it began. Unit: milliseconds since the Unix epoch.
     pub since: WallMs,

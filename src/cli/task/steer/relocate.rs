@@ -6,7 +6,7 @@ use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::body::{joined, text, texts};
+use crate::output::body::{joined, list, text, texts};
 use crate::task::args::steer::MoveArgs;
 use crate::task::make::draft::Draft;
 use crate::task::steer::{post, tell};
@@ -38,18 +38,60 @@ pub(crate) async fn relocate(args: &MoveArgs, shell: &Shell) -> Result<Exit, Fau
             return Ok(Became::well(line, answer));
         }
         tell(&link, &line)?;
-        // A part alone can't be told from the others; that the node has some of it can.
-        let is_there = |task: &Value| {
-            let nodes = texts(&task["live"]["nodes"]);
-            let runs = nodes.contains(&to.as_str()) && (args.shard.is_some() || nodes.len() == 1);
-            runs || !["running", "queued", "recovering"].contains(&text(&task["status"]))
-        };
+        let part = args.shard.map(|shard| format!("{id}.{shard}"));
+        let part = part.as_deref();
+        let is_there = |task: &Value| nodes_of(task, part) == [to.as_str()] || !goes_on(task, part);
         let TaskAnswer { answer, task } = until::until(&link, id, is_there).await?;
-        let line = match joined(&texts(&task["live"]["nodes"]), ", ") {
-            None => format!("{id}  {}", text(&task["status"])),
-            Some(nodes) => format!("{id}  runs on {nodes}"),
+        let what = part.unwrap_or(id);
+        let line = match joined(&nodes_of(&task, part), ", ") {
+            None => format!("{what}  {}", text(&task["status"])),
+            Some(nodes) => format!("{what}  runs on {nodes}"),
         };
         Ok(Became::well(line, answer))
     };
     each(&link, &ids, send, became).await
+}
+
+/// The nodes that run a task, or the one that has this part of it.
+fn nodes_of<'a>(task: &'a Value, part: Option<&str>) -> Vec<&'a str> {
+    match part {
+        None => texts(&task["live"]["nodes"]),
+        Some(part) => shard(task, part)
+            .and_then(|shard| shard["node"].as_str())
+            .into_iter()
+            .collect(),
+    }
+}
+
+/// Whether it, or this part of it, may still come to run somewhere.
+fn goes_on(task: &Value, part: Option<&str>) -> bool {
+    let is_open = ["running", "queued", "recovering"].contains(&text(&task["status"]));
+    is_open
+        && part
+            .and_then(|part| shard(task, part))
+            .is_none_or(|shard| shard["state"] != "done")
+}
+
+fn shard<'a>(task: &'a Value, part: &str) -> Option<&'a Value> {
+    list(&task["shard_list"])
+        .iter()
+        .find(|shard| shard["shard"] == part)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_part_is_where_its_own_line_says_whatever_else_the_node_runs() {
+        let task = json!({"id": "t1", "status": "running", "live": {"nodes": ["n1", "n3"]}, "shard_list": [
+            {"shard": "t1.0", "state": "running", "node": "n1"}, {"shard": "t1.1", "state": "done", "node": null},
+            {"shard": "t1.2", "state": "running", "node": "n3"}]});
+        assert_eq!(nodes_of(&task, Some("t1.2")), ["n3"], "n1 runs another part");
+        assert_eq!(nodes_of(&task, None), ["n1", "n3"]);
+        assert!(goes_on(&task, Some("t1.2")) && goes_on(&task, None));
+        assert!(!goes_on(&task, Some("t1.1")), "it is done and goes nowhere");
+    }
 }

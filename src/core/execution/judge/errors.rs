@@ -13,12 +13,30 @@ const FORGET_AFTER_MS: i64 = 5 * 60 * 1000;
 #[derive(Clone, Debug, Default)]
 pub(in crate::execution) struct Errors {
     known: Vec<LastError>,
+    /// Whatever their codes.
+    together: Option<Together>,
     counted: FailedCalls,
+}
+
+/// Failed calls without five minutes between two of them.
+#[derive(Clone, Copy, Debug)]
+struct Together {
+    count: u64,
+    since: WallMs,
+    at: WallMs,
 }
 
 impl Errors {
     pub(super) fn note(&mut self, call: &FailedCall, now: WallMs) {
         self.counted.count(call.class, call.failure.code.clone());
+        let before = self
+            .together
+            .filter(|before| now.0 - before.at.0 <= FORGET_AFTER_MS);
+        self.together = Some(Together {
+            count: before.map_or(0, |before| before.count) + 1,
+            since: before.map_or(now, |before| before.since),
+            at: now,
+        });
         let known = self
             .known
             .iter()
@@ -55,7 +73,51 @@ impl Errors {
         &self.counted
     }
 
+    /// The latest, with how many calls failed of late, whatever their codes: of several codes that come by turns none would
+    /// tell how the handler fares.
+    pub(in crate::execution) fn lately(&self) -> Option<LastError> {
+        let (last, Together { count, since, .. }) = self.known.last().cloned().zip(self.together)?;
+        Some(LastError { count, since, ..last })
+    }
+
     pub(in crate::execution) fn last(&self) -> Option<&LastError> {
         self.known.last()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{ItemIndex, Moment};
+    use crate::items::verdict::{AnsweredCalls, Failure, FailureClass};
+
+    fn call(code: &'static str) -> FailedCall {
+        FailedCall {
+            class: FailureClass::Unclear,
+            failure: Failure::new(code, "x"),
+            index: ItemIndex(7),
+            departed: Moment(0),
+            after: None,
+            before: AnsweredCalls::default(),
+        }
+    }
+
+    #[test]
+    fn calls_that_fail_with_codes_by_turns_are_counted_together() {
+        let mut errors = Errors::default();
+        for second in 0..10 {
+            let code = if second % 3 == 0 { "HTTP_422" } else { "HTTP_500" };
+            errors.note(&call(code), WallMs(second * 1000));
+        }
+        let told = errors.lately().expect("an error");
+        assert_eq!(
+            (told.code.as_ref(), told.count, told.since, told.at),
+            ("HTTP_422", 10, WallMs(0), WallMs(9_000))
+        );
+        assert_eq!(errors.last().map(|last| last.count), Some(4), "of its code");
+        let later = WallMs(9_001 + FORGET_AFTER_MS);
+        errors.note(&call("HTTP_500"), later);
+        let told = errors.lately().expect("an error");
+        assert_eq!((told.count, told.since), (1, later), "it began anew");
     }
 }

@@ -149,7 +149,7 @@ impl Execution {
             contacted: self.judge.contacted,
             outage: self.circuit.outage(),
             next_probe_in: next_probe.map(|next| next.since(now.moment)),
-            error: self.errors.last().cloned(),
+            error: self.errors.lately(),
             held: self.troubles.held().count() as u64,
             held_items: self.troubles.held().take(HELD_NAMED).collect(),
             held_tries: self.tries_left(),

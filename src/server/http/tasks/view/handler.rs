@@ -40,9 +40,9 @@ pub(crate) struct LastErrorJson {
     example: String,
     /// An item that it happened to.
     index: u64,
-    /// How many calls it happened to.
+    /// How many calls failed since then, with whichever code.
     count: u64,
-    /// When it began.
+    /// When calls began to fail.
     since: String,
     /// When it last happened.
     at: String,
