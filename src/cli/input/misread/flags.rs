@@ -11,7 +11,7 @@ use crate::args;
 
 /// Flags of other programs, and ours of the same meaning; the first that a command has is meant. Behind it may stand a
 /// value of it.
-const FLAGS: [(&str, &str); 13] = [
+const FLAGS: [(&str, &str); 14] = [
     ("retries retry max-retries attempts tries", "max-attempts"),
     (
         "jobs j parallel parallelism threads workers max-concurrency",
@@ -25,6 +25,7 @@ const FLAGS: [(&str, &str); 13] = [
     ("count items", "total"),
     ("call-timeout", "timeout"),
     ("port addr bind", "listen"),
+    ("listen", "port"),
     ("data", "data-dir"),
     ("json", "output json"),
     ("format", "output"),
