@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use windrow_core::ids::{Epoch, SessionId, TaskId, WallMs};
+use windrow_core::life::succession::Loss;
 use windrow_core::task::lifecycle::{DORMANT, Status, dormant_text};
 use windrow_engine::ports::ownership::run_store::{
     CandidateQuery, ClaimOutcome, ClaimRequest, RunClose, ShardCheckpoint,
@@ -118,6 +119,16 @@ pub async fn who_took_a_shard_from_whom_is_told(harness: Harness) {
             ("shard.recovering", "shard 0 on b: the handler is down"),
             ("shard.taken_over", text),
         ]
+    );
+    let silent = |entry: &AuditEntry| {
+        let (before, after) = (entry.before.as_deref()?, entry.after.as_deref()?);
+        Some(Loss::of(before, after)?.silent.as_secs())
+    };
+    let lost = entries.iter().find(|entry| entry.action == "shard.lost").unwrap();
+    assert_eq!(
+        (silent(lost), silent(entry)),
+        (Some(30), Some(12)),
+        "as a fact too"
     );
 }
 

@@ -81,13 +81,9 @@ async fn only_time_in_which_nothing_ran_anywhere_is_told_as_a_gap() {
     let path = format!("/v1/tasks/{task}");
     let again = |view: &Value| view["live"]["state"] == "live" && view["live"]["nodes"] != json!(["n1"]);
     until(&n2, &path, "taken over", again).await;
-    tokio::time::sleep(Duration::from_secs(4)).await;
     for node in [&n2, &n3] {
-        let told = explained(node, &task).await;
-        assert!(
-            not_running(&told) > Some(5.0),
-            "the gap of the takeover: {told:#}"
-        );
+        let gap = |told: &Value| not_running(told) > Some(5.0);
+        let told = until(node, &format!("{path}/explain"), "the gap of the takeover", gap).await;
         let why = told["why"].as_str().unwrap();
         assert!(why.contains("nothing of the task ran for"), "{told:#}");
         assert!(why.contains("over from n1"), "{told:#}");

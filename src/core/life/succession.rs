@@ -84,64 +84,83 @@ impl Episode<'_> {
                 let after = serde_json::json!({"shard": self.shard, "run": run, "node": to, "silent_seconds": silent});
                 after.to_string()
             }
-            Fate::Lost | Fate::Recovering(_) => {
-                serde_json::json!({"shard": self.shard, "node": null}).to_string()
+            Fate::Lost => {
+                let silent = self.silent.as_secs();
+                serde_json::json!({"shard": self.shard, "node": null, "silent_seconds": silent}).to_string()
             }
+            Fate::Recovering(_) => serde_json::json!({"shard": self.shard, "node": null}).to_string(),
         }
     }
 }
 
-/// Whose run it was, as [`Episode::before`] has it.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
-pub struct Predecessor {
-    /// The number of the shard.
+/// A run whose node didn't give its shard back, as the audit has it: taken over, or lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The number of its shard.
     pub shard: u32,
-    /// The number of the run.
-    pub run: u32,
+    /// Its number.
+    pub run: RunNo,
+    /// Its node, as far as its name was kept.
+    pub node: Option<String>,
+    /// How old the last word of it in the store was; earlier versions wrote that in the sentence only.
+    pub silent: Duration,
+    /// Who has the shard since; none where it waited for a node then.
+    pub heir: Option<String>,
 }
 
-impl Predecessor {
-    /// The one of an entry of the audit.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use windrow_core::ids::RunNo;
-    /// use windrow_core::life::succession::{Episode, Fate, Predecessor};
-    ///
-    /// let (silent, fate) = (Duration::ZERO, Fate::Lost);
-    /// let episode = Episode { shard: 2, run: RunNo(3), node: None, silent, fate };
-    /// assert_eq!(Predecessor::of(&episode.before()), Some(Predecessor { shard: 2, run: 3 }));
-    /// ```
-    pub fn of(before: &str) -> Option<Predecessor> {
-        serde_json::from_str(before).ok()
-    }
+#[derive(serde::Deserialize)]
+struct Before {
+    shard: u32,
+    run: u32,
+    node: Option<String>,
 }
 
-/// Who took a shard over, as [`Episode::after`] has it.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
-pub struct Successor {
-    /// The node.
-    pub node: String,
-    /// For how long nothing had been saved; earlier versions wrote it in the sentence only. Unit: seconds.
+#[derive(serde::Deserialize)]
+struct After {
+    node: Option<String>,
     #[serde(default)]
-    pub silent_seconds: u64,
+    silent_seconds: u64,
 }
 
-impl Successor {
-    /// The one of an entry of the audit.
+impl Loss {
+    /// The one that [`Episode::before`] and [`Episode::after`] tell of.
     ///
     /// ```
     /// use std::time::Duration;
     /// use windrow_core::ids::RunNo;
-    /// use windrow_core::life::succession::{Episode, Fate, Successor};
+    /// use windrow_core::life::succession::{Episode, Fate, Loss};
     ///
-    /// let fate = Fate::TakenOver("n2");
-    /// let episode = Episode { shard: 0, run: RunNo(3), node: Some("n1"), silent: Duration::from_secs(12), fate };
-    /// let successor = Successor::of(&episode.after()).expect("it was taken over");
-    /// assert_eq!((successor.node.as_str(), successor.silent_seconds), ("n2", 12));
+    /// let (node, silent) = (Some("n1"), Duration::from_secs(12));
+    /// let episode = Episode { shard: 2, run: RunNo(3), node, silent, fate: Fate::Lost };
+    /// let mut loss = Loss::of(&episode.before(), &episode.after()).expect("it was lost");
+    /// assert_eq!((loss.run, loss.silent, loss.sentence()), (RunNo(3), silent, None));
+    /// loss.heir = Some("n2".to_owned());
+    /// let taken = Episode { fate: Fate::TakenOver("n2"), ..episode };
+    /// assert_eq!(loss.sentence(), Some(taken.sentence()));
+    /// assert_eq!(Loss::of(&taken.before(), &taken.after()), Some(loss));
     /// ```
-    pub fn of(after: &str) -> Option<Successor> {
-        serde_json::from_str(after).ok()
+    pub fn of(before: &str, after: &str) -> Option<Loss> {
+        let before: Before = serde_json::from_str(before).ok()?;
+        let after: After = serde_json::from_str(after).ok()?;
+        Some(Loss {
+            shard: before.shard,
+            run: RunNo(before.run),
+            node: before.node,
+            silent: Duration::from_secs(after.silent_seconds),
+            heir: after.node,
+        })
+    }
+
+    /// The sentence for people, where somebody has the shard.
+    pub fn sentence(&self) -> Option<String> {
+        let episode = Episode {
+            shard: self.shard,
+            run: self.run,
+            node: self.node.as_deref(),
+            silent: self.silent,
+            fate: Fate::TakenOver(self.heir.as_deref()?),
+        };
+        Some(episode.sentence())
     }
 }
 

@@ -15,14 +15,14 @@ use crate::service::stats::Stats;
 use crate::service::tasks::would_stop_at_once;
 use windrow_core::explain::{Explanation, Facts, HeldBack, LATE, Silent, Stay, Takeover, explain};
 use windrow_core::handler::sight::{HandlerSight, together};
-use windrow_core::ids::{ShardId, TaskId};
-use windrow_core::life::succession::Successor;
+use windrow_core::ids::{ShardId, TaskId, WallMs};
+use windrow_core::life::succession::Loss;
 use windrow_core::limit::key::LimitKey;
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::{ShardState, Status};
 use windrow_engine::ports::ownership::limit_store::PartView;
 use windrow_engine::ports::ownership::peers::{ExplainPart, Unreachable};
-use windrow_engine::ports::tasks::list::{AuditRow, TaskList};
+use windrow_engine::ports::tasks::list::TaskList;
 use windrow_engine::ports::tasks::store::{COORDINATOR_DOWN, ShardLife, TaskView};
 
 /// The span that is explained when nothing is said. Unit: seconds.
@@ -112,7 +112,7 @@ impl Explain {
         if would_stop_at_once(task, self.node.now()) {
             facts.standing.reason = Some(LATE.to_owned());
         }
-        facts.taken_over = self.taken_over(gathered.takeovers.first(), seconds);
+        facts.taken_over = self.taken_over(gathered.newest_loss, seconds);
         let redis_lost = self.node.redis_lost();
         facts.silent = Silent {
             nodes: silent
@@ -162,15 +162,11 @@ impl Explain {
     }
 
     /// A node that was gone, and whose part another took within the time that is asked for.
-    fn taken_over(&self, newest: Option<&AuditRow>, seconds: u32) -> Option<Takeover> {
-        let entry = &newest?.entry;
-        let age = self.node.now().since(entry.at);
-        let successor = entry.after.as_deref().and_then(Successor::of)?;
-        let text = entry.reason.clone()?;
-        (age.as_secs() < u64::from(seconds)).then_some(Takeover {
-            by: successor.node,
-            text,
-        })
+    fn taken_over(&self, newest: Option<(WallMs, Loss)>, seconds: u32) -> Option<Takeover> {
+        let (at, loss) = newest?;
+        let age = self.node.now().since(at);
+        let (text, by) = (loss.sentence()?, loss.heir?);
+        (age.as_secs() < u64::from(seconds)).then_some(Takeover { by, text })
     }
 
     /// The shared limit that held most of its runs back last, if any kept something of this task back. Users that can't be

@@ -7,14 +7,16 @@ use super::Explain;
 use crate::service::cluster::RUNS_MAX;
 use windrow_core::explain::{Past, Ran, RecordedRun, Stay};
 use windrow_core::ids::{RunNo, TaskId, WallMs};
-use windrow_core::life::succession::{Predecessor, Successor};
+use windrow_core::life::succession::Loss;
 use windrow_core::task::lifecycle::{ShardState, Status};
 use windrow_engine::ports::ownership::peers::{ExplainPart, Peer, PeerReply, Question, Unreachable};
 use windrow_engine::ports::tasks::list::{AuditFilter, AuditRow, RunRecord};
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// Takeovers that are looked at: one of each shard that a task can have.
-const TAKEOVERS_MAX: u32 = 64;
+/// Losses of either kind that are looked at: one of each shard that a task can have.
+const LOSSES_MAX: u32 = 64;
+/// What the audit says of a shard whose owner didn't give it back: taken by another, or by nobody yet.
+const LOSSES: [&str; 2] = ["shard.taken_over", "shard.lost"];
 /// What was counted so much before the time that is told of is not left out: samples are a second apart.
 const SURPLUS: Duration = Duration::from_secs(1);
 
@@ -26,8 +28,8 @@ pub(super) struct Gathered {
     pub silent: Vec<Unreachable>,
     /// For how much of the time it ran.
     pub ran: Ran,
-    /// The takeovers of its shards, newest first.
-    pub takeovers: Vec<AuditRow>,
+    /// The newest loss of a shard that a node has again, and when it was found.
+    pub newest_loss: Option<(WallMs, Loss)>,
 }
 
 impl Explain {
@@ -37,7 +39,7 @@ impl Explain {
         let (_, mut peers, mut silent) = self.cluster.owners(task.id).await;
         let owners: Vec<String> = peers.iter().map(|peer| peer.node.clone()).collect();
         let runs = self.lists.runs(task.id, None, RUNS_MAX).await.unwrap_or_default();
-        let takeovers = self.takeovers(task.id).await;
+        let losses = self.losses(task.id).await;
         let since = now.minus(Duration::from_secs(u64::from(seconds)));
         let recent = runs
             .iter()
@@ -49,7 +51,7 @@ impl Explain {
         let mut parts = self.ask(task.id, seconds, &peers, &mut unheard).await;
         let mut past = Past {
             asked: Duration::from_secs(u64::from(seconds)),
-            runs: recorded(task, &runs, &takeovers, now),
+            runs: recorded(task, &runs, &losses, now),
             // A task that rests tells of the time before.
             stands: match wants(task.status) {
                 true => now.since(task.since),
@@ -71,7 +73,7 @@ impl Explain {
             parts,
             silent,
             ran,
-            takeovers,
+            newest_loss: newest_taken(losses, &runs),
         }
     }
 
@@ -97,16 +99,36 @@ impl Explain {
         parts
     }
 
-    /// Where they can't be read, the rest is told.
-    async fn takeovers(&self, task: TaskId) -> Vec<AuditRow> {
-        let filter = AuditFilter {
-            task: Some(task),
-            action: Some("shard.taken_over".to_owned()),
-            ..AuditFilter::default()
+    /// The newest ones first. Where they can't be read, the rest is told.
+    async fn losses(&self, task: TaskId) -> Vec<(WallMs, Loss)> {
+        let mut rows = Vec::new();
+        for action in LOSSES {
+            let filter = AuditFilter {
+                task: Some(task),
+                action: Some(action.to_owned()),
+                ..AuditFilter::default()
+            };
+            let found = self.lists.audits(&filter, None, LOSSES_MAX).await;
+            rows.extend(found.unwrap_or_default());
+        }
+        rows.sort_unstable_by_key(|row| std::cmp::Reverse(row.id));
+        let loss = |row: AuditRow| {
+            let (before, after) = (row.entry.before?, row.entry.after?);
+            Some((row.entry.at, Loss::of(&before, &after)?))
         };
-        let found = self.lists.audits(&filter, None, TAKEOVERS_MAX).await;
-        found.unwrap_or_default()
+        rows.into_iter().filter_map(loss).collect()
     }
+}
+
+/// The newest loss of a shard that a node has again, and when it was found: where the shard waited for one, that is who began
+/// the next run.
+fn newest_taken(losses: Vec<(WallMs, Loss)>, runs: &[RunRecord]) -> Option<(WallMs, Loss)> {
+    losses.into_iter().find_map(|(at, loss)| {
+        let is_next = |run: &&RunRecord| run.shard.no == loss.shard && run.run.0 == loss.run.0 + 1;
+        let next = || runs.iter().find(is_next)?.node.clone();
+        let heir = Some(loss.heir.clone().or_else(next)?);
+        Some((at, Loss { heir, ..loss }))
+    })
 }
 
 /// What parts say of the time, without the records.
@@ -156,9 +178,10 @@ fn stays_of_earlier_version(part: &ExplainPart) -> Vec<Stay> {
     part.shards.iter().map(|(shard, _)| stay(shard.no)).collect()
 }
 
-/// The runs as they are recorded. One that was taken over did nothing that lasted since its last word.
-fn recorded(task: &TaskView, runs: &[RunRecord], takeovers: &[AuditRow], now: WallMs) -> Vec<RecordedRun> {
-    let silences: BTreeMap<(u32, RunNo), Duration> = takeovers.iter().filter_map(silence).collect();
+/// The runs as they are recorded. One whose node was lost did nothing that lasted since its last word.
+fn recorded(task: &TaskView, runs: &[RunRecord], losses: &[(WallMs, Loss)], now: WallMs) -> Vec<RecordedRun> {
+    let silence = |(_, loss): &(WallMs, Loss)| ((loss.shard, loss.run), loss.silent);
+    let silences: BTreeMap<(u32, RunNo), Duration> = losses.iter().map(silence).collect();
     let state = |no| {
         task.shards
             .iter()
@@ -191,16 +214,6 @@ fn recorded(task: &TaskView, runs: &[RunRecord], takeovers: &[AuditRow], now: Wa
         });
     }
     recorded
-}
-
-/// Whose run was taken over, and how old its last word was.
-fn silence(row: &AuditRow) -> Option<((u32, RunNo), Duration)> {
-    let before = Predecessor::of(row.entry.before.as_deref()?)?;
-    let after = Successor::of(row.entry.after.as_deref()?)?;
-    Some((
-        (before.shard, RunNo(before.run)),
-        Duration::from_secs(after.silent_seconds),
-    ))
 }
 
 /// Whether a task is to run, and misses the time in which it doesn't.
