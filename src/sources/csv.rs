@@ -6,9 +6,10 @@
 use std::collections::HashSet;
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
-use serde_json::Value;
 
+use super::csv_simple::{Key, ROW_END, SimpleFormat, SimpleRows, write_field};
 use super::fault::FaultKind;
+use super::json_rows::JsonRows;
 use super::pass::ROW_BYTES_MAX;
 use super::rows::{Beginning, RowFormat, Split, without_bom};
 use super::spec::CsvFormat;
@@ -24,16 +25,17 @@ const FIELDS_FIRST: usize = 4096;
 pub(super) struct CsvRows {
     reader: Reader,
     header: bool,
-    /// For each column what stands before its text: `{"a":"`, `","b":"`.
-    keys: Vec<Vec<u8>>,
-    /// The fields of the row just split, one behind the other, and their ends; where it is plain, their ends in it.
+    keys: Vec<Key>,
+    /// The fields of the row just split, one behind the other, and their ends; of no use where it is plain.
     fields: Vec<u8>,
     ends: Vec<usize>,
     count: usize,
     delimiter: u8,
     quote: Option<u8>,
-    /// The row just split has no quote, so its fields are what stands between its delimiters.
+    /// The row just split has no quote, and was not fed to the parser.
     is_plain: bool,
+    /// Whether the block being written has nothing that JSON writes in another way; none before it is looked at.
+    is_clean: Option<bool>,
 }
 
 impl CsvRows {
@@ -57,6 +59,7 @@ impl CsvRows {
             delimiter: format.delimiter as u8,
             quote: format.quote.map(|quote| quote as u8),
             is_plain: false,
+            is_clean: None,
         };
         rows.restart();
         rows
@@ -95,38 +98,8 @@ impl CsvRows {
             return None;
         }
         self.is_plain = true;
-        self.count = 0;
-        for at in memchr::memchr_iter(self.delimiter, &input[..end]) {
-            self.end_field(at);
-        }
-        self.end_field(end);
+        self.count = memchr::memchr_iter(self.delimiter, &input[..end]).count() + 1;
         Some(end + 1)
-    }
-
-    fn end_field(&mut self, at: usize) {
-        if self.count == self.ends.len() {
-            self.ends.resize(self.ends.len() * 2, 0);
-        }
-        self.ends[self.count] = at;
-        self.count += 1;
-    }
-
-    /// Writes the row just split, whose fields are these parts of `text`: each begins so many bytes behind the one before it.
-    fn write_fields(&self, text: &[u8], gap: usize, out: &mut Vec<u8>) -> Result<(), FaultKind> {
-        let ends = &self.ends[..self.count];
-        let is_escaped = has_escapes(&text[..ends.last().copied().unwrap_or(0)]);
-        let mut start = 0;
-        for (key, &end) in self.keys.iter().zip(ends) {
-            out.extend_from_slice(key);
-            if is_escaped {
-                write_escaped(&text[start..end], out)?;
-            } else {
-                out.extend_from_slice(&text[start..end]);
-            }
-            start = end + gap;
-        }
-        out.extend_from_slice(b"\"}");
-        Ok(())
     }
 
     /// The fields of the row just split.
@@ -231,16 +204,42 @@ impl RowFormat for CsvRows {
         })
     }
 
-    fn write(&mut self, row: &str, out: &mut Vec<u8>) -> Result<(), FaultKind> {
-        self.check(row.as_bytes())?;
-        match self.is_plain {
-            true => self.write_fields(row.as_bytes(), 1, out),
-            false => self.write_fields(&self.fields, 0, out),
+    fn write(&mut self, row: &[u8], rows: &mut JsonRows) -> Result<(), FaultKind> {
+        self.check(row)?;
+        if self.is_plain {
+            let mut written = 0;
+            (self.count, self.is_plain) = (0, false);
+            let fed = self.feed(row, &mut written);
+            fed.or_else(|| self.feed(b"\n", &mut written));
         }
+        let mut start = 0;
+        for (key, &end) in self.keys.iter().zip(&self.ends[..self.count]) {
+            rows.push(key.text());
+            write_field(&self.fields[start..end], rows)?;
+            start = end;
+        }
+        rows.push(ROW_END);
+        Ok(())
+    }
+
+    fn write_ahead(&mut self, block: &[u8], rows: &mut JsonRows) -> Result<usize, FaultKind> {
+        let format = SimpleFormat {
+            delimiter: self.delimiter,
+            quote: self.quote,
+        };
+        // Looked for once a block: what comes after the first call is a part of it.
+        let is_clean = *self.is_clean.get_or_insert_with(|| format.is_clean(block));
+        let simple = SimpleRows {
+            format,
+            keys: &self.keys,
+            block,
+            is_clean,
+        };
+        simple.write(rows)
     }
 
     fn overhead(&self) -> usize {
-        self.keys.iter().map(Vec::len).sum::<usize>() + 2
+        self.keys.iter().map(|key| key.text().len()).sum::<usize>() + ROW_END.len()
     }
 }
 
@@ -265,25 +264,7 @@ fn line_ends(bytes: &[u8]) -> usize {
         .count()
 }
 
-fn keys(columns: &[String]) -> Vec<Vec<u8>> {
-    let key = |(number, name): (usize, &String)| {
-        let begin = if number == 0 { "{" } else { "\"," };
-        format!("{begin}{}:\"", Value::from(name.as_str())).into_bytes()
-    };
+fn keys(columns: &[String]) -> Vec<Key> {
+    let key = |(number, name): (usize, &String)| Key::new(number, name);
     columns.iter().enumerate().map(key).collect()
-}
-
-/// Whether JSON writes any of it in another way. Without a way out of the loop many bytes are looked at at a time.
-fn has_escapes(text: &[u8]) -> bool {
-    let is_escaped = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
-    text.iter().fold(false, |found, byte| found | is_escaped(*byte))
-}
-
-/// Appends what stands between the quotes of a JSON string.
-fn write_escaped(text: &[u8], out: &mut Vec<u8>) -> Result<(), FaultKind> {
-    let text = std::str::from_utf8(text).map_err(|_| FaultKind::NotUtf8)?;
-    out.pop();
-    serde_json::to_writer(&mut *out, text).expect("a string is JSON and writing to memory can't fail");
-    out.pop();
-    Ok(())
 }

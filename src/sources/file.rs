@@ -11,7 +11,6 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use rustix::fs::OFlags;
 use xxhash_rust::xxh3::xxh3_64;
@@ -20,6 +19,7 @@ use super::block_index::{BlockIndex, Located};
 use super::csv::CsvRows;
 use super::fault::FaultKind;
 use super::frames::{Frames, unpack};
+use super::json_rows::JsonRows;
 use super::lines::TextLines;
 use super::ndjson::NdjsonRows;
 use super::rows::{Beginning, RowFormat, Split};
@@ -242,49 +242,43 @@ pub(super) fn parse(
     }
 }
 
-fn parse_block<F: RowFormat>(mut format: F, bytes: &[u8], block: &Located) -> Result<RowChunk, FaultKind> {
-    // All at once: row by row it took longer than cutting them.
-    let text = std::str::from_utf8(bytes).map_err(|_| FaultKind::NotUtf8)?;
-    let mut rest = text;
-    if block.bytes.start == 0 {
-        match format.begin(bytes, true) {
-            Beginning::Read { len, .. } => rest = whole(rest, len)?.1,
+fn parse_block<F: RowFormat>(mut format: F, block: &[u8], place: &Located) -> Result<RowChunk, FaultKind> {
+    let mut rest = block;
+    if place.bytes.start == 0 {
+        match format.begin(block, true) {
+            Beginning::Read { len, .. } => rest = &block[len..],
             Beginning::Faults(mut kinds) if !kinds.is_empty() => return Err(kinds.remove(0)),
             Beginning::Faults(_) | Beginning::More => return Err(FaultKind::UnclosedQuote),
         }
     }
-    let mut buffer = Vec::with_capacity(bytes.len() * 2);
-    let mut ends = Vec::new();
-    while !rest.is_empty() {
-        rest = match format.split(rest.as_bytes(), true) {
+    let expected = place.rows.end - place.rows.start;
+    let count = usize::try_from(expected).map_err(|_| FaultKind::TooLong)?;
+    let mut rows = JsonRows::with_room(count, block.len() + count * format.overhead());
+    loop {
+        let ahead = format.write_ahead(rest, &mut rows)?;
+        rest = &rest[ahead..];
+        if rest.is_empty() {
+            break;
+        }
+        let len = match format.split(rest, true) {
             Split::Row(len) => {
-                let (row, after) = whole(rest, len)?;
-                format.write(row, &mut buffer)?;
-                ends.push(u32::try_from(buffer.len()).map_err(|_| FaultKind::TooLong)?);
-                after
+                format.write(&rest[..len], &mut rows)?;
+                rows.end_row()?;
+                len
             }
-            Split::Blank(len) => whole(rest, len)?.1,
+            Split::Blank(len) => len,
             Split::Fault(kind) => return Err(kind),
             Split::More => return Err(FaultKind::UnclosedQuote),
         };
+        rest = &rest[len..];
     }
-    let expected = block.rows.end - block.rows.start;
-    if ends.len() as u64 != expected {
+    if rows.count() != expected {
         return Err(FaultKind::RowCount {
             expected,
-            actual: ends.len() as u64,
+            actual: rows.count(),
         });
     }
-    Ok(RowChunk::new(
-        ItemIndex(block.rows.start),
-        Bytes::from(buffer),
-        ends,
-    ))
-}
-
-/// What comes before and after so many bytes, which end with a character.
-fn whole(text: &str, len: usize) -> Result<(&str, &str), FaultKind> {
-    text.split_at_checked(len).ok_or(FaultKind::NotUtf8)
+    Ok(rows.into_chunk(ItemIndex(place.rows.start)))
 }
 
 /// Opens a regular file and nothing else: a pipe or a device would block or never end.

@@ -10,7 +10,7 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::ndjson::push_on_one_line;
+use super::ndjson::on_one_line;
 use windrow_core::ids::{ItemCount, ItemIndex};
 use windrow_engine::ports::sources::resolver::INLINE_BYTES_MAX;
 use windrow_engine::ports::sources::source::{RowChunk, Source, SourceError};
@@ -56,7 +56,7 @@ impl<'de> Visitor<'de> for Rows {
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Rows, A::Error> {
         while let Some(item) = list.next_element::<&'de RawValue>()? {
-            push_on_one_line(item.get().as_bytes(), &mut self.buffer);
+            self.buffer.extend_from_slice(&on_one_line(item.get().as_bytes()));
             if self.buffer.len() > INLINE_BYTES_MAX {
                 return Err(A::Error::custom("it is too long"));
             }

@@ -16,6 +16,7 @@
 mod appended;
 mod block_index;
 mod csv;
+mod csv_simple;
 mod cutter;
 mod fault;
 mod file;
@@ -23,6 +24,7 @@ mod found;
 mod frames;
 mod glob;
 mod inline;
+mod json_rows;
 mod lines;
 mod ndjson;
 mod off_thread;

@@ -3,11 +3,15 @@
 //! A line ends with LF or CRLF; the last one needs no end. Lines without any character are skipped, as `xargs` skips them
 //! and as the other formats do; blanks are characters and stay.
 
+use super::csv_simple::{ROW_END, write_field};
 use super::fault::FaultKind;
+use super::json_rows::JsonRows;
 use super::rows::{Beginning, RowFormat, Split, without_bom};
 
 /// The one member of an item.
 const COLUMN: &str = "line";
+/// What stands before its text.
+const BEFORE: &[u8] = br#"{"line":""#;
 
 /// Cuts lines; has no state.
 #[derive(Clone, Copy, Debug)]
@@ -42,18 +46,15 @@ impl RowFormat for TextLines {
         Ok(())
     }
 
-    fn write(&mut self, row: &str, out: &mut Vec<u8>) -> Result<(), FaultKind> {
-        let (line, _) = row
-            .split_at_checked(text(row.as_bytes()).len())
-            .ok_or(FaultKind::NotUtf8)?;
-        out.extend_from_slice(br#"{"line":"#);
-        serde_json::to_writer(&mut *out, line).expect("a string is JSON and writing to memory can't fail");
-        out.push(b'}');
+    fn write(&mut self, row: &[u8], rows: &mut JsonRows) -> Result<(), FaultKind> {
+        rows.push(BEFORE);
+        write_field(text(row), rows)?;
+        rows.push(ROW_END);
         Ok(())
     }
 
     fn overhead(&self) -> usize {
-        br#"{"line":""}"#.len()
+        BEFORE.len() + ROW_END.len()
     }
 }
 

@@ -1,8 +1,11 @@
 //! NDJSON: one JSON value per line. Blank lines are skipped; the last line needs no line end.
 
+use std::borrow::Cow;
+
 use serde::de::IgnoredAny;
 
 use super::fault::FaultKind;
+use super::json_rows::JsonRows;
 use super::rows::{Beginning, RowFormat, Split, without_bom};
 
 /// Cuts and checks lines; has no state.
@@ -45,8 +48,8 @@ impl RowFormat for NdjsonRows {
         }
     }
 
-    fn write(&mut self, row: &str, out: &mut Vec<u8>) -> Result<(), FaultKind> {
-        push_on_one_line(trim(row.as_bytes()), out);
+    fn write(&mut self, row: &[u8], rows: &mut JsonRows) -> Result<(), FaultKind> {
+        rows.push(&on_one_line(trim(row)));
         Ok(())
     }
 
@@ -66,16 +69,18 @@ fn trim(line: &[u8]) -> &[u8] {
     line.trim_ascii()
 }
 
-/// Appends JSON text with its line breaks as spaces. They can only stand between its tokens: strings escape them.
+/// JSON text with its line breaks as spaces. They can only stand between its tokens: strings escape them.
 /// Handlers read lines, and some readers of lines take a lone carriage return for a line end.
-pub(super) fn push_on_one_line(json: &[u8], out: &mut Vec<u8>) {
-    let start = out.len();
-    out.extend_from_slice(json);
-    if memchr::memchr2(b'\n', b'\r', json).is_some() {
-        for byte in &mut out[start..] {
-            if matches!(byte, b'\n' | b'\r') {
-                *byte = b' ';
-            }
-        }
+pub(super) fn on_one_line(json: &[u8]) -> Cow<'_, [u8]> {
+    if memchr::memchr2(b'\n', b'\r', json).is_none() {
+        return Cow::Borrowed(json);
     }
+    let blank = |byte: &u8| {
+        if matches!(byte, b'\n' | b'\r') {
+            b' '
+        } else {
+            *byte
+        }
+    };
+    Cow::Owned(json.iter().map(blank).collect())
 }

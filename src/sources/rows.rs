@@ -1,6 +1,7 @@
 //! What a format is: how bytes are cut into rows, and how a row becomes JSON. `csv` and `ndjson` implement it.
 
 use super::fault::FaultKind;
+use super::json_rows::JsonRows;
 
 /// UTF-8's byte order mark, which some programs write at the start of a file.
 pub const BOM: &[u8] = "\u{feff}".as_bytes();
@@ -47,7 +48,16 @@ pub(super) trait RowFormat {
     ///
     /// # Errors
     /// When it can't be an item.
-    fn write(&mut self, row: &str, out: &mut Vec<u8>) -> Result<(), FaultKind>;
+    fn write(&mut self, row: &[u8], rows: &mut JsonRows) -> Result<(), FaultKind>;
+
+    /// Writes rows at the beginning of a part of a block that ends with it, as long as they are simple enough; says how many
+    /// bytes they took. The first call has the whole block.
+    ///
+    /// # Errors
+    /// When one can't be an item.
+    fn write_ahead(&mut self, _block: &[u8], _rows: &mut JsonRows) -> Result<usize, FaultKind> {
+        Ok(0)
+    }
 
     /// How many bytes longer a row is as JSON, roughly.
     fn overhead(&self) -> usize;

@@ -141,6 +141,40 @@ proptest! {
     }
 
     #[test]
+    fn csv_that_no_writer_makes_is_read_as_the_csv_crate_reads_it(
+        lines in vec((vec(field(), 2), any::<bool>()), 1..30),
+        quote in prop::sample::select(vec![Some('"'), Some('\''), None]),
+    ) {
+        let line = |(fields, crlf): &(Vec<String>, bool)| {
+            format!("{}{}", fields.join(","), if *crlf { "\r\n" } else { "\n" })
+        };
+        let text: String = lines.iter().map(line).collect();
+        let format = CsvFormat { delimiter: ',', header: false, quote };
+        let mut reader = csv::ReaderBuilder::new();
+        reader.has_headers(false).flexible(true);
+        match quote {
+            Some(quote) => reader.quote(quote as u8),
+            None => reader.quoting(false),
+        };
+        let records: Vec<Vec<String>> = reader.from_reader(text.as_bytes()).into_records()
+            .map(|record| record.expect("it is text").iter().map(str::to_owned).collect())
+            .collect();
+        // What is ragged or never closed is refused, and a mark at the beginning is no text.
+        prop_assume!(!text.starts_with('\u{feff}'));
+        let limits = BlockLimits { rows: 50, bytes: 10_000, far: u64::MAX };
+        let Ok(indexed) = index(text.as_bytes(), &Format::Csv(format.clone()), limits) else { return Ok(()) };
+        prop_assert_eq!(indexed.rows, records.len() as u64);
+        let dir = tempfile::tempdir().expect("a directory can be made");
+        let source = file_source(dir.path(), text.as_bytes(), &Format::Csv(format), limits);
+        let read = runtime().block_on(rows(&source));
+        let values = |row: &Value| -> Vec<String> {
+            let values = row.as_object().expect("rows are objects").values();
+            values.map(|value| value.as_str().expect("text").to_owned()).collect()
+        };
+        prop_assert_eq!(read.iter().map(values).collect::<Vec<_>>(), records);
+    }
+
+    #[test]
     fn ndjson_rows_equal_those_of_a_naive_parse(
         values in vec((any::<i64>(), field(), any::<bool>()), 1..40),
         (crlf, bom, tail, blank) in (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()),

@@ -1,0 +1,171 @@
+//! CSV rows that need no state machine: their fields have no quote, or are quoted whole without one inside, and they end
+//! with LF or CRLF. All of a block's delimiters, line ends and quotes are found in one sweep, and each field is copied from
+//! where it stands. Whatever else there may be is left to the parser, which decides about all rows that are not as simple.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::fault::FaultKind;
+use super::json_rows::{JsonRows, SHORT};
+
+/// What ends a row, behind its last field.
+pub(super) const ROW_END: &[u8] = b"\"}";
+
+/// What stands before the text of a column: `{"a":"`, `","b":"`.
+#[derive(Debug)]
+pub(super) struct Key {
+    /// With room behind it, so that it is copied at once.
+    padded: Vec<u8>,
+    len: usize,
+}
+
+impl Key {
+    pub(super) fn new(number: usize, name: &str) -> Key {
+        let begin = if number == 0 { "{" } else { "\"," };
+        let mut padded = format!("{begin}{}:\"", Value::from(name)).into_bytes();
+        let len = padded.len();
+        padded.resize(len + SHORT, 0);
+        Key { padded, len }
+    }
+
+    pub(super) fn text(&self) -> &[u8] {
+        &self.padded[..self.len]
+    }
+}
+
+/// What separates fields and what encloses them; both are ASCII.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SimpleFormat {
+    pub delimiter: u8,
+    pub quote: Option<u8>,
+}
+
+impl SimpleFormat {
+    /// Whether fields of this block that are not quoted are the same in JSON. Without a way out of the loop many bytes are
+    /// looked at at a time.
+    pub(super) fn is_clean(self, block: &[u8]) -> bool {
+        let (delimiter, is_quoting) = (self.delimiter, self.quote == Some(b'"'));
+        let is_odd = |byte: u8| {
+            let control = (byte < b' ') & (byte != b'\n') & (byte != delimiter);
+            control | (byte == b'\\') | ((byte == b'"') & !is_quoting)
+        };
+        !block.iter().fold(false, |found, byte| found | is_odd(*byte))
+    }
+}
+
+/// Cuts the rows of a block, one after the other.
+pub(super) struct SimpleRows<'a> {
+    pub format: SimpleFormat,
+    pub keys: &'a [Key],
+    pub block: &'a [u8],
+    /// As [`SimpleFormat::is_clean`] says of the block.
+    pub is_clean: bool,
+}
+
+/// How far a row is.
+#[derive(Default)]
+struct Place {
+    /// Where it begins, and its field.
+    row: usize,
+    field: usize,
+    /// The number of the field's column.
+    column: usize,
+    /// What the field has between its quotes, once they are closed.
+    quoted: Option<Range<usize>>,
+}
+
+impl SimpleRows<'_> {
+    /// Writes rows up to the first that isn't simple, and says where that begins.
+    pub(super) fn write(&self, rows: &mut JsonRows) -> Result<usize, FaultKind> {
+        let SimpleFormat { delimiter, quote } = self.format;
+        let mut place = Place::default();
+        let mut next = 0;
+        for at in memchr::memchr3_iter(delimiter, b'\n', quote.unwrap_or(b'\n'), self.block) {
+            if at < next {
+                // Between quotes.
+                continue;
+            }
+            let byte = self.block[at];
+            if Some(byte) == quote {
+                let Some(after) = self.quoted(&mut place, at) else {
+                    break;
+                };
+                next = after;
+            } else {
+                let end = self.field_end(&place, at);
+                if !self.write_field(&mut place, end, rows)? {
+                    break;
+                }
+                place.field = at + 1;
+                if byte == b'\n' {
+                    if place.column != self.keys.len() {
+                        break;
+                    }
+                    rows.push(ROW_END);
+                    rows.end_row()?;
+                    (place.row, place.column) = (at + 1, 0);
+                }
+            }
+        }
+        rows.drop_open_row();
+        Ok(place.row)
+    }
+
+    /// Finds the end of a field that a quote opens, and what comes behind it; none where the quote doesn't open one.
+    fn quoted(&self, place: &mut Place, at: usize) -> Option<usize> {
+        let begin = at + 1;
+        let end = begin + memchr::memchr(self.block[at], &self.block[begin..])?;
+        place.quoted = Some(begin..end);
+        (at == place.field).then_some(end + 1)
+    }
+
+    /// Where the text before a delimiter or a line end ends.
+    fn field_end(&self, place: &Place, at: usize) -> usize {
+        let is_crlf = self.block[at] == b'\n' && at > place.field && self.block[at - 1] == b'\r';
+        if is_crlf { at - 1 } else { at }
+    }
+
+    /// Writes a field; not where it isn't simple, or isn't one of a column.
+    fn write_field(&self, place: &mut Place, end: usize, rows: &mut JsonRows) -> Result<bool, FaultKind> {
+        let Some(key) = self.keys.get(place.column) else {
+            return Ok(false);
+        };
+        rows.push_of(&key.padded, 0..key.len);
+        place.column += 1;
+        match place.quoted.take() {
+            Some(text) if text.end + 1 == end => write_field(&self.block[text], rows)?,
+            // Behind the closing quote stands something else, such as another quote.
+            Some(_) => return Ok(false),
+            // A line without any character is no row.
+            None if place.row == end => return Ok(false),
+            None if self.is_clean => rows.push_of(self.block, place.field..end),
+            None => {
+                let text = &self.block[place.field..end];
+                if memchr::memchr(b'\r', text).is_some() {
+                    return Ok(false);
+                }
+                write_field(text, rows)?;
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Appends what stands between the quotes of a JSON string.
+pub(super) fn write_field(text: &[u8], rows: &mut JsonRows) -> Result<(), FaultKind> {
+    if has_escapes(text) {
+        let text = std::str::from_utf8(text).map_err(|_| FaultKind::NotUtf8)?;
+        let quoted = Value::from(text).to_string();
+        rows.push(&quoted.as_bytes()[1..quoted.len() - 1]);
+    } else {
+        rows.push(text);
+    }
+    Ok(())
+}
+
+/// Whether JSON writes any of it in another way. Without a way out of the loop many bytes are looked at at a time.
+fn has_escapes(text: &[u8]) -> bool {
+    let is_escaped = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
+    text.iter().fold(false, |found, byte| found | is_escaped(*byte))
+}
