@@ -1,7 +1,7 @@
 //! Pools of connections, shared by the runs whose options for connecting are equal.
 //!
-//! Without it, each of ten thousand runs would have its own pool and its own copy of the trusted certificates. A pool
-//! is shared by a few runs only: over HTTP/2 it is one connection a host, and a server bounds the calls of one.
+//! Without it, each of ten thousand runs would have its own pool and its own copy of the trusted certificates. Over HTTP/2 a
+//! pool is shared by a few runs only: it is one connection a host, and a server bounds the calls of one.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use windrow_engine::ports::handling::handler::OpenError;
 use windrow_net::line::Lines;
 use windrow_net::{Outbound, tls};
 
-/// Runs that share a pool. (Servers allow 100 to 250 calls at a time on a connection of HTTP/2, and a run begins with
+/// Runs that share a pool over HTTP/2. (Servers allow 100 to 250 calls at a time on a connection of HTTP/2, and a run begins with
 /// 64 in flight.)
 const USERS_MAX: usize = 4;
 
@@ -45,6 +45,10 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
+    fn has_room(&self) -> bool {
+        matches!(self.way, Way::Direct(_)) || Arc::strong_count(&self.users) <= USERS_MAX
+    }
+
     /// Begins an exchange.
     pub(super) fn exchange(&self) -> Exchange<'_> {
         Exchange {
@@ -141,9 +145,7 @@ impl Transports {
             .unwrap_or_default()
             .iter()
             .rev();
-        let free = same
-            .filter_map(Weak::upgrade)
-            .find(|pool| Arc::strong_count(&pool.users) <= USERS_MAX);
+        let free = same.filter_map(Weak::upgrade).find(|pool| pool.has_room());
         if let Some(pool) = free {
             return Ok(Lease {
                 _user: pool.users.clone(),
@@ -253,8 +255,13 @@ mod tests {
     #[tokio::test]
     async fn runs_with_equal_options_share_a_pool_until_it_is_full() {
         let transports = Transports::default();
-        let lease = |options: &HttpOptions| transports.lease(&options.outbound, false).expect("leased");
-        let (here, there) = (HttpOptions::new("http://a"), HttpOptions::new("http://b"));
+        let lease = |options: &HttpOptions| transports.lease(&options.outbound, true).expect("leased");
+        let options = |url| {
+            let mut options = HttpOptions::new(url);
+            options.outbound.insecure_skip_verify = true;
+            options
+        };
+        let (here, there) = (options("https://a"), options("https://b"));
         let mut leases: Vec<Lease> = (0..USERS_MAX).map(|_| lease(&here)).collect();
         assert!(leases.iter().all(|one| Arc::ptr_eq(&one.pool, &leases[0].pool)));
         assert!(
@@ -263,14 +270,14 @@ mod tests {
         );
         leases.pop();
         assert!(Arc::ptr_eq(&lease(&there).pool, &leases[0].pool));
-        let other = HttpOptions {
-            outbound: Outbound {
-                http2: false,
-                ..Outbound::default()
-            },
-            ..here
-        };
-        assert!(!Arc::ptr_eq(&lease(&other).pool, &leases[0].pool));
+        let mut plain = here;
+        plain.outbound.http2 = false;
+        let many: Vec<Lease> = (0..=USERS_MAX).map(|_| lease(&plain)).collect();
+        assert!(!Arc::ptr_eq(&many[0].pool, &leases[0].pool));
+        assert!(
+            many.iter().all(|one| Arc::ptr_eq(&one.pool, &many[0].pool)),
+            "over HTTP/1.1 a call has a connection of its own"
+        );
         let gone = Arc::downgrade(&leases[0].pool);
         leases.clear();
         assert_eq!(gone.strong_count(), 0, "nothing keeps a pool without users");

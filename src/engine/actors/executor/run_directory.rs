@@ -10,7 +10,7 @@ use crate::actors::executor::run_cell::RunCell;
 use crate::actors::executor::run_view::{RunSample, RunView};
 use crate::actors::runtime::lock;
 use windrow_core::execution::{Progress, WindowPicture};
-use windrow_core::ids::{ShardId, TaskId};
+use windrow_core::ids::{RunNo, ShardId, TaskId};
 
 /// Runs that have ended and that nobody has looked at yet; the oldest go.
 const ENDED_MAX: usize = 1024;
@@ -32,6 +32,12 @@ impl RunDirectory {
         self.3.clone()
     }
 
+    /// The live runs and their numbers.
+    pub fn numbers(&self) -> Vec<(ShardId, RunNo)> {
+        let cells = lock(&self.0);
+        cells.values().map(|cell| (cell.shard, cell.about.run)).collect()
+    }
+
     /// Every live run.
     pub fn runs(&self) -> Vec<RunView> {
         self.cells().iter().map(|cell| RunView::of(cell)).collect()
@@ -39,12 +45,7 @@ impl RunDirectory {
 
     /// The live runs of a task.
     pub fn runs_of(&self, task: TaskId) -> Vec<RunView> {
-        let cells = self.cells();
-        cells
-            .iter()
-            .filter(|cell| cell.shard.task == task)
-            .map(|cell| RunView::of(cell))
-            .collect()
+        self.of_task(task).iter().map(|cell| RunView::of(cell)).collect()
     }
 
     /// The live runs whose handler has been down for at least so long, all of it in their own time; each with its business.
@@ -103,12 +104,9 @@ impl RunDirectory {
     }
 
     fn of_task(&self, task: TaskId) -> Vec<Arc<RunCell>> {
+        let (first, last) = (ShardId { task, no: 0 }, ShardId { task, no: u32::MAX });
         let cells = lock(&self.0);
-        cells
-            .values()
-            .filter(|cell| cell.shard.task == task)
-            .cloned()
-            .collect()
+        cells.range(first..=last).map(|(_, cell)| cell.clone()).collect()
     }
 
     /// The window of each live shard of a task that surely is owned here, in at most so many cells.

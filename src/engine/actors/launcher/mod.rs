@@ -195,7 +195,8 @@ impl TreeActor for Launcher {
     async fn handle(&mut self, message: Msg) -> Handled {
         match message {
             Msg::Claim => self.claim(),
-            Msg::Claimed(outcome) => return self.on_claimed(*outcome).await,
+            // In boxes: what is done once a run needn't have its room in each of ten thousand actors.
+            Msg::Claimed(outcome) => return Box::pin(self.on_claimed(*outcome)).await,
             Msg::Ended(end) => {
                 self.end = Some(end);
                 self.me.actor().stop(None);
@@ -226,8 +227,8 @@ impl TreeActor for Launcher {
             Msg::Booked(part, outcome) => self.with_run(|run, state| run.on_booked(part, outcome, state)),
             Msg::BookAgain => self.with_run(|run, state| run.book_again(state)),
             Msg::LookAgain => self.look_again(),
-            Msg::Restart(Kind::LeaseRenewer) => return self.start_renewer().await,
-            Msg::Restart(_) => return self.start_executor().await,
+            Msg::Restart(Kind::LeaseRenewer) => return Box::pin(self.start_renewer()).await,
+            Msg::Restart(_) => return Box::pin(self.start_executor()).await,
             Msg::Drop => self.finish(LauncherEnd::Fenced),
             Msg::Stale => {
                 return Err(ActorProcessingErr::from(

@@ -21,7 +21,7 @@ use crate::ports::ownership::hints::Hint;
 use crate::ports::ownership::limit_store::PartView;
 use windrow_core::capacity::{Capacity, Ledger, Refusal};
 use windrow_core::execution::{Progress, WindowPicture};
-use windrow_core::ids::{SessionId, ShardId, TaskId};
+use windrow_core::ids::{RunNo, SessionId, ShardId, TaskId};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
 
@@ -173,6 +173,11 @@ impl SupervisorHandle {
     /// How much of the node is taken.
     pub fn room(&self) -> Room {
         self.node.room.read()
+    }
+
+    /// The runs that are live here, and their numbers.
+    pub fn run_numbers(&self) -> Vec<(ShardId, RunNo)> {
+        self.node.directory.numbers()
     }
 
     /// Every run that is live here.

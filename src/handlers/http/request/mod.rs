@@ -34,6 +34,8 @@ const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
 const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+/// What a call with one item has beside.
+const OF_ONE_ITEM: [HeaderName; 2] = [ATTEMPT, IDEMPOTENCY_KEY];
 /// What each call sets anew.
 const VARYING: [HeaderName; 5] = [GATE_TIME, DEADLINE, WEBHOOK_ID, WEBHOOK_TIMESTAMP, TRACEPARENT];
 
@@ -41,9 +43,8 @@ const VARYING: [HeaderName; 5] = [GATE_TIME, DEADLINE, WEBHOOK_ID, WEBHOOK_TIMES
 pub(super) struct Requests {
     uri: Uri,
     method: Method,
-    /// The headers of a single callback and of a batched one, with a place for each that differs: a map that grows is copied.
-    single_headers: HeaderMap,
-    batch_headers: HeaderMap,
+    /// The headers of a callback, with a place for each that differs: a map that grows is copied.
+    headers: HeaderMap,
     /// The body up to the first item's `{`.
     single_head: Vec<u8>,
     batch_head: Vec<u8>,
@@ -67,10 +68,12 @@ impl Requests {
         if let (false, Some(host)) = (checked.is_https, checked.uri.authority()) {
             headers.insert(HOST, host_header(&checked.uri, host));
         }
-        let batch_headers = with_places(&headers, &VARYING);
+        add_places(&mut headers, &VARYING);
+        if options.batch <= 1 {
+            add_places(&mut headers, &OF_ONE_ITEM);
+        }
         Requests {
-            single_headers: with_places(&batch_headers, &[ATTEMPT, IDEMPOTENCY_KEY]),
-            batch_headers,
+            headers,
             uri: checked.uri,
             method: checked.method,
             single_head: head(&context, "item.process", "item\":"),
@@ -95,10 +98,7 @@ impl Requests {
 
     pub(super) fn build(&self, call: &Call) -> Request<GatedBody> {
         let single = self.single(&call.items);
-        let mut headers = match single {
-            Some(_) => self.single_headers.clone(),
-            None => self.batch_headers.clone(),
-        };
+        let mut headers = self.headers.clone();
         let (body, id) = match single {
             Some(index) => {
                 let attempt = call.items.dispatches()[0].attempt;
@@ -107,7 +107,12 @@ impl Requests {
                 headers.insert(IDEMPOTENCY_KEY, key.clone());
                 (self.single_body(call, index, attempt), key)
             }
-            None => (self.batch_body(call), ascii(&self.ids.batch(self.clock.wall()))),
+            None => {
+                if !self.is_batched {
+                    OF_ONE_ITEM.iter().for_each(|name| drop(headers.remove(name)));
+                }
+                (self.batch_body(call), ascii(&self.ids.batch(self.clock.wall())))
+            }
         };
         self.add_times(&mut headers, call);
         self.add_webhook(&mut headers, id, &body);
@@ -265,12 +270,10 @@ fn constant_headers(mut headers: HeaderMap, context: &RunContext, node: &str) ->
 }
 
 /// Places for headers whose values come with each call.
-fn with_places(headers: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
-    let mut headers = headers.clone();
+fn add_places(headers: &mut HeaderMap, names: &[HeaderName]) {
     for name in names {
         headers.insert(name.clone(), HeaderValue::from_static(""));
     }
-    headers
 }
 
 fn ascii(text: &str) -> HeaderValue {

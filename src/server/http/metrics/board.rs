@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::calls::Calls;
 use crate::service::stats::RunView;
-use windrow_core::ids::{Moment, ShardId, TaskId};
+use windrow_core::ids::{Moment, RunNo, ShardId, TaskId};
 use windrow_core::items::counters::Counters;
 use windrow_core::stats::histogram::Histogram;
 use windrow_core::stats::stall::StallReason;
@@ -44,7 +44,7 @@ pub(super) struct TaskSample {
 }
 
 /// What is seen of the tasks that run, their shards taken together.
-pub(super) fn samples(runs: &[RunView]) -> Vec<TaskSample> {
+pub(super) fn samples<'a>(runs: impl Iterator<Item = &'a RunView>) -> Vec<TaskSample> {
     let mut samples: BTreeMap<TaskId, TaskSample> = BTreeMap::new();
     for run in runs {
         let task = run.shard.task;
@@ -141,32 +141,21 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// Takes in live runs, and runs as they ended; says of which tasks the end has to be read.
-    pub(super) fn take_in(&mut self, live: &[RunView], ended: &[RunView], now: Moment) -> Vec<TaskId> {
+    /// Takes in live runs, and runs as they ended; says of which tasks the end has to be read. What has ended meanwhile is
+    /// taken out of the live ones.
+    pub(super) fn take_in(&mut self, live: &mut Vec<RunView>, ended: &[RunView], now: Moment) -> Vec<TaskId> {
+        let key = |run: &RunView| (run.shard, run.run);
+        let over: BTreeSet<(ShardId, RunNo)> = ended.iter().map(key).collect();
+        let seen: BTreeMap<ShardId, RunNo> = live.iter().map(key).collect();
+        live.retain(|run| !over.contains(&key(run)));
         // A shard that runs again shows its task as it is now.
-        let is_over = |run: &&RunView| {
-            live.iter()
-                .all(|other| other.shard != run.shard || other.run == run.run)
-        };
-        let newest: BTreeMap<ShardId, RunView> = ended
-            .iter()
-            .filter(is_over)
-            .map(|run| (run.shard, run.clone()))
-            .collect();
-        let over: Vec<RunView> = newest.into_values().collect();
-        let live_still: Vec<RunView> = live
-            .iter()
-            .filter(|run| {
-                ended
-                    .iter()
-                    .all(|other| (other.shard, other.run) != (run.shard, run.run))
-            })
-            .cloned()
-            .collect();
-        let unknown = self.look(samples(&live_still), samples(&over), now);
-        live_still.iter().for_each(|run| self.count(run, false));
+        let is_last = |run: &&RunView| seen.get(&run.shard).is_none_or(|live| *live == run.run);
+        let newest: BTreeMap<ShardId, &RunView> =
+            ended.iter().filter(is_last).map(|run| (run.shard, run)).collect();
+        let unknown = self.look(samples(live.iter()), samples(newest.into_values()), now);
+        live.iter().for_each(|run| self.count(run, false));
         ended.iter().for_each(|run| self.count(run, true));
-        self.calls.forget_all_but(live);
+        self.calls.forget_all_but(&seen);
         unknown
     }
 

@@ -1,6 +1,6 @@
 //! Attempts, how long calls take, and how late items leave. Counted by the runs, taken in at each look.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::board::{Board, Entry, OTHER, TASKS_MAX, TaskSample};
 use super::families as f;
@@ -55,9 +55,8 @@ impl Board {
 
 impl Calls {
     /// Forgets runs whose end was never seen: more ended between two looks than are kept.
-    pub(super) fn forget_all_but(&mut self, live: &[RunView]) {
-        let live: BTreeSet<(ShardId, RunNo)> = live.iter().map(|run| (run.shard, run.run)).collect();
-        self.seen.retain(|run, _| live.contains(run));
+    pub(super) fn forget_all_but(&mut self, live: &BTreeMap<ShardId, RunNo>) {
+        self.seen.retain(|(shard, run), _| live.get(shard) == Some(run));
     }
 
     pub(super) fn add_failed(&mut self, business: &str, fresh: &FailedCalls) {

@@ -106,9 +106,9 @@ async fn look(app: &App) {
     let now = app.service.node.clock.now();
     let supervisor = app.service.supervisor();
     // In this order: what ends in between is seen twice and counted once; the other way round it would be missed.
-    let live = supervisor.runs();
+    let mut live = supervisor.runs();
     let ended = supervisor.take_ended_runs();
-    let over = app.front.meter.board().take_in(&live, &ended, now);
+    let over = app.front.meter.board().take_in(&mut live, &ended, now);
     for task in over {
         match app.service.tasks.store.get(task).await {
             Ok(Some(view)) => app.front.meter.board().settle(task, view.counters, view.status),

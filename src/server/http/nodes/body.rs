@@ -89,11 +89,8 @@ fn run(shard: ShardId, run: u32) -> RunBody {
 pub(in crate::http) async fn face(app: &App) -> NodeFace {
     let (config, supervisor) = (app.service.config(), app.service.supervisor());
     let room = supervisor.room();
-    let runs: Vec<(ShardId, u32)> = supervisor
-        .runs()
-        .iter()
-        .map(|run| (run.shard, run.run.0))
-        .collect();
+    let runs = supervisor.run_numbers().into_iter();
+    let runs: Vec<(ShardId, u32)> = runs.map(|(shard, run)| (shard, run.0)).collect();
     let stands_by = app.service.cluster.stands_by().await;
     NodeFace {
         state: match (app.front.is_ending(), stands_by) {
