@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::output::body::{number, text};
+use crate::output::body::{list, number, text};
 use crate::output::table::times::Times;
 use crate::output::table::{Tone, human};
 use windrow_core::explain::rate_like;
@@ -65,6 +65,12 @@ fn plain_status(task: &Value) -> (String, Tone) {
 /// Whether it runs, and its handler doesn't answer.
 pub fn is_handler_down(task: &Value) -> bool {
     task["status"] == "running" && task["handler_down"].is_object()
+}
+
+/// Nodes that run a part of it and give no sign.
+pub fn silent(task: &Value) -> Vec<String> {
+    let nodes = list(&task["live"]["unreachable"]).iter();
+    nodes.map(|one| text(&one["node"]).to_owned()).collect()
 }
 
 /// What redrives made good of its failures; none where it has no redrive.
