@@ -9,6 +9,7 @@ use crate::output::table::times::Times;
 use crate::output::table::{Tone, human};
 use windrow_core::explain::rate_like;
 use windrow_core::settings::{Rate, RateLimit};
+use windrow_core::task::lifecycle::StopReason;
 
 /// `▶ running`, `◌ queued (capacity)`, `↻ recovering 2/10`: the status with its sign and what it doesn't say itself,
 /// and its colour.
@@ -94,7 +95,14 @@ fn remark(task: &Value, status: &str) -> Option<String> {
         }
         "running" => is_handler_down(task).then_some("handler down"),
         "queued" => task["status_reason"].as_str(),
-        "stopping" | "stopped" => task["stop_reason"].as_str(),
+        "stopping" | "stopped" => {
+            let slug = task["stop_reason"].as_str()?;
+            let text = match StopReason::parse(slug) {
+                Some(reason) => reason.text(),
+                None => slug,
+            };
+            return Some(format!("({})", text.replace('_', " ")));
+        }
         "finished" if is_made_good(task) => Some("all made good"),
         "finished" => task["result"].as_str().filter(|result| *result != "succeeded"),
         _ => None,

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::Shell;
 use crate::args::TryArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::choice::Choice;
 use crate::run::handler::request::RequestWanted;
-use crate::run::items::source;
+use crate::run::items::{first_row, source};
 use windrow_core::ids::{INDEX_MAX, ItemIndex, WallMs};
 use windrow_engine::ports::handling::handler::CallRows;
 use windrow_engine::ports::sources::source::{RowChunk, Source};
@@ -32,6 +33,7 @@ impl Data {
     pub(super) async fn of(
         args: &TryArgs,
         request: Option<&RequestWanted>,
+        shell: &Shell,
         now: WallMs,
     ) -> Result<(Data, Choice), Fault> {
         let mut chosen = args
@@ -63,6 +65,9 @@ impl Data {
         let opened = open_for_a_look(&spec, now).await?;
         if let Some(request) = request {
             request.check_columns(&opened).await?;
+        }
+        for doubt in first_row::look(&opened).await.doubts {
+            shell.screen.must_say(&format!("warning: {doubt}"));
         }
         let total = opened.source.total().0;
         if args.chosen.is_none() {
