@@ -83,11 +83,6 @@ async fn only_time_in_which_nothing_ran_anywhere_is_told_as_a_gap() {
     n1.signal(Signal::KILL);
     watch.tells("n1 runs it and can't be asked").await;
     watch.tells(&format!("all of {task} runs again, on ")).await;
-    let checked = Person::admin(&n2).windrow("doctor --no-handlers").await.stdout;
-    assert!(
-        checked.contains("n1 gave no sign for too long, and other nodes have taken over what it ran"),
-        "{checked}"
-    );
     let path = format!("/v1/tasks/{task}");
     let again = |view: &Value| view["live"]["state"] == "live" && view["live"]["nodes"] != json!(["n1"]);
     until(&n2, &path, "taken over", again).await;
@@ -98,6 +93,11 @@ async fn only_time_in_which_nothing_ran_anywhere_is_told_as_a_gap() {
         assert!(why.contains("nothing of the task ran for"), "{told:#}");
         assert!(why.contains("over from n1"), "{told:#}");
     }
+    let checked = Person::admin(&n2).windrow("doctor --no-handlers").await.stdout;
+    assert!(
+        checked.contains("n1 gave no sign for too long; other nodes have taken over what it ran"),
+        "{checked}"
+    );
 }
 
 #[tokio::test]

@@ -122,14 +122,12 @@ fn name_of(node: &Value) -> &str {
 /// Whether a node lives and can be asked; said where not.
 fn is_well(node: &Value, orphaned: Option<u64>, report: &mut Report) -> bool {
     let (name, state) = (name_of(node), node["state"].as_str().unwrap_or_default());
-    if state == "fenced" && orphaned == Some(0) {
-        let detail = format!("{name} gave no sign for too long, and other nodes have taken over what it ran");
-        report.warn(
-            "nodes",
-            detail,
-            "nothing waits for it; start it again if it is to take work",
-        );
-    } else if ["silent", "fenced"].contains(&state) {
+    let is_gone = ["silent", "fenced"].contains(&state);
+    if is_gone && orphaned == Some(0) {
+        let detail = format!("{name} gave no sign for too long; other nodes have taken over what it ran");
+        let advice = "nothing waits for it; start it again if it is to take work";
+        report.warn("nodes", detail, advice);
+    } else if is_gone {
         let advice = "start it again, or let others take over";
         report.warn("nodes", format!("{name} is {state}"), advice);
     } else if let Some(why) = node["live"]["why"].as_str() {

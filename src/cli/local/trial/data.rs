@@ -73,15 +73,8 @@ impl Data {
         if args.chosen.is_none() {
             chosen.0.retain(|index| *index < total);
         }
-        match chosen.0.iter().find(|index| **index >= total) {
-            Some(index) => Err(Fault::new(
-                Exit::Rejected,
-                format!("there is no item {index}"),
-                format!("the file has {total} items, 0 to {}", total.saturating_sub(1)),
-            )
-            .hint("choose others with --items")),
-            None => Ok((Data::Rows(opened.source), chosen)),
-        }
+        in_file(&chosen, total)?;
+        Ok((Data::Rows(opened.source), chosen))
     }
 
     /// The data of one call.
@@ -108,6 +101,19 @@ impl Data {
             chunks,
             positions: None,
         })
+    }
+}
+
+/// Whether a file of so many items has those that are chosen.
+fn in_file(chosen: &Choice, total: u64) -> Result<(), Fault> {
+    match chosen.0.iter().find(|index| **index >= total) {
+        None => Ok(()),
+        Some(index) => Err(Fault::new(
+            Exit::Rejected,
+            format!("there is no item {index}"),
+            format!("the file has {total} items, 0 to {}", total.saturating_sub(1)),
+        )
+        .hint("choose others with --items")),
     }
 }
 
