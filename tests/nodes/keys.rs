@@ -45,4 +45,13 @@ async fn a_task_moves_to_the_node_that_has_its_key_and_who_lacks_it_is_named() {
         .windrow(&format!("task move {task} --to n2"))
         .await;
     refused.refused(4, &["sealed with another key (", "give the node its key back"]);
+    let warned = Person::admin(&n1)
+        .windrow(&format!("task move {task} --to n2 --dry-run"))
+        .await
+        .expect(0)
+        .stderr;
+    assert!(
+        warned.contains("warning: n2 can't be asked") && warned.contains("auth.key_file"),
+        "{warned}"
+    );
 }
