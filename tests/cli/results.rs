@@ -146,8 +146,7 @@ fn a_reader_that_goes_away_stops_the_job_which_then_goes_on() {
     place.start_shell(&full).end().refused(
         1,
         &[
-            "results can't be written to -",
-            "No space left",
+            "stopped: results can't be written to - (No space left on device",
             "make room on that disk, then run the same",
         ],
     );
