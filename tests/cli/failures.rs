@@ -376,7 +376,7 @@ fn a_login_page_stops_the_job() {
     let place = Place::new();
     let business = Business::answering("200 OK", "<html>please sign in</html>");
     let done = place.windrow(&["run", "--total", "50", "--url", &business.url]);
-    done.refused(7, &["handler_rejected"]);
+    done.refused(7, &["the handler can't be used"]);
 }
 
 #[test]
@@ -391,7 +391,7 @@ fn a_worker_that_crashes_at_once_stops_the_job() {
         "-c",
         "echo no such module >&2; exit 3",
     ]);
-    done.refused(7, &["handler_rejected", "no such module"]);
+    done.refused(7, &["the handler can't be used", "no such module"]);
 }
 
 #[test]

@@ -78,6 +78,8 @@ fn jobs_that_have_run_are_listed_with_what_goes_on_with_them() {
         listed["items"][0]["name"], "cut",
         "the one that ran last is first"
     );
+    let told = place.windrow(&["job", "list"]).expect(0).stdout;
+    assert!(told.contains(" began "), "its end isn't known: {told}");
     let csv = place.windrow(&["job", "list", "-o", "csv"]).expect(0).stdout;
     assert!(
         csv.starts_with("name,status,done,items,rate,left,abandoned,ran_at,go_on"),

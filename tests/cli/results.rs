@@ -142,6 +142,14 @@ fn a_reader_that_goes_away_stops_the_job_which_then_goes_on() {
         &["results can't be written to -", "run the same command again"],
     );
     assert!(!done.stderr.contains("bug"), "{}", done.stderr);
+    let full = format!("{program} {words} > /dev/full");
+    place.start_shell(&full).end().refused(
+        1,
+        &[
+            "stopped: results can't be written to - (No space left on device",
+            "make room on that disk, then run the same",
+        ],
+    );
     place
         .windrow(&job(&["--results-out", "answers.ndjson"]))
         .expect(8);

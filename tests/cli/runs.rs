@@ -101,6 +101,16 @@ fn a_byte_order_mark_is_left_out_and_told() {
             "{said}"
         );
     }
+    let joined = place.write("joined.csv", "\u{feff}id,n\n1,a\n\u{feff}id,n\n\u{feff}2,b\n");
+    let told = "warning: item 1 begins with a byte order mark (EF BB BF)";
+    for words in [["run", "--csv"], ["try", "--csv"]] {
+        let words = [&words[..], &[&joined, "--", "sh", "-c", OK]].concat();
+        let said = place.windrow(&words).expect(0).stderr;
+        assert!(
+            said.contains(told) && said.contains("part of that \"id\""),
+            "{said}"
+        );
+    }
     let plain = place.write("plain.ndjson", "{\"id\":1}\n");
     let said = place
         .windrow(&["run", "--ndjson", &plain, "--", "sh", "-c", OK])

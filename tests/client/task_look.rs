@@ -147,7 +147,7 @@ async fn failures_say_who_they_are_about_and_a_column_that_isnt_there_is_refused
         .find(|line| line.starts_with("BAD"))
         .expect("a group");
     assert!(
-        line.ends_with("  {\"name\":\"user 7\",\"user_id\":\"u_7\"}"),
+        line.ends_with("  {\"user_id\":\"u_7\",\"name\":\"user 7\"}"),
         "{groups}"
     );
     let groups = node

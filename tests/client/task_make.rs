@@ -204,6 +204,11 @@ async fn what_cant_be_made_is_refused_with_its_reason_and_leaves_nothing() {
         .windrow("task create push --total 1 --name taken")
         .await
         .refused(4, &["taken"]);
+    let url = "http://127.0.0.1:9/users.csv";
+    person
+        .windrow(&format!("task create push --csv {url}"))
+        .await
+        .refused(7, &["it is a URL, not a file", &format!("--url {url}")]);
     let marked = person.write("marked.csv", "\u{feff}a\n1\n");
     let told = person
         .run(

@@ -190,6 +190,8 @@ async fn failures_that_lie_open_go_on_and_the_last_picture_is_of_the_end() {
     let person = Person::admin(&node);
     let mut watch = in_terminal(&person, "task watch t1");
     watch.says("○ created").await;
+    watch.types("s").await;
+    watch.says("it isn't started yet: g starts it").await;
     watch.types("q").await;
     let done = watch.ended().await.expect(0);
     assert!(

@@ -25,6 +25,15 @@ fn a_missing_command_is_named_with_the_path_that_was_searched() {
         refusal,
         "command not found in PATH=/nowhere: no-such-command-here"
     );
+    let long = Setup::new(&["no-such-command-here"]).with(|settings| {
+        let path = ("PATH".into(), "/a:/b:/c:/d:/e".into());
+        settings.environment.variables.push(path);
+    });
+    assert!(
+        long.refusal()
+            .starts_with("command not found in PATH=/a:/b:/c:… (2 more): no"),
+        "a long one is not told whole"
+    );
     assert!(
         Setup::new(&["./no/such/file"])
             .refusal()

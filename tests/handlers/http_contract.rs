@@ -57,6 +57,28 @@ async fn a_handler_that_keeps_to_the_protocol_passes_every_check() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_none_to_a_ping_warns() {
+    use CheckResult::{Ok, Warn};
+    let envelope = json!({"response_pointer": "/data"});
+    for (body, more, expected) in [
+        (r#"{"result":"ok"}"#, json!({}), Warn),
+        ("[1]", json!({}), Warn),
+        ("pong", json!({}), Warn),
+        ("{}", json!({}), Ok),
+        ("", json!({}), Ok),
+        (r#"{"code":0,"data":null}"#, envelope, Ok),
+    ] {
+        let report = check(move |_| answer(200, body), more).await;
+        let line = report
+            .iter()
+            .find(|line| line.check == "ping")
+            .expect("looked at");
+        assert_eq!(line.result, expected, "{body}: {line:?}");
+        assert!(report.len() > 2, "the other checks go on: {report:#?}");
+    }
+}
+
+#[tokio::test]
 async fn an_unverified_signature_warns_and_fails_only_where_it_is_required() {
     let accepts = |_: &Seen| answer(204, "");
     for (required, expected) in [(false, CheckResult::Warn), (true, CheckResult::Fail)] {

@@ -36,4 +36,22 @@ async fn a_task_moves_to_the_node_that_has_its_key_and_who_lacks_it_is_named() {
         (&json!(20), &Value::Null),
         "{view:#}"
     );
+    let task = n1
+        .task("push", 1_000_000, json!({"rate": "10/s", "start": true}))
+        .await;
+    let runs = |view: &Value| view["live"]["nodes"] == json!(["n1"]);
+    until(&n1, &format!("/v1/tasks/{task}"), "running on n1", runs).await;
+    let refused = Person::admin(&n2)
+        .windrow(&format!("task move {task} --to n2"))
+        .await;
+    refused.refused(4, &["sealed with another key (", "give the node its key back"]);
+    let warned = Person::admin(&n1)
+        .windrow(&format!("task move {task} --to n2 --dry-run"))
+        .await
+        .expect(0)
+        .stderr;
+    assert!(
+        warned.contains("warning: n2 can't be asked") && warned.contains("auth.key_file"),
+        "{warned}"
+    );
 }

@@ -1,13 +1,15 @@
 //! The Redis of leases goes away, and then a node dies: nothing promises a takeover that waits for Redis, and the node
 //! that is left stays ready.
 
+use std::time::{Duration, Instant};
+
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, until};
 use crate::program::Person;
 use crate::servers::Redis;
-use crate::support::Node;
+use crate::support::{Node, PATIENCE};
 
 /// The texts of a cluster's reasons of this kind.
 fn texts<'a>(cluster: &'a Value, kind: &str) -> Vec<&'a str> {
@@ -24,6 +26,19 @@ async fn told(node: &Node, kind: &str, part: &str) -> String {
     .await;
     assert_eq!(found["status"], "degraded", "{found:#}");
     texts(&found, kind)[0].to_owned()
+}
+
+/// Waits until a node's log has this.
+async fn says(node: &Node, text: &str) {
+    let begun = Instant::now();
+    while !node.said().contains(text) {
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "{text:?} never was in\n{}",
+            node.said()
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// Two nodes with a task on one of them, which dies after Redis did: the one that is left, and what it says.
@@ -43,6 +58,14 @@ async fn widowed(more: &str) -> (Cluster, Redis, String, Node) {
     assert_eq!(ready["degraded"][0]["reason"], "redis", "{ready:#}");
     let numbers = stays.admin.get("/metrics").await.text();
     assert!(numbers.contains("windrow_redis_up 0"), "the alert asks for it");
+    says(&dies, "lease not renewed; trust decays").await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let said = dies.said();
+    assert_eq!(
+        said.matches("lease not renewed").count(),
+        1,
+        "once an outage: {said}"
+    );
     dies.signal(Signal::KILL);
     dies.ended().await;
     (cluster, redis, task, stays)
@@ -84,6 +107,10 @@ async fn without_redis_no_takeover_is_promised_that_waits_for_it() {
         texts(cluster, "redis_lost").is_empty()
     })
     .await;
+    redis.kill();
+    says(&node, "lease not renewed; trust decays").await;
+    redis.restart();
+    says(&node, "the lease is renewed again").await;
 }
 
 #[tokio::test]

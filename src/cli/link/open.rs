@@ -11,6 +11,7 @@ use super::reach;
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::{Fault, Names};
+use crate::output::body;
 use crate::output::screen;
 use crate::output::screen::Meter;
 use crate::output::table::times::Times;
@@ -190,7 +191,8 @@ impl<'a> Link<'a> {
         answer: &Answer,
         card: impl FnOnce(&Value, &Times) -> Card,
     ) -> Result<Exit, Fault> {
-        let (thing, times) = (answer.json()?, self.times(answer));
+        let (plain, times) = (answer.json()?, self.times(answer));
+        let thing = body::read(&answer.text()).unwrap_or(plain);
         let text = match self.look.form {
             Form::Json => answer.text(),
             Form::Ndjson => answer.line(),

@@ -9,6 +9,7 @@ use super::args::Paging;
 use super::open::Link;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::output::body;
 use windrow_client::{Answer, Request};
 
 /// Things of the largest page.
@@ -38,7 +39,7 @@ impl Listed {
     /// # Errors
     /// A bug: what was read as JSON once can be read again.
     pub fn things(&self) -> Result<Vec<Value>, Fault> {
-        let things = self.page.items.iter().map(|raw| serde_json::from_str(raw.get()));
+        let things = self.page.items.iter().map(|raw| body::read(raw.get()));
         things
             .collect::<Result<_, _>>()
             .map_err(|error| Fault::bug(error.to_string()))

@@ -210,7 +210,8 @@ pub struct ResultArgs {
         requires = "results_out"
     )]
     pub after: Option<u64>,
-    /// With what each item carries: these columns, separated by commas, or '*'; a CSV has a column for each
+    /// With what each item carries: names of its columns, separated by commas, which are columns of their own in a CSV; or '*',
+    /// all of it as JSON in one column, data
     #[arg(
         long = "results-data",
         value_name = "COLUMNS",

@@ -12,7 +12,7 @@ pub(super) mod picture;
 mod prepare;
 mod watch;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::watch::{Receiver, channel};
@@ -284,6 +284,7 @@ impl JobRun<'_> {
         let control = self.control(&node, &task, seen);
         let watch = Watch {
             shown,
+            stops_for: OnceLock::new(),
             node: &node,
             screen: &self.shell.screen,
             write: &self.write,

@@ -216,7 +216,7 @@ fn live_counts(view: &TaskView, live: &[Progress]) -> Option<Counters> {
 fn why(view: &TaskView, now: WallMs) -> Option<String> {
     let reason = match view.status {
         Status::Running | Status::Finished => return None,
-        Status::Stopped | Status::Stopping => view.stop_reason.map(|reason| reason.to_string()),
+        Status::Stopped | Status::Stopping => view.stop_reason.map(|reason| reason.text().to_owned()),
         _ => view.status_reason.clone(),
     };
     let text = match (reason, &view.status_text) {

@@ -1,5 +1,6 @@
 //! Follows a running task: shows it, obeys Ctrl-C, and never waits for ever.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -63,6 +64,8 @@ pub(super) struct Watch<'a> {
     pub(super) members: Members,
     /// What the database is counted to have failed at.
     pub(super) meters: &'a Meters,
+    /// Why this process stops it, where that isn't what somebody asked for.
+    pub(super) stops_for: OnceLock<String>,
     /// What was shown last, for other terminals.
     pub(super) shown: watch::Sender<Option<Picture>>,
 }
@@ -200,6 +203,10 @@ impl Watch<'_> {
             let unsaved = live.iter().map(|live| live.unsaved).sum();
             picture.trouble = Some(store_full_text(unsaved));
             picture.who.clear();
+        }
+        let is_at_end = matches!(view.status, Status::Stopping | Status::Stopped);
+        if let Some(why) = self.stops_for.get().filter(|_| is_at_end) {
+            picture.why = Some(why.clone());
         }
         self.screen.show(lines, &picture, clock.now());
         self.shown.send_replace(Some(picture));

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::output::body::{number, text};
+use crate::output::body::{list, number, text};
 use crate::output::table::times::Times;
 use crate::output::table::{Tone, human};
 use windrow_core::explain::rate_like;
 use windrow_core::settings::{Rate, RateLimit};
+use windrow_core::task::lifecycle::StopReason;
 
 /// `▶ running`, `◌ queued (capacity)`, `↻ recovering 2/10`: the status with its sign and what it doesn't say itself,
 /// and its colour.
@@ -67,6 +68,12 @@ pub fn is_handler_down(task: &Value) -> bool {
     task["status"] == "running" && task["handler_down"].is_object()
 }
 
+/// Nodes that run a part of it and give no sign.
+pub fn silent(task: &Value) -> Vec<String> {
+    let nodes = list(&task["live"]["unreachable"]).iter();
+    nodes.map(|one| text(&one["node"]).to_owned()).collect()
+}
+
 /// What redrives made good of its failures; none where it has no redrive.
 pub fn made_good(task: &Value) -> Option<u64> {
     task["redriven"]["made_good"].as_u64()
@@ -88,7 +95,14 @@ fn remark(task: &Value, status: &str) -> Option<String> {
         }
         "running" => is_handler_down(task).then_some("handler down"),
         "queued" => task["status_reason"].as_str(),
-        "stopping" | "stopped" => task["stop_reason"].as_str(),
+        "stopping" | "stopped" => {
+            let slug = task["stop_reason"].as_str()?;
+            let text = match StopReason::parse(slug) {
+                Some(reason) => reason.text(),
+                None => slug,
+            };
+            return Some(format!("({})", text.replace('_', " ")));
+        }
         "finished" if is_made_good(task) => Some("all made good"),
         "finished" => task["result"].as_str().filter(|result| *result != "succeeded"),
         _ => None,

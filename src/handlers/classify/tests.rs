@@ -344,7 +344,21 @@ fn messages_quote_the_answer_and_say_what_to_try() {
         "{said}"
     );
     let said = message(reply(502, &[], "<html>no title</html>", "", 1));
-    assert!(said.contains("`<html>no title</html>`"), "{said}");
+    assert!(said.contains("`no title` (the first line of a page)"), "{said}");
+    let page = format!(
+        "<!doctype html><html><style>p {{}}</style><h1>No <b>route</b> &amp; way</h1>{}",
+        "<p>x".repeat(99)
+    );
+    let said = message(reply(500, &[], &page, "", 1));
+    assert!(
+        said.contains("`No route & way` (the first line of a page)"),
+        "{said}"
+    );
+    let said = message(reply(500, &[], "<Error><Code>SlowDown</Code></Error>", "", 1));
+    assert!(
+        said.contains("`<Error><Code>SlowDown</Code></Error>`"),
+        "no page: {said}"
+    );
     let said = message(reply(
         302,
         &[("location", "https://sso.example/login")],

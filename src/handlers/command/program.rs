@@ -17,6 +17,8 @@ use windrow_engine::ports::handling::handler::{OpenError, RunContext};
 pub const COMMAND_NOT_STARTED: &str = "COMMAND_NOT_STARTED";
 /// The variables that `serve` passes on.
 const CLEAN_VARIABLES: [&str; 3] = ["PATH", "HOME", "LANG"];
+/// Folders of a search path that are shown.
+const SHOWN_MAX: usize = 3;
 
 /// What a worker finds in its environment beside the `WINDROW_…` variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,8 +122,17 @@ impl Program {
     pub(crate) fn search_path(&self) -> String {
         self.environment
             .get(OsStr::new("PATH"))
-            .map(|path| path.to_string_lossy().into_owned())
+            .map(|path| beginning(&path.to_string_lossy()))
             .unwrap_or_default()
+    }
+}
+
+/// The first folders of a search path that is long.
+fn beginning(search_path: &str) -> String {
+    let folders: Vec<&str> = search_path.split(':').collect();
+    match folders.len().saturating_sub(SHOWN_MAX) {
+        0 => search_path.to_owned(),
+        more => format!("{}:… ({more} more)", folders[..SHOWN_MAX].join(":")),
     }
 }
 
@@ -197,7 +208,7 @@ fn not_found(name: &OsStr, search_path: &OsStr) -> OpenError {
         hint,
         ..refusal(format!(
             "command not found in PATH={}: {name}",
-            search_path.to_string_lossy()
+            beginning(&search_path.to_string_lossy())
         ))
     }
 }

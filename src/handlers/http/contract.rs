@@ -1,7 +1,7 @@
 //! The contract check: pings that show whether a handler keeps to the protocol.
 //!
 //! Unreachable, a ping that isn't answered with 2xx, and a crash on an unknown member fail; an unverified signature,
-//! connections that aren't kept and slow answers warn. With `require_signature` an unverified signature fails.
+//! another answer than one to a ping, connections that aren't kept and slow answers warn. With `require_signature` an unverified signature fails.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::HttpOptions;
 use super::callable;
 use super::fault::Fault;
 use super::hook::{Caller, HookClient, described, sentence};
-use crate::classify::{Answer, is_page};
+use crate::classify::{Answer, Pointer, is_page};
 use crate::command::{Environment, check_program};
 use crate::wire::quote;
 use windrow_core::business::request::RequestHandlerSpec;
@@ -169,8 +169,8 @@ impl Probe<'_> {
             let hint = "name the certificate's authority in `ca_pem`";
             report.push(warn("certificate", "any certificate is trusted".to_owned(), hint));
         }
-        let ping = answers_ping(&first);
-        let is_handler = ping.result == CheckResult::Ok;
+        let ping = answers_ping(&first, &http.response_pointer);
+        let is_handler = ping.result != CheckResult::Fail;
         report.push(ping);
         if !is_handler {
             return;
@@ -317,7 +317,8 @@ fn request(own: &RequestHandlerSpec) -> CheckLine {
     }
 }
 
-fn answers_ping(answer: &Answer) -> CheckLine {
+/// Whether an answer is one of those that the protocol has for a ping: nothing, or a name. `pointer` is where answers lie.
+fn answers_ping(answer: &Answer, pointer: &str) -> CheckLine {
     if !answer.status.is_success() {
         let hint = "answer 2xx to a body of type ping, and 204 to any type that you don't know";
         return fail("ping", described(answer), hint);
@@ -330,15 +331,22 @@ fn answers_ping(answer: &Answer) -> CheckLine {
             "check the url, and whether it shows a login: what it answers is no result",
         );
     }
-    let body = serde_json::from_slice::<Value>(&answer.body).ok();
-    let name = body.as_ref().and_then(|body| body.get("name")?.as_str());
-    ok(
-        "ping",
-        name.map_or_else(
-            || "answered".to_owned(),
-            |name| format!("handler {:?}", cut(name, 80)),
+    let part = Pointer::new(pointer).map(|pointer| pointer.find(&answer.body));
+    let part = part.ok().and_then(Result::ok).unwrap_or(&answer.body);
+    let body = serde_json::from_slice::<Value>(part).unwrap_or_default();
+    let is_nothing = part.trim_ascii().is_empty() || part == b"null" || part == b"{}";
+    match body["name"].as_str() {
+        Some(name) => ok("ping", format!("handler {:?}", cut(name, 80))),
+        None if is_nothing => ok("ping", "answered".to_owned()),
+        None => warn(
+            "ping",
+            format!(
+                "answered with {}, which is no answer to a ping",
+                quote(&answer.body)
+            ),
+            "look at the body's `type`; answer a ping with 204 and no body, or with {\"name\":\"push 1.2\"}",
         ),
-    )
+    }
 }
 
 fn ok(check: &'static str, detail: String) -> CheckLine {

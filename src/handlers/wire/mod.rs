@@ -45,6 +45,10 @@ pub const DEPTH_MAX: usize = 64;
 const QUOTE_CHARS_MAX: usize = 80;
 /// How far the title of a page is looked for. Unit: bytes.
 const TITLE_WITHIN: usize = 4096;
+/// What pages begin with.
+const PAGES: [&str; 8] = ["doctype", "html", "head", "body", "center", "div", "h1", "p"];
+/// Tags within a line of a page.
+const WITHIN_LINES: [&str; 8] = ["a", "b", "code", "em", "i", "span", "strong", "tt"];
 
 /// Reads the reply about a single item. Plain success becomes [`Reply::AllOk`].
 ///
@@ -121,6 +125,9 @@ pub(crate) fn quote_most(bytes: &[u8], chars_max: usize) -> String {
     if let Some(title) = title(bytes) {
         return format!("`{}` (the title of a page)", cut(&title, QUOTE_CHARS_MAX * 4));
     }
+    if let Some(line) = first_line(bytes) {
+        return format!("`{}` (the first line of a page)", cut(&line, QUOTE_CHARS_MAX * 4));
+    }
     let head = &bytes[..bytes.len().min(chars_max * 4)];
     let text = String::from_utf8_lossy(head);
     let kept: String = text.trim().chars().take(chars_max).collect();
@@ -145,6 +152,32 @@ fn title(bytes: &[u8]) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let title: String = words.join(" ").chars().take(QUOTE_CHARS_MAX).collect();
     (!title.is_empty()).then_some(title)
+}
+
+/// The first line of text near the beginning of a page that has no title.
+fn first_line(bytes: &[u8]) -> Option<String> {
+    let bytes = bytes.trim_ascii_start();
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(TITLE_WITHIN)]);
+    let name = |tag: &str| {
+        let end = tag
+            .find(|c: char| !c.is_ascii_alphanumeric())
+            .unwrap_or(tag.len());
+        tag[..end].to_ascii_lowercase()
+    };
+    let first = head.strip_prefix('<')?.trim_start_matches('!');
+    PAGES.contains(&name(first).as_str()).then_some(())?;
+    let mut text = String::new();
+    for (tag, said) in head.split('<').filter_map(|part| part.split_once('>')) {
+        match name(tag).as_str() {
+            "script" | "style" => continue,
+            name if !WITHIN_LINES.contains(&name) && !tag.starts_with('/') => text.push('\n'),
+            _ => {}
+        }
+        text.push_str(said);
+    }
+    let text = unescaped(&text);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(line.chars().take(QUOTE_CHARS_MAX).collect())
 }
 
 /// The text that HTML writes like this, of the entities that titles have: `&amp;`, `&#39;`. Others stay.

@@ -11,6 +11,9 @@ const SHELL_FORM: &str = "the text for sh stands directly behind --each: --shell
 
 /// What is said of a word that a command doesn't expect. `words` is the command line.
 pub(super) fn tip(word: &str, command: &Command, words: &[&str]) -> Option<String> {
+    if let Some(tip) = one_name(word, command, words) {
+        return Some(tip);
+    }
     let takes_a_handler = command
         .get_arguments()
         .any(|argument| argument.get_id() == HANDLER);
@@ -48,6 +51,18 @@ pub(super) fn tip(word: &str, command: &Command, words: &[&str]) -> Option<Strin
         }
         _ => is_plain.then(|| HANDLER_TIP.to_owned()),
     }
+}
+
+/// What is said of a task or a schedule whose business and name are two words.
+fn one_name(word: &str, command: &Command, words: &[&str]) -> Option<String> {
+    let mut known = command
+        .get_positionals()
+        .map(|argument| argument.get_id().as_str());
+    let at = words.iter().rposition(|given| *given == word)?;
+    let (verb, business) = (words.get(at.checked_sub(2)?)?, words[at - 1]);
+    let is_one = known.any(|name| ["task", "schedule"].contains(&name));
+    (is_one && *verb == command.get_name() && !business.starts_with('-'))
+        .then(|| format!("business and name are one word: '{business}/{word}'"))
 }
 
 /// The words from here to the next flag, which may be `word` itself: what was meant as one.
@@ -102,15 +117,35 @@ mod tests {
     use crate::args;
 
     fn said(words: &[&str]) -> String {
-        let words: Vec<OsString> = ["windrow", "run"]
-            .iter()
-            .chain(words)
-            .map(OsString::from)
-            .collect();
+        said_of(&[&["run"], words].concat())
+    }
+
+    fn said_of(words: &[&str]) -> String {
+        let words = std::iter::once(&"windrow").chain(words);
+        let words: Vec<OsString> = words.map(OsString::from).collect();
         let error = args::command()
             .try_get_matches_from(&words)
             .expect_err("it is refused");
         super::super::advised(error, &words).to_string()
+    }
+
+    #[test]
+    fn business_and_name_are_one_word() {
+        for words in [
+            ["schedule", "show", "push", "nightly"],
+            ["task", "watch", "push", "nightly"],
+        ] {
+            let said = said_of(&words);
+            assert!(
+                said.contains("tip: business and name are one word: 'push/nightly'"),
+                "{said}"
+            );
+        }
+        let said = said_of(&["schedule", "show", "--quiet", "push", "nightly"]);
+        assert!(
+            !said.contains("one word"),
+            "what stands where isn't known: {said}"
+        );
     }
 
     #[test]

@@ -57,8 +57,8 @@ pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Report
     let name = caller["name"].as_str().unwrap_or_default();
     report.ok("token", format!("{name}, role {role}"));
     if role != "business" {
-        store(link, report).await;
-        peers(link, report).await;
+        let orphaned = store(link, report).await;
+        peers(link, orphaned, report).await;
     }
     match role {
         _ if no_handlers => {}
@@ -81,7 +81,8 @@ async fn get(link: &Link<'_>, path: &str) -> Result<Value, Fault> {
 }
 
 /// Whether the nodes reach one another, and are alike. A node alone has nothing to say.
-async fn peers(link: &Link<'_>, report: &mut Report) {
+/// `orphaned`: parts of tasks that no node has; none where that isn't known.
+async fn peers(link: &Link<'_>, orphaned: Option<u64>, report: &mut Report) {
     let page = match get(link, "/v1/nodes").await {
         Ok(page) => page,
         Err(fault) => return report.fault("nodes", &fault),
@@ -90,7 +91,10 @@ async fn peers(link: &Link<'_>, report: &mut Report) {
     if nodes.len() < 2 {
         return;
     }
-    let bad = nodes.iter().filter(|node| !is_well(node, report)).count();
+    let bad = nodes
+        .iter()
+        .filter(|node| !is_well(node, orphaned, report))
+        .count();
     if bad == 0 {
         report.ok("nodes", format!("{}, and all can be asked", nodes.len()));
     }
@@ -116,9 +120,14 @@ fn name_of(node: &Value) -> &str {
 }
 
 /// Whether a node lives and can be asked; said where not.
-fn is_well(node: &Value, report: &mut Report) -> bool {
+fn is_well(node: &Value, orphaned: Option<u64>, report: &mut Report) -> bool {
     let (name, state) = (name_of(node), node["state"].as_str().unwrap_or_default());
-    if ["silent", "fenced"].contains(&state) {
+    let is_gone = ["silent", "fenced"].contains(&state);
+    if is_gone && orphaned == Some(0) {
+        let detail = format!("{name} gave no sign for too long; other nodes have taken over what it ran");
+        let advice = "nothing waits for it; start it again if it is to take work";
+        report.warn("nodes", detail, advice);
+    } else if is_gone {
         let advice = "start it again, or let others take over";
         report.warn("nodes", format!("{name} is {state}"), advice);
     } else if let Some(why) = node["live"]["why"].as_str() {
@@ -209,7 +218,8 @@ async fn ready(link: &Link<'_>, report: &mut Report) {
     }
 }
 
-async fn store(link: &Link<'_>, report: &mut Report) {
+/// What the nodes share; how many parts of tasks wait for a node.
+async fn store(link: &Link<'_>, report: &mut Report) -> Option<u64> {
     match get(link, "/v1/cluster").await {
         Ok(cluster) => {
             let text = |name: &str| cluster[name].as_str().unwrap_or("?");
@@ -221,8 +231,12 @@ async fn store(link: &Link<'_>, report: &mut Report) {
                 "store",
                 format!("{} {}, {nodes}", text("database"), text("store")),
             );
+            cluster["shards"]["orphaned"].as_u64()
         }
-        Err(fault) => report.fault("store", &fault),
+        Err(fault) => {
+            report.fault("store", &fault);
+            None
+        }
     }
 }
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::Shell;
 use crate::args::TryArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::choice::Choice;
 use crate::run::handler::request::RequestWanted;
-use crate::run::items::source;
+use crate::run::items::{first_row, source};
 use windrow_core::ids::{INDEX_MAX, ItemIndex, WallMs};
 use windrow_engine::ports::handling::handler::CallRows;
 use windrow_engine::ports::sources::source::{RowChunk, Source};
@@ -32,6 +33,7 @@ impl Data {
     pub(super) async fn of(
         args: &TryArgs,
         request: Option<&RequestWanted>,
+        shell: &Shell,
         now: WallMs,
     ) -> Result<(Data, Choice), Fault> {
         let mut chosen = args
@@ -64,19 +66,15 @@ impl Data {
         if let Some(request) = request {
             request.check_columns(&opened).await?;
         }
+        for doubt in first_row::look(&opened).await.doubts {
+            shell.screen.must_say(&format!("warning: {doubt}"));
+        }
         let total = opened.source.total().0;
         if args.chosen.is_none() {
             chosen.0.retain(|index| *index < total);
         }
-        match chosen.0.iter().find(|index| **index >= total) {
-            Some(index) => Err(Fault::new(
-                Exit::Rejected,
-                format!("there is no item {index}"),
-                format!("the file has {total} items, 0 to {}", total.saturating_sub(1)),
-            )
-            .hint("choose others with --items")),
-            None => Ok((Data::Rows(opened.source), chosen)),
-        }
+        in_file(&chosen, total)?;
+        Ok((Data::Rows(opened.source), chosen))
     }
 
     /// The data of one call.
@@ -103,6 +101,19 @@ impl Data {
             chunks,
             positions: None,
         })
+    }
+}
+
+/// Whether a file of so many items has those that are chosen.
+fn in_file(chosen: &Choice, total: u64) -> Result<(), Fault> {
+    match chosen.0.iter().find(|index| **index >= total) {
+        None => Ok(()),
+        Some(index) => Err(Fault::new(
+            Exit::Rejected,
+            format!("there is no item {index}"),
+            format!("the file has {total} items, 0 to {}", total.saturating_sub(1)),
+        )
+        .hint("choose others with --items")),
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>
     let config = load(args.config.as_deref(), shell)?;
     let request = request::wanted(&args.request, &args.http)?;
     let factory = factory(args, request.as_ref(), shell, &config, &runtimes, &clock)?;
-    let (data, items) = Data::of(args, request.as_ref(), clock.wall()).await?;
+    let (data, items) = Data::of(args, request.as_ref(), shell, clock.wall()).await?;
     if let Some(first) = items.0.first() {
         let rows = data.rows(&[*first]).await?;
         args.each.check_row(&args.worker, rows.data(ItemIndex(*first)))?;

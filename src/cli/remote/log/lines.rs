@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::Form;
 use crate::link::Link;
+use crate::output::body;
 use crate::output::table::times::{TimeStyle, Times};
 use crate::output::table::{Column, Keep, Listing, Side, Tone, clean, human};
 use crate::task::look::failures;
@@ -21,7 +22,7 @@ pub(super) const LINES: Listing = Listing {
         Column::text("MESSAGE", Keep::Always, 4, "message"),
         Column::text("EXTRA", Keep::Always, 4, "extra"),
         Column::new("DATA", Side::Left, Keep::Always, 4, |line, _| {
-            failures::carried(&line["data"], &Value::Null)
+            failures::carried(line, "data")
         }),
     ],
     name: |line| line["number"].to_string(),
@@ -32,7 +33,7 @@ pub(super) const LINES: Listing = Listing {
 pub(super) fn told(link: &Link<'_>, line: &Value, names_task: bool, now_ms: i64) -> String {
     let look = &link.look;
     if look.form == Form::Ndjson {
-        return format!("{line}\n");
+        return body::line(line) + "\n";
     }
     // "3m ago" is wrong a minute later, and a log stays on the screen.
     let style = match look.style {
@@ -64,7 +65,7 @@ fn text(line: &Value, times: &Times, names_task: bool, is_wide: bool, colours: b
     parts.extend(index.map(|index| format!("#{}", human::count(index))));
     parts.extend(Some(member("code")).filter(|code| !code.is_empty()));
     parts.push(member("message"));
-    let who = failures::who(&line["data"]);
+    let who = failures::who(line, "data");
     if !who.is_empty() {
         parts.push(Tone::Dim.paint(who.trim_start(), colours));
     }

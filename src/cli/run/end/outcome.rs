@@ -298,8 +298,11 @@ impl Outcome {
                 )
             }
             (Status::Stopped, Some(reason)) => {
-                let because = task.status_text.clone().unwrap_or_else(|| reason.to_string());
-                let what = format!("the job stopped at index {}: {reason}", task.low_water.0);
+                let because = task
+                    .status_text
+                    .clone()
+                    .unwrap_or_else(|| reason.text().to_owned());
+                let what = format!("the job stopped at index {}: {}", task.low_water.0, reason.text());
                 let hint = hint(reason, &crate::run::kept::resume::how(task));
                 Some(Fault::new(self.exit(), what, because).hint(hint).to_string())
             }

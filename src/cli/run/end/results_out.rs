@@ -306,6 +306,12 @@ impl Writer {
 
 fn unwritten(path: &Path, error: &io::Error) -> Fault {
     let what = format!("results can't be written to {}", path.display());
-    Fault::new(Exit::Failed, what, error.to_string())
-        .hint("nothing is lost: run the same command again, also with another --results-out")
+    let hint = match error.kind() {
+        io::ErrorKind::StorageFull => {
+            "make room on that disk, then run the same command again: nothing is lost, it goes on where it was; or name \
+             another --results-out"
+        }
+        _ => "nothing is lost: run the same command again, also with another --results-out",
+    };
+    Fault::new(Exit::Failed, what, error.to_string()).hint(hint)
 }

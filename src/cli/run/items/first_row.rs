@@ -23,15 +23,15 @@ pub(crate) const HAS_BOM: &str =
 
 /// How the items look.
 #[derive(Debug, Default)]
-pub(in crate::run) struct FirstRow {
+pub(crate) struct FirstRow {
     /// Columns and the first item.
     pub(in crate::run) lines: Vec<String>,
     /// What looks like a mistake.
-    pub(in crate::run) doubts: Vec<String>,
+    pub(crate) doubts: Vec<String>,
 }
 
 /// Looks at the first item; nothing where items are only counted. A row that can't be read is told when it is wanted.
-pub(in crate::run) async fn look(opened: &OpenedSource) -> FirstRow {
+pub(crate) async fn look(opened: &OpenedSource) -> FirstRow {
     let Some(chunk) = first(&*opened.source).await else {
         return FirstRow::default();
     };
@@ -52,10 +52,31 @@ pub(in crate::run) async fn look(opened: &OpenedSource) -> FirstRow {
     }
     lines.push(format!("item 0: {}", shown(row, ITEM_CHARS_MAX)));
     let bom = opened.has_bom.then(|| HAS_BOM.to_owned());
+    let doubts = bom
+        .into_iter()
+        .chain(doubt(row, columns))
+        .chain(joined(&chunk, columns));
     FirstRow {
         lines,
-        doubts: bom.into_iter().chain(doubt(row, columns)).collect(),
+        doubts: doubts.collect(),
     }
+}
+
+/// What is said of a byte order mark within a file of columns, as files have that were joined: it is part of the first
+/// value of its row. Only the rows that are read together with the first one are looked at.
+fn joined(chunk: &RowChunk, columns: &[String]) -> Option<String> {
+    let begins = format!("{{{}:\"\u{feff}", serde_json::to_string(columns.first()?).ok()?);
+    let has_mark = |index: &u64| {
+        chunk
+            .row(ItemIndex(*index))
+            .is_some_and(|row| row.starts_with(&begins))
+    };
+    let index = (chunk.first().0..chunk.end().0).find(has_mark)?;
+    Some(format!(
+        "item {index} begins with a byte order mark (EF BB BF), as where files were joined: it is part of that {:?}; \
+         write the file without it",
+        columns[0]
+    ))
 }
 
 /// What is said of a file whose name says something else than its content; its content counts.

@@ -59,16 +59,16 @@ const COLUMNS: &[Column] = &[
             Some(good) => with_made_good(abandoned, good),
         }
     }),
-    Column::new(
-        "RAN",
-        Side::Left,
-        Keep::Rank(60),
-        7,
-        |job, times| match job["process"].is_null() {
-            true => Cell::time(job, "ran_at", times),
-            false => Cell::new("now").plain(text(&job["ran_at"])),
-        },
-    )
+    Column::new("RAN", Side::Left, Keep::Rank(60), 7, |job, times| {
+        match (job["process"].is_null(), is_cut_off(job)) {
+            (true, false) => Cell::time(job, "ran_at", times),
+            (true, true) => Cell {
+                text: format!("began {}", times.text(text(&job["ran_at"]))),
+                ..Cell::time(job, "ran_at", times)
+            },
+            (false, _) => Cell::new("now").plain(text(&job["ran_at"])),
+        }
+    })
     .named("ran_at"),
     Column::text("GOES ON WITH", Keep::Rank(55), 20, "go_on").named("go_on"),
     Column::plain("PROCESS", Keep::Wide, 7, "process"),
@@ -77,6 +77,11 @@ const COLUMNS: &[Column] = &[
     Column::count("STILL FAILED", Keep::Csv, 5, "still_failed"),
     Column::count("MAY REPEAT", Keep::Csv, 5, "may_repeat"),
 ];
+
+/// Whether its last run has no end that is known.
+fn is_cut_off(job: &Value) -> bool {
+    job["status"] == "cut_off"
+}
 
 /// `stopped`, `cut off`, `finished (with failures)`, `finished (all made good)`.
 fn status(job: &Value) -> String {
@@ -174,7 +179,11 @@ fn card(job: &Value, times: &Times) -> Card {
         .maybe("left", eta(job))
         .line("settings", settings.join(", "))
         .maybe("process", process)
-        .time("ran", &job["ran_at"], times)
+        .time(
+            if is_cut_off(job) { "began" } else { "ran" },
+            &job["ran_at"],
+            times,
+        )
         .maybe("goes on", some(&job["go_on"]))
         .maybe("kept in", some(&job["place"]))
 }

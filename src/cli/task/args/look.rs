@@ -140,7 +140,8 @@ pub struct ResultsArgs {
     /// Of items that failed what redrives, and redrives of them, made of them: all in one file, one row an item
     #[arg(long)]
     pub with_redrives: bool,
-    /// With what each item carries: these columns, separated by commas, or '*'
+    /// With what each item carries: names of its columns, separated by commas, which are columns of their own in a CSV; or '*',
+    /// all of it as JSON in one column, data
     #[arg(long, value_name = "COLUMNS")]
     pub data: Option<String>,
     /// In a CSV a column for each of these members of the outputs, separated by commas, instead of the JSON

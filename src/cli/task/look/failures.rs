@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::contexts::like;
 use crate::link::{Link, Listed};
-use crate::output::body::{number, text};
+use crate::output::body::{member, number, text};
 use crate::output::table::times::Times;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, clean, human};
 use crate::task::args::look::{FailuresArgs, PreviewArgs};
@@ -28,7 +28,7 @@ const GROUPS: Listing = Listing {
         }),
         Column::plain("EXAMPLE INDEX", Keep::Wide, 6, "example_index"),
         Column::new("DATA", Side::Left, Keep::Rank(40), 12, |group, _| {
-            carried(&group["example_data"], &group["example_data_missing"])
+            carried(group, "example_data")
         }),
     ],
     name: |group| text(&group["code"]).to_owned(),
@@ -42,7 +42,7 @@ const FAILURES: Listing = Listing {
         Column::text("CODE", Keep::Always, 10, "code").tone(Tone::Bad),
         Column::count("ATTEMPTS", Keep::Rank(30), 8, "attempts"),
         Column::new("DATA", Side::Left, Keep::Rank(15), 12, |item, _| {
-            carried(&item["data"], &item["data_missing"])
+            carried(item, "data")
         }),
         Column::time("LAST", Keep::Rank(20), "last_at"),
         Column::text("MESSAGE", Keep::Rank(60), 16, "message"),
@@ -99,11 +99,11 @@ pub(crate) fn origin(thing: &Value, member: &str) -> String {
 }
 
 /// What an item carries; why it can't be told, in brackets.
-pub(crate) fn carried(data: &Value, missing: &Value) -> Cell {
-    match (data, missing.as_str()) {
-        (Value::Null, Some(why)) => Cell::new(format!("({why})")),
-        (Value::Null, None) => Cell::nothing(),
-        (data, _) => Cell::new(data.to_string()),
+pub(crate) fn carried(thing: &Value, name: &str) -> Cell {
+    match (member(thing, name), thing[format!("{name}_missing")].as_str()) {
+        (Some(data), _) => Cell::new(data),
+        (None, Some(why)) => Cell::new(format!("({why})")),
+        (None, None) => Cell::nothing(),
     }
 }
 
@@ -172,16 +172,13 @@ pub(crate) fn group(group: &Value) -> String {
         group["example_index"],
         origin(group, "example_origin"),
         text(&group["example"]),
-        who(&group["example_data"])
+        who(group, "example_data")
     )
 }
 
 /// Behind a failure: what its item carries, if anything.
-pub(crate) fn who(data: &Value) -> String {
-    match data {
-        Value::Null => String::new(),
-        data => clean(&format!("  {data}")),
-    }
+pub(crate) fn who(thing: &Value, name: &str) -> String {
+    member(thing, name).map_or_else(String::new, |data| clean(&format!("  {data}")))
 }
 
 /// Which codes there are, where no failure has the one that was asked for.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link};
-use crate::output::body::{list, number, text};
+use crate::output::body::{number, text};
 use crate::output::screen;
 use crate::output::table::{clean, human};
 use crate::task::args::make::{Begin, Then};
@@ -163,10 +163,10 @@ async fn decide(link: &Link<'_>, task: &Value, asks: bool) -> Result<Decision, F
 
 async fn failed_items(link: &Link<'_>, id: &str) -> Result<(), Fault> {
     let request = Request::get(&format!("/v1/tasks/{id}/failures")).query("limit", FAILURES_SHOWN);
-    let found = link.send(request.query("data", "*")).await?.json()?;
-    for item in list(&found["items"]) {
+    let found = link.list(request.query("data", "*"), None).await?;
+    for item in &found.things()? {
         let [code, message] = ["code", "message"].map(|name| item[name].as_str().unwrap_or("–"));
-        let who = failures::who(&item["data"]);
+        let who = failures::who(item, "data");
         link.say(&clean(&format!("  #{}  {code}  {message}{who}", item["index"])));
     }
     Ok(())

@@ -6,7 +6,7 @@ use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::body::{list, number};
+use crate::output::body::{list, member, number};
 use crate::output::table::times::{Times, written};
 use crate::output::table::{Card, Column, Keep, Listing, Side, Tone, human};
 use crate::task::args::look::ItemArgs;
@@ -22,7 +22,7 @@ const ITEM: Listing = Listing {
         Column::text("CODE", Keep::Always, 6, "failure.code"),
         Column::text("MESSAGE", Keep::Always, 6, "failure.message"),
         Column::new("DATA", Side::Left, Keep::Always, 6, |item, _| {
-            carried(&item["data"], &item["data_missing"])
+            carried(item, "data")
         }),
     ],
     name: |item| item["index"].to_string(),
@@ -72,7 +72,7 @@ fn card(item: &Value, times: &Times) -> Card {
         .as_str()
         .map(|why| format!("not shown: {why}"));
     let origin = failure["origin_task"].as_str();
-    card.maybe("data", json(&item["data"]).or(missing))
+    card.maybe("data", member(item, "data").or(missing))
         .time("next attempt", &item["due_at"], times)
         .maybe("message", failure["message"].as_str())
         .maybe(

@@ -8,9 +8,10 @@ use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link};
-use crate::output::body::{list as items, text};
+use crate::output::body::{joined, list as items, text};
 use crate::task::args::ListArgs;
 use crate::task::look::columns::TASKS;
+use crate::task::words;
 use windrow_client::Request;
 
 /// Lists tasks.
@@ -73,8 +74,14 @@ async fn add_nodes(link: &Link<'_>, tasks: &mut [Value]) {
 
 /// Why a task waits, if it isn't its own turn that it waits for; or what goes wrong with its handler.
 fn waiting(task: &Value) -> Option<String> {
+    let id = text(&task["id"]);
+    if let Some(nodes) = joined(&words::silent(task), ", ") {
+        return Some(format!(
+            "{id}: no sign of {nodes}, so its rate isn't known: windrow task explain {id}"
+        ));
+    }
     let stuck = ["queued", "awaiting_business", "recovering", "running"];
     let is_stuck = stuck.contains(&text(&task["status"])) && task["status_reason"] != "start_at";
     let said = task["status_text"].as_str().filter(|_| is_stuck)?;
-    Some(format!("{}: {said}", text(&task["id"])))
+    Some(format!("{id}: {said}"))
 }

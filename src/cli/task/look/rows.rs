@@ -57,6 +57,9 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
         Some(path) => match Path::new(path).metadata() {
             Ok(seen) if seen.is_dir() => Err(unread(path, "it is a directory")),
             Ok(_) => Ok(()),
+            Err(_) if is_fetched(path) => Err(unread(path, "it is a URL, not a file").hint(format!(
+                "the node fetches the items itself: --url {path} instead of the flag of a file"
+            ))),
             Err(error) => {
                 let beside = source::beside(Path::new(path));
                 Err(unread(path, &of_file(&error)).meant(beside.as_deref()))
@@ -70,11 +73,6 @@ pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
 /// # Errors
 /// `Usage` with this hint when they can't.
 pub(crate) fn check_url(url: Option<&str>, hint: &str) -> Result<(), Fault> {
-    let is_fetched = |url: &str| {
-        ["http://", "https://"]
-            .iter()
-            .any(|scheme| url.starts_with(scheme))
-    };
     match url.filter(|url| !is_fetched(url)) {
         None => Ok(()),
         Some(url) => {
@@ -82,6 +80,10 @@ pub(crate) fn check_url(url: Option<&str>, hint: &str) -> Result<(), Fault> {
             Err(Fault::new(Exit::Usage, "the items can't be fetched", because).hint(hint))
         }
     }
+}
+
+fn is_fetched(url: &str) -> bool {
+    url.starts_with("http://") || url.starts_with("https://")
 }
 
 fn unread(path: &str, why: &str) -> Fault {

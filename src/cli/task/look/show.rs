@@ -175,22 +175,26 @@ fn shards(task: &Value, times: &Times) -> Vec<(&'static str, String)> {
     if list.len() < 2 {
         return Vec::new();
     }
+    let silent = words::silent(task);
     let labels = std::iter::once("shards").chain(std::iter::repeat(""));
     let shown = list
         .iter()
         .take(SHARDS_SHOWN)
-        .map(|shard| shard_line(shard, times));
+        .map(|shard| shard_line(shard, &silent, times));
     let more = list.len().saturating_sub(SHARDS_SHOWN);
     let more = (more > 0).then(|| format!("… and {more} more (-o json shows all)"));
     labels.zip(shown.chain(more)).collect()
 }
 
-fn shard_line(shard: &Value, times: &Times) -> String {
+fn shard_line(shard: &Value, silent: &[String], times: &Times) -> String {
     let count = |name: &str| number(&shard[name]);
     let at = shard["next_at"]
         .as_str()
         .map(|at| format!(" until {}", times.text(at)));
-    let node = shard["node"].as_str().map(|node| format!(" on {node}"));
+    let node = shard["node"].as_str().map(|node| {
+        let silent = silent.iter().any(|one| one == node);
+        format!(" on {node}{}", if silent { ", which gives no sign" } else { "" })
+    });
     let share = shard["rate_share"].as_f64().filter(|share| *share > 0.0);
     let share = share.map(|share| format!("   {:.1} % of the rate", share * 100.0));
     format!(
@@ -219,6 +223,7 @@ fn pace(task: &Value, rate: &str) -> String {
     let live = &task["live"];
     let parts = [
         Some(rate.to_owned()),
+        joined(&words::silent(task), ", ").map(|nodes| format!("not known without {nodes}")),
         live["latency_p95_seconds"]
             .as_f64()
             .map(|p95| format!("p95 {:.0} ms", p95 * 1000.0)),
@@ -235,7 +240,7 @@ fn nodes(task: &Value) -> Option<String> {
     let live = &task["live"];
     let asked = joined(&texts(&live["nodes"]), ", ");
     let silent = list(&live["unreachable"]).iter();
-    let silent = silent.map(|one| format!("{} is unreachable", text(&one["node"])));
+    let silent = silent.map(|one| format!("{} is unreachable: {}", text(&one["node"]), text(&one["why"])));
     joined(&asked.into_iter().chain(silent).collect::<Vec<_>>(), "; ")
 }
 

@@ -12,7 +12,7 @@ use crate::task::make::draft::Draft;
 use crate::task::steer::{post, tell};
 use crate::task::wait::until::{self, TaskAnswer};
 use crate::task::which::{Became, each};
-use windrow_client::Answer;
+use windrow_client::{Answer, Request, segment};
 
 /// Moves a task to another node.
 ///
@@ -27,6 +27,7 @@ pub(crate) async fn relocate(args: &MoveArgs, shell: &Shell) -> Result<Exit, Fau
         .cloned()
         .unwrap_or_default();
     let ids = [link.task(&args.task).await?];
+    warn_of(&to, &link).await;
     let mut draft = Draft::default();
     draft.put("to", &to)?;
     draft.put_option("shard", args.shard)?;
@@ -50,6 +51,18 @@ pub(crate) async fn relocate(args: &MoveArgs, shell: &Shell) -> Result<Exit, Fau
         Ok(Became::well(line, answer))
     };
     each(&link, &ids, send, became).await
+}
+
+/// Warns of a node that can't be asked, as one that has another key. One that isn't there is refused.
+async fn warn_of(node: &str, link: &Link<'_>) {
+    let request = Request::get(&format!("/v1/nodes/{}", segment(node)));
+    let found = link.send(request).await.ok();
+    let found = found.and_then(|found| found.json().ok()).unwrap_or_default();
+    if let Some(why) = found["live"]["why"].as_str() {
+        link.must_say(&format!(
+            "warning: {node} can't be asked: {why}; where it can't run the task, another node has to take it back"
+        ));
+    }
 }
 
 /// The nodes that run a task, or the one that has this part of it.

@@ -17,6 +17,7 @@ use crate::fault::Fault;
 use crate::link::Link;
 use crate::output::body::text;
 use crate::output::table::times::written;
+use crate::task::words;
 use windrow_client::{Answer, ClientError, Event, Request, StreamNews};
 
 /// Batches of events a second.
@@ -74,7 +75,9 @@ impl Changes {
         match order {
             Order::Rate(_) => Some(&self.rates),
             Order::Stop => Some(&self.stops),
-            Order::Quit | Order::Start | Order::Failures | Order::Explain | Order::Look => None,
+            Order::Quit | Order::Start | Order::Failures | Order::Explain | Order::Silence | Order::Look => {
+                None
+            }
         }
     }
 
@@ -195,6 +198,17 @@ impl Feed<'_> {
             Order::Explain => {
                 let request = Request::get(&self.path("/explain")).accept("text/plain");
                 vec![News::Explained(client.send(request).await?.text())]
+            }
+            Order::Silence => {
+                let Some(task) = self.seen(Request::get(&self.path(""))).await else {
+                    return Ok(Vec::new());
+                };
+                let why = match words::silent(&task).is_empty() {
+                    true => None,
+                    false => self.seen(Request::get(&self.path("/explain"))).await,
+                };
+                let why = why.map_or_else(String::new, |why| text(&why["why"]).to_owned());
+                vec![News::Sign(task, why)]
             }
         })
     }

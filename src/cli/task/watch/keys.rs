@@ -24,6 +24,8 @@ pub(super) enum Order {
     Failures,
     /// Have it explained.
     Explain,
+    /// Look whether its nodes give a sign.
+    Silence,
     /// Look at the whole task.
     Look,
 }
@@ -90,7 +92,11 @@ impl State {
             b'-' | b'_' => return self.step(false),
             b'f' => return self.toggle(Panel::Failures(None), Order::Failures),
             b'e' => return self.toggle(Panel::Explain(None), Order::Explain),
-            b's' => self.asks = true,
+            b's' => match self.task["status"].as_str() {
+                Some("created") => self.note = Some("it isn't started yet: g starts it".to_owned()),
+                Some("stopped") => self.note = Some("it is stopped: g starts it again".to_owned()),
+                _ => self.asks = true,
+            },
             b'r' => self.typed = Some(String::new()),
             b'?' | b'h' if self.panel != Panel::Help => self.panel = Panel::Help,
             b'y' => {}

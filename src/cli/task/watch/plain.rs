@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
@@ -13,6 +14,7 @@ use super::state::{News, State};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Form;
+use crate::output::body::{joined, texts};
 use crate::output::screen;
 use crate::output::table::Tone;
 use crate::task::ending::{ended, line};
@@ -23,6 +25,8 @@ use windrow_client::Event;
 const FAILURES_MAX: u32 = 5;
 /// News that wait to be taken in.
 const NEWS_MAX: usize = 64;
+/// Between two looks at whether the nodes that run it give a sign: no event tells it.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Watches until the task is over.
 ///
@@ -38,6 +42,7 @@ pub(super) async fn plain(feed: Feed<'_>, state: State, every: Duration) -> Resu
         status: String::new(),
         has_begun: false,
         failures: 0,
+        silent: Vec::new(),
     };
     let followed = async {
         let Err(fault) = feed.follow(&news).await;
@@ -60,12 +65,15 @@ struct Lines<'a> {
     has_begun: bool,
     /// Failures since the last line of how far it is.
     failures: u32,
+    /// Nodes of which it was told that they give no sign.
+    silent: Vec<String>,
 }
 
 impl Lines<'_> {
     async fn tell(mut self, mut heard: mpsc::Receiver<News>, every: Duration) -> Result<Exit, Fault> {
-        let mut ticks = interval(every);
+        let [mut ticks, mut looks] = [every, LOOK_EVERY].map(interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // The first tick is at once, and would tell what the first line tells.
         ticks.tick().await;
         let wants_events = self.feed.link.look.form == Form::Ndjson;
@@ -82,6 +90,7 @@ impl Lines<'_> {
                     }
                 }
                 _ = ticks.tick() => self.say()?,
+                _ = looks.tick() => self.order(Order::Silence),
             }
         }
     }
@@ -94,6 +103,7 @@ impl Lines<'_> {
             News::Lost => self.feed.link.say("the node is away; the numbers are old"),
             News::Back => self.feed.link.say("the node is back"),
             News::Said(text) | News::Refused(text) => self.feed.link.say(text),
+            News::Sign(task, why) => self.tell_silence(task, why)?,
             _ => {}
         }
         self.has_begun |= matches!(news, News::Event(_));
@@ -144,6 +154,27 @@ impl Lines<'_> {
         Ok(())
     }
 
+    /// Says once that a node with a part of it gives no sign, and once that all of it runs again.
+    fn tell_silence(&mut self, task: &Value, why: &str) -> Result<(), Fault> {
+        let silent = words::silent(task);
+        let runs = joined(&texts(&task["live"]["nodes"]), ", ");
+        // One that runs nowhere waits to be taken over.
+        if silent == self.silent || (task["status"] == "running" && silent.is_empty() && runs.is_none()) {
+            return Ok(());
+        }
+        let is_new = silent.iter().any(|node| !self.silent.contains(node));
+        self.silent = silent;
+        match runs.filter(|_| self.silent.is_empty()) {
+            Some(nodes) => self
+                .feed
+                .link
+                .say(&format!("all of {} runs again, on {nodes}", self.feed.id)),
+            None if is_new => self.feed.link.say(why),
+            None => return Ok(()),
+        }
+        self.say()
+    }
+
     /// The line of now.
     fn say(&mut self) -> Result<(), Fault> {
         self.status = words::status(&self.state.task).0;
@@ -162,13 +193,17 @@ impl Lines<'_> {
         }
         let rate = self.state.task["actual_rate"]
             .as_f64()
-            .filter(|_| self.state.task["status"] == "running");
+            .filter(|_| self.state.task["status"] == "running" && self.silent.is_empty());
         let wanted = self.state.task["rate"]
             .as_str()
             .filter(|rate| *rate != "unlimited");
         let wanted = wanted.map_or_else(String::new, |wanted| format!(" of {wanted}"));
         let rate = rate.map(|rate| format!("  {}{wanted}", windrow_core::explain::rate_text(rate)));
-        let stale = self.state.lost_at_ms.map_or("", |_| "  (old: the node is away)");
+        let stale = match (self.state.lost_at_ms, joined(&self.silent, ", ")) {
+            (Some(_), _) => "  (old: the node is away)".to_owned(),
+            (None, Some(nodes)) => format!("  (old: no sign of {nodes})"),
+            (None, None) => String::new(),
+        };
         screen::put(&format!(
             "{}{}{stale}",
             line(&self.state.task),
@@ -187,8 +222,12 @@ impl Lines<'_> {
     }
 
     fn look(&mut self) {
-        // With that many looks on their way, one of them sees it.
-        self.orders.try_send(Order::Look).ok();
+        self.order(Order::Look);
+    }
+
+    /// With that many looks on their way, one of them sees it.
+    fn order(&mut self, order: Order) {
+        self.orders.try_send(order).ok();
     }
 }
 

@@ -41,6 +41,8 @@ pub(super) enum News {
     Back,
     /// The task as the node shows it; null when it is gone.
     Task(Value),
+    /// The task, looked at for which of its nodes give a sign; and of those that don't, what happens next.
+    Sign(Value, String),
     /// Its newest run.
     Run(Value),
     /// What it did in the last minute.
@@ -194,6 +196,7 @@ impl State {
                 }
             }
             News::Said(text) => self.note = Some(text),
+            News::Sign(..) => {}
             News::Refused(text) => {
                 self.wanted = None;
                 self.note = Some(text);

@@ -112,6 +112,17 @@ crate::slugs! {
     }
 }
 
+impl StopReason {
+    /// The reason as people read it: the slug where that says it.
+    pub fn text(self) -> &'static str {
+        match self {
+            StopReason::HandlerUnreachable => "the handler can't be reached",
+            StopReason::HandlerRejected => "the handler can't be used",
+            other => other.as_str(),
+        }
+    }
+}
+
 /// A verb is illegal in a state; names what is allowed instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} while the task is {status}{}", impossible(verb), for_good(allowed))]

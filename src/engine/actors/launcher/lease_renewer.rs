@@ -38,6 +38,8 @@ pub(crate) struct LeaseRenewer {
     /// The lease. Its first token is the claim's.
     key: LeaseKey,
     is_given_back: bool,
+    /// Whether the last answer was none. It was told then.
+    is_unanswered: bool,
     me: Address<Msg>,
 }
 
@@ -52,6 +54,7 @@ impl TreeActor for LeaseRenewer {
             arguments,
             key,
             is_given_back: false,
+            is_unanswered: false,
             me,
         })
     }
@@ -117,6 +120,7 @@ impl LeaseRenewer {
 
     /// Says whether the lease is lost.
     fn on_answer(&mut self, answer: &LeaseAnswer) -> bool {
+        self.tell_outage(answer);
         let Arguments {
             node, gate, on_lost, ..
         } = &self.arguments;
@@ -135,11 +139,23 @@ impl LeaseRenewer {
                 on_lost(());
                 true
             }
-            LeaseAnswer::Said(LeaseReply::Absent, _) | LeaseAnswer::SessionOnly => false,
-            LeaseAnswer::Unknown(error) => {
-                tracing::warn!(actor = self.me.leaf.path(), %error, "lease not renewed; trust decays");
+            LeaseAnswer::Said(LeaseReply::Absent, _) | LeaseAnswer::SessionOnly | LeaseAnswer::Unknown(_) => {
                 false
             }
+        }
+    }
+
+    /// Says once that the lease isn't renewed, and once that it is again.
+    fn tell_outage(&mut self, answer: &LeaseAnswer) {
+        let path = self.me.leaf.path();
+        let was = std::mem::replace(&mut self.is_unanswered, matches!(answer, LeaseAnswer::Unknown(_)));
+        match answer {
+            LeaseAnswer::Unknown(error) if was => tracing::debug!(actor = path, %error, "lease not renewed"),
+            LeaseAnswer::Unknown(error) => {
+                tracing::warn!(actor = path, %error, "lease not renewed; trust decays until it is");
+            }
+            _ if was => tracing::info!(actor = path, "the lease is renewed again"),
+            _ => {}
         }
     }
 }

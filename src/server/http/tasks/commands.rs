@@ -211,6 +211,10 @@ pub(crate) struct MoveBody {
 pub(crate) async fn relocate(call: Call, PathTask(task): PathTask, Body(body): Body<MoveBody>) -> HttpResult {
     let write = call.write(body.reason);
     let tasks = &call.service.tasks;
+    if body.to == call.service.cluster.parts.node {
+        // Of another node it isn't known which key it has.
+        call.service.businesses.can_open(&task.business).await?;
+    }
     let (task, _) = tasks.move_shards(task.id, body.shard, &body.to, &write).await?;
     commanded(&call, CommandOutcome { task, is_new: true }).await
 }

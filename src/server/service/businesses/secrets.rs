@@ -19,6 +19,14 @@ impl Businesses {
             .seal(&BusinessSecrets::place(slug), &secrets.to_bytes())
     }
 
+    /// Looks whether this node can open what a business keeps secret.
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` with both keys where another one sealed it.
+    pub async fn can_open(&self, slug: &str) -> Result<(), ServiceError> {
+        self.unseal(&self.get(slug).await?).map(drop)
+    }
+
     pub(super) fn unseal(&self, business: &Business) -> Result<BusinessSecrets, ServiceError> {
         let Some(sealed) = &business.sealed else {
             return Ok(BusinessSecrets::default());

@@ -44,7 +44,9 @@ impl JobRun<'_> {
             fault = broken => {
                 let why = fault.because.first().map(String::as_str).unwrap_or_default();
                 let screen = &self.shell.screen;
-                screen.must_say(&format!("{} ({why}), so the job stops; nothing is lost", fault.what));
+                let why = format!("{} ({why})", fault.what);
+                screen.must_say(&format!("{why}, so the job stops; nothing is lost"));
+                watch.stops_for.set(why).ok();
                 watch.stop(id).await?;
                 following.await?;
                 Err(fault)

@@ -40,7 +40,7 @@ fn failures(group: &Value, sheet: &Sheet) -> Vec<String> {
     let failure = clean(&format!("{count:>8}  {code}  #{index} {example}"));
     let who = match group["example_row"].as_str() {
         Some(row) => clean(&format!("  {row}")),
-        None => who(&group["example_data"]),
+        None => who(group, "example_data"),
     };
     about(&failure, &who, Tone::Plain, sheet)
 }
