@@ -23,7 +23,8 @@ const FIELDS_FIRST: usize = 4096;
 /// Parses rows with `csv-core`, the state machine of the `csv` crate, which tells how many bytes a row took.
 #[derive(Debug)]
 pub(super) struct CsvRows {
-    reader: Reader,
+    /// None until a row needs it: many blocks have none, and making it takes as long as a hundred rows.
+    reader: Option<Reader>,
     header: bool,
     keys: Vec<Key>,
     /// The fields of the row just split, one behind the other, and their ends; of no use where it is plain.
@@ -41,53 +42,58 @@ pub(super) struct CsvRows {
 impl CsvRows {
     /// Rows of these columns; without columns they come from `begin`.
     pub(super) fn new(format: &CsvFormat, columns: &[String]) -> CsvRows {
-        let mut builder = ReaderBuilder::new();
-        builder.delimiter(format.delimiter as u8);
-        match format.quote {
-            Some(quote) => builder.quote(quote as u8),
-            None => builder.quoting(false),
-        };
-        let fields = vec![0; FIELDS_FIRST];
-        let keys = keys(columns);
-        let mut rows = CsvRows {
-            reader: builder.build(),
+        CsvRows {
+            reader: None,
             header: format.header,
-            keys,
-            fields,
+            keys: keys(columns),
+            fields: vec![0; FIELDS_FIRST],
             ends: vec![0; 64],
             count: 0,
             delimiter: format.delimiter as u8,
             quote: format.quote.map(|quote| quote as u8),
             is_plain: false,
             is_clean: None,
-        };
-        rows.restart();
-        rows
+        }
     }
 
-    /// Back to the start of a row. The line end keeps the parser from taking a byte order mark, which may be the
-    /// text of a field, for the start of a file.
+    /// Back to the start of a row.
     fn restart(&mut self) {
-        self.reader.reset();
-        self.reader.read_record(b"\n", &mut self.fields, &mut self.ends);
+        self.reader = None;
+    }
+
+    /// A parser at the start of a row. The line end keeps it from taking a byte order mark, which may be the text of a
+    /// field, for the start of a file.
+    fn reader(&self) -> Reader {
+        let mut builder = ReaderBuilder::new();
+        builder.delimiter(self.delimiter);
+        match self.quote {
+            Some(quote) => builder.quote(quote),
+            None => builder.quoting(false),
+        };
+        let mut reader = builder.build();
+        reader.read_record(b"\n", &mut [0; 1], &mut [0; 1]);
+        reader
     }
 
     /// Feeds bytes to the parser and says how many it took until the row was complete; none when it isn't.
     fn feed(&mut self, input: &[u8], written: &mut usize) -> Option<usize> {
         let mut read = 0;
-        loop {
+        let mut reader = self.reader.take().unwrap_or_else(|| self.reader());
+        let row = loop {
             let (output, ends) = (&mut self.fields[*written..], &mut self.ends[self.count..]);
-            let (result, nin, nout, nend) = self.reader.read_record(&input[read..], output, ends);
+            let (result, nin, nout, nend) = reader.read_record(&input[read..], output, ends);
             read += nin;
             *written += nout;
             self.count += nend;
             match result {
-                ReadRecordResult::Record => return Some(read),
-                ReadRecordResult::InputEmpty | ReadRecordResult::End => return None,
+                ReadRecordResult::Record => break Some(read),
+                ReadRecordResult::InputEmpty | ReadRecordResult::End => break None,
                 ReadRecordResult::OutputFull => self.fields.resize(self.fields.len() * 2, 0),
                 ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
             }
-        }
+        };
+        self.reader = Some(reader);
+        row
     }
 
     /// The length of the row at the beginning with its line end, if that comes before any quote. Most files have only

@@ -11,6 +11,19 @@ use super::json_rows::{JsonRows, SHORT};
 
 /// What ends a row, behind its last field.
 pub(super) const ROW_END: &[u8] = b"\"}";
+/// The same with room behind it.
+const ROW_END_PADDED: &[u8; 2 + SHORT] = b"\"}                                ";
+
+/// Bytes are looked at by words: an iterator of memchr begins anew at each byte that it finds, which here is each seventh.
+const WORD: usize = 8;
+const ONES: u64 = 0x0101_0101_0101_0101;
+
+/// The highest bit of each byte that is zero (<https://graphics.stanford.edu/~seander/bithacks.html#ZeroInWord>, without false
+/// finds).
+const fn zeros(word: u64) -> u64 {
+    const LOW: u64 = ONES * 0x7f;
+    !(((word & LOW) + LOW) | word | LOW)
+}
 
 /// What stands before the text of a column: `{"a":"`, `","b":"`.
 #[derive(Debug)]
@@ -71,40 +84,49 @@ struct Place {
     field: usize,
     /// The number of the field's column.
     column: usize,
-    /// What the field has between its quotes, once they are closed.
+    /// What the field has between its quotes, up to where that is known.
     quoted: Option<Range<usize>>,
+    /// They are not closed yet.
+    is_open: bool,
+    /// There is a line end or such a thing between them.
+    is_escaped: bool,
+}
+
+impl Place {
+    /// Opens or closes a field; not where a quote does neither.
+    fn quote(&mut self, at: usize) -> bool {
+        match &mut self.quoted {
+            None if at == self.field => {
+                self.quoted = Some(at + 1..at + 1);
+                (self.is_open, self.is_escaped) = (true, false);
+            }
+            Some(text) if self.is_open => {
+                text.end = at;
+                self.is_open = false;
+            }
+            _ => return false,
+        }
+        true
+    }
 }
 
 impl SimpleRows<'_> {
     /// Writes rows up to the first that isn't simple, and says where that begins.
     pub(super) fn write(&self, rows: &mut JsonRows) -> Result<usize, FaultKind> {
         let SimpleFormat { delimiter, quote } = self.format;
+        let wanted = [delimiter, b'\n', quote.unwrap_or(b'\n')].map(|byte| ONES * u64::from(byte));
+        let (words, tail) = self.block.as_chunks::<WORD>();
+        let mut last = [0; WORD];
+        last[..tail.len()].copy_from_slice(tail);
         let mut place = Place::default();
-        let mut next = 0;
-        for at in memchr::memchr3_iter(delimiter, b'\n', quote.unwrap_or(b'\n'), self.block) {
-            if at < next {
-                // Between quotes.
-                continue;
-            }
-            let byte = self.block[at];
-            if Some(byte) == quote {
-                let Some(after) = self.quoted(&mut place, at) else {
-                    break;
-                };
-                next = after;
-            } else {
-                let end = self.field_end(&place, at);
-                if !self.write_field(&mut place, end, rows)? {
-                    break;
-                }
-                place.field = at + 1;
-                if byte == b'\n' {
-                    if place.column != self.keys.len() {
-                        break;
-                    }
-                    rows.push(ROW_END);
-                    rows.end_row()?;
-                    (place.row, place.column) = (at + 1, 0);
+        'rows: for (nth, word) in words.iter().chain([&last]).enumerate() {
+            let word = u64::from_le_bytes(*word);
+            let mut found = wanted.iter().fold(0, |found, byte| found | zeros(word ^ byte));
+            while found != 0 {
+                let at = nth * WORD + found.trailing_zeros() as usize / 8;
+                found &= found - 1;
+                if !self.take(at, &mut place, rows)? {
+                    break 'rows;
                 }
             }
         }
@@ -112,12 +134,32 @@ impl SimpleRows<'_> {
         Ok(place.row)
     }
 
-    /// Finds the end of a field that a quote opens, and what comes behind it; none where the quote doesn't open one.
-    fn quoted(&self, place: &mut Place, at: usize) -> Option<usize> {
-        let begin = at + 1;
-        let end = begin + memchr::memchr(self.block[at], &self.block[begin..])?;
-        place.quoted = Some(begin..end);
-        (at == place.field).then_some(end + 1)
+    /// Takes in a delimiter, a line end or a quote; not where the row isn't simple.
+    #[inline]
+    fn take(&self, at: usize, place: &mut Place, rows: &mut JsonRows) -> Result<bool, FaultKind> {
+        let byte = self.block[at];
+        if Some(byte) == self.format.quote {
+            return Ok(place.quote(at));
+        }
+        if place.is_open {
+            // A delimiter that is printed needs no escape.
+            place.is_escaped |= byte < b' ';
+            return Ok(true);
+        }
+        let end = self.field_end(place, at);
+        if !self.write_field(place, end, rows)? {
+            return Ok(false);
+        }
+        place.field = at + 1;
+        if byte == b'\n' {
+            if place.column != self.keys.len() {
+                return Ok(false);
+            }
+            rows.push_of(ROW_END_PADDED, 0..ROW_END.len());
+            rows.end_row()?;
+            (place.row, place.column) = (at + 1, 0);
+        }
+        Ok(true)
     }
 
     /// Where the text before a delimiter or a line end ends.
@@ -127,6 +169,7 @@ impl SimpleRows<'_> {
     }
 
     /// Writes a field; not where it isn't simple, or isn't one of a column.
+    #[inline]
     fn write_field(&self, place: &mut Place, end: usize, rows: &mut JsonRows) -> Result<bool, FaultKind> {
         let Some(key) = self.keys.get(place.column) else {
             return Ok(false);
@@ -134,7 +177,10 @@ impl SimpleRows<'_> {
         rows.push_of(&key.padded, 0..key.len);
         place.column += 1;
         match place.quoted.take() {
-            Some(text) if text.end + 1 == end => write_field(&self.block[text], rows)?,
+            Some(text) if text.end + 1 == end => match self.is_clean && !place.is_escaped {
+                true => rows.push_of(self.block, text),
+                false => write_field(&self.block[text], rows)?,
+            },
             // Behind the closing quote stands something else, such as another quote.
             Some(_) => return Ok(false),
             // A line without any character is no row.

@@ -43,7 +43,7 @@ impl JsonRows {
     }
 
     /// Appends a part of a text to the row.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_of(&mut self, text: &[u8], part: Range<usize>) {
         let from = text.get(part.start..).and_then(<[u8]>::first_chunk::<SHORT>);
         let to = self

@@ -170,6 +170,17 @@ async fn commits_are_flushed_to_the_disk() {
 }
 
 #[tokio::test]
+async fn a_statement_with_a_limit_is_compiled_once() {
+    let db = Database::connect("sqlite::memory:").await.unwrap();
+    let options = texts(&db, "PRAGMA compile_options").await;
+    // Set in .cargo/config.toml.
+    assert!(
+        options.iter().any(|option| option == "ENABLE_QPSG"),
+        "{options:?}"
+    );
+}
+
+#[tokio::test]
 async fn hooks_are_left_in_the_outbox_once_per_change() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("windrow.db");

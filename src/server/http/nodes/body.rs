@@ -258,8 +258,8 @@ fn state(row: &NodeRow, face: Option<&NodeFace>) -> String {
     let session = &row.session;
     match face {
         _ if session.fenced => "fenced".to_owned(),
-        // It hears of the wish with its next heartbeat.
-        Some(face) if session.drain && face.state == "serving" => drained_word(face.runs.len()).to_owned(),
+        // It hears of the wish with its next heartbeat, and may claim until then.
+        Some(face) if session.drain && face.state == "serving" => "draining".to_owned(),
         Some(face) => face.state.clone(),
         None if row.is_silent() => "silent".to_owned(),
         None if session.drain || session.face.draining => drained_word(row.holds.len()).to_owned(),

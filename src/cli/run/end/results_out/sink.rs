@@ -1,7 +1,7 @@
 //! The file under way, or standard output: where rows go, and what is there of them already.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use windrow_core::ids::ItemIndex;
@@ -90,6 +90,9 @@ pub(super) fn open(path: &Path, (rows, goes_on): (&Rows, bool), after: Option<u6
     })
 }
 
+/// What is longer is no row of ours, nor is what never ends. Unit: bytes.
+const LINE_MAX: u64 = 16 << 20;
+
 /// The whole rows of the same job that a file has; nothing where it has another line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Found {
@@ -104,7 +107,7 @@ fn found(file: &File, keys: &Keys) -> io::Result<Found> {
     let mut line = Vec::new();
     loop {
         line.clear();
-        let bytes = reader.read_until(b'\n', &mut line)?;
+        let bytes = reader.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)?;
         if bytes == 0 || line.last() != Some(&b'\n') {
             return Ok(found);
         }
@@ -141,6 +144,15 @@ mod tests {
             store: StoreId("s1".to_owned()),
             task: TaskId(4),
         }
+    }
+
+    #[test]
+    fn what_never_ends_is_no_file_of_rows() {
+        let endless = File::open("/dev/zero").expect("Linux");
+        assert_eq!(
+            found(&endless, &keys()).expect("it can be read"),
+            Found::default()
+        );
     }
 
     fn found_in(text: &str) -> Found {
