@@ -53,6 +53,21 @@ impl RowFormat for NdjsonRows {
         Ok(())
     }
 
+    /// Where no carriage return stands, a row has no line end within.
+    fn write_ahead(&mut self, block: &[u8], rows: &mut JsonRows) -> Result<usize, FaultKind> {
+        let plain = memchr::memchr(b'\r', block).unwrap_or(block.len());
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', &block[..plain]) {
+            let row = trim(&block[start..end]);
+            if !row.is_empty() {
+                rows.push(row);
+                rows.end_row()?;
+            }
+            start = end + 1;
+        }
+        Ok(start)
+    }
+
     fn overhead(&self) -> usize {
         0
     }

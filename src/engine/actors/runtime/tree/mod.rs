@@ -6,6 +6,7 @@ mod logged;
 pub mod table;
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -189,12 +190,7 @@ impl Tree {
 
     /// Every actor, parents before children.
     pub fn view(&self) -> Vec<ActorView> {
-        let now = self.clock.now();
-        let entries = lock(&self.entries);
-        entries
-            .iter()
-            .map(|(path, entry)| entry.view(path, now))
-            .collect()
+        self.below("")
     }
 
     /// The tree as lines of text below a line with the names of the columns, children below their parents; `below` picks
@@ -203,10 +199,14 @@ impl Tree {
         table::render(&self.below(below))
     }
 
+    /// The actors whose paths begin so. Costs what it finds: thousands of runs may begin together, and each is logged.
     fn below(&self, path: &str) -> Vec<ActorView> {
-        let mut actors = self.view();
-        actors.retain(|actor| actor.path.starts_with(path));
-        actors
+        let now = self.clock.now();
+        let entries = lock(&self.entries);
+        let from = entries.range::<str, _>((Bound::Included(path), Bound::Unbounded));
+        from.take_while(|(name, _)| name.starts_with(path))
+            .map(|(name, entry)| entry.view(name, now))
+            .collect()
     }
 }
 
