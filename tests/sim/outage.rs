@@ -35,6 +35,8 @@ pub(crate) enum Fault {
     Reset,
     /// 422.
     Unprocessable,
+    /// 404 and the like.
+    NotFound,
 }
 
 impl Fault {
@@ -44,6 +46,7 @@ impl Fault {
             Fault::Unavailable => FailureClass::Unavailable,
             Fault::Status500 | Fault::Timeout | Fault::Reset => FailureClass::Unclear,
             Fault::Unprocessable => FailureClass::Answered,
+            Fault::NotFound => FailureClass::Rejected,
         }
     }
 
@@ -55,6 +58,7 @@ impl Fault {
             Fault::Timeout => "TIMEOUT",
             Fault::Reset => "RESET",
             Fault::Unprocessable => "HTTP_422",
+            Fault::NotFound => "HTTP_404",
         }
     }
 }

@@ -122,6 +122,7 @@ fn judge_mixture(name: &str, case: Case) {
         Fault::Status500 => "HTTP_500",
         Fault::Timeout => "TIMEOUT",
         Fault::Reset => "RESET",
+        Fault::NotFound => "HTTP_404",
         _ => "HTTP_422",
     };
     let wanted: BTreeMap<u64, String> = bad
@@ -187,6 +188,48 @@ fn an_outage_in_the_middle_neither_hides_the_bad_nor_costs_the_good() {
             case.outage = Some((30, 630, down));
             judge_mixture(&format!("{down:?}, {percent} % bad"), case);
         }
+    }
+}
+
+#[test]
+fn items_that_are_refused_while_others_are_answered_are_given_up_and_a_handler_that_refuses_all_ends_the_task()
+ {
+    let with = |percent: u64| {
+        let mut case = Case::new(Some(20), 1500);
+        (case.bad, case.bad_percent, case.seed) = (vec![Fault::NotFound], percent, 3);
+        case
+    };
+    judge_mixture("1 % not found", with(1));
+    // The last ones have nobody after them who is answered: people have to say what they are.
+    assert_eq!(stopped(&play(with(10))), Some(StopReason::HandlerRejected));
+    let mut decided = with(10);
+    decided.tuning.judge_after = Duration::ZERO;
+    judge_mixture("10 % not found, decided", decided);
+
+    let mut case = with(2);
+    case.outage = Some((30, 1_000_000, Fault::NotFound));
+    let bad: Vec<u64> = (0..case.total)
+        .filter(|index| case.bad_fault(*index).is_some())
+        .collect();
+    let story = play(case);
+    assert_eq!(stopped(&story), Some(StopReason::HandlerRejected));
+    let innocent = story.abandoned.keys().find(|index| !bad.contains(index));
+    assert_eq!(innocent, None, "what was moved away is no fault of items");
+}
+
+#[test]
+fn calls_that_were_out_together_end_no_task_before_its_time() {
+    for fault in [Fault::Timeout, Fault::Status500] {
+        let mut case = Case::new(Some(500), 20_000);
+        case.outage = Some((0, 1_000_000, fault));
+        let judge_after = case.tuning.judge_after.as_secs();
+        let story = play(case);
+        assert_eq!(stopped(&story), Some(StopReason::NoItemSucceeds), "{fault:?}");
+        let borne = story.over_at;
+        assert!(
+            (judge_after..judge_after + 90).contains(&borne),
+            "{fault:?}: {borne} s"
+        );
     }
 }
 

@@ -91,8 +91,8 @@ crate::slugs! {
         /// The handler finds fault with the request (400 and the like): charged, once it has ever given a verdict; before
         /// that it says that the request is wrong for all items.
         Faulty = "faulty",
-        /// The handler refuses us as such (401, 403, 404, 405, 415, 501, 3xx), or its reply can't be understood: never charged;
-        /// three in a row over distinct items stop the task.
+        /// The handler refuses us as such (401, 403, 404, 405, 415, 501, 3xx), or its reply can't be understood: three in a row over
+        /// distinct items stop the task. Charged only where calls of others that departed later were answered.
         Rejected = "rejected",
         /// It can't have had an effect: no name, no connection, no TLS, a worker that can't start. Never charged.
         Unreachable = "unreachable",

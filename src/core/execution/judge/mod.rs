@@ -30,12 +30,11 @@ use circuit::{Circuit, Others, Turn, Unanswered};
 const REFUSALS_MAX: usize = 3;
 /// So many answers of 400 and the like, before the first verdict, do: the first items may be bad ones.
 const FAULTS_MAX: usize = 10;
-/// Probes that reached the handler after which a task without any success stops.
-const REACHED_PROBES_MAX: u32 = 20;
+/// Probes that reached the handler before a task without any success stops, or its attempts are believed where people have
+/// decided that it is the items (`judge_after` is zero).
+const REACHED_PROBES_MIN: u32 = 3;
 /// Held items that are named to people.
 const HELD_NAMED: usize = 3;
-/// So many after which its attempts are believed, where people have decided that it is the items (`judge_after` is zero).
-const DECIDED_PROBES_MAX: u32 = 3;
 /// The first pause after 429 without `Retry-After`, doubled each time in a row up to the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
@@ -227,6 +226,7 @@ impl Execution {
         let class = match call.class {
             FailureClass::Faulty if self.judge.takes_requests() => FailureClass::Answered,
             FailureClass::Unsendable => return self.on_unsendable(call),
+            FailureClass::Rejected if self.is_own_refusal_of(call) => return,
             class => class,
         };
         match class {
@@ -306,21 +306,21 @@ impl Execution {
         }
     }
 
+    /// Where nothing ever succeeded, `judge_after` is how long that is borne: the calls that were out when the circuit opened
+    /// come back together, and say no more than one.
     fn count_reached_probe(&mut self, call: &FailedCall, now: Now, fx: &mut Effects) {
-        if self.has_succeeded() || self.circuit.is_closed() {
+        let Some(outage) = self.circuit.outage().filter(|_| !self.has_succeeded()) else {
+            return;
+        };
+        self.judge.reached_probes += 1;
+        let judge_after = self.whole.judge_after;
+        if self.judge.reached_probes < REACHED_PROBES_MIN || now.wall.since(outage.since) < judge_after {
             return;
         }
-        self.judge.reached_probes += 1;
-        let is_decided = self.whole.judge_after.is_zero();
-        let most = if is_decided {
-            DECIDED_PROBES_MAX
+        if judge_after.is_zero() {
+            self.believe_attempts(now, fx);
         } else {
-            REACHED_PROBES_MAX
-        };
-        match (self.judge.reached_probes >= most, is_decided) {
-            (false, _) => {}
-            (true, true) => self.believe_attempts(now, fx),
-            (true, false) => self.stop_without_success(&call.failure),
+            self.stop_without_success(&call.failure);
         }
     }
 

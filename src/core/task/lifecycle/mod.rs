@@ -118,6 +118,7 @@ impl StopReason {
         match self {
             StopReason::HandlerUnreachable => "the handler can't be reached",
             StopReason::HandlerRejected => "the handler can't be used",
+            StopReason::NoItemSucceeds => "no item succeeds",
             other => other.as_str(),
         }
     }
