@@ -303,15 +303,10 @@ impl Outcome {
                     .clone()
                     .unwrap_or_else(|| reason.text().to_owned());
                 let what = format!("the job stopped at index {}: {}", task.low_water.0, reason.text());
-                let resume = crate::run::kept::resume::how(task);
-                let has_succeeded = task.counters.succeeded > 0;
-                let hint = match reason {
-                    StopReason::HandlerRejected if has_succeeded => format!(
-                        "{}; or, if it is only these items, the same with --judge-after 0s gives them up",
-                        hint(reason, &resume)
-                    ),
-                    _ => hint(reason, &resume),
-                };
+                let mut hint = hint(reason, &crate::run::kept::resume::how(task));
+                if reason == StopReason::HandlerRejected && task.counters.succeeded > 0 {
+                    hint += "; or, if it is only these items, the same with --judge-after 0s gives them up";
+                }
                 Some(Fault::new(self.exit(), what, because).hint(hint).to_string())
             }
             _ => None,

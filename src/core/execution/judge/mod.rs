@@ -247,6 +247,11 @@ impl Execution {
                 return;
             }
         }
+        self.tell_circuit(call, class, now);
+    }
+
+    /// What a call without a verdict says of whether the handler answers at all.
+    fn tell_circuit(&mut self, call: &FailedCall, class: FailureClass, now: Now) {
         let known = self
             .troubles
             .get(call.index)
