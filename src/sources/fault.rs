@@ -58,7 +58,10 @@ impl fmt::Display for Fault {
 impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FaultKind::Ragged { expected, actual } => write!(f, "{actual} fields, expected {expected}"),
+            FaultKind::Ragged { expected, actual } => {
+                let plural = if *actual == 1 { "" } else { "s" };
+                write!(f, "{actual} field{plural}, expected {expected}")
+            }
             FaultKind::NotUtf8 => write!(f, "not valid UTF-8"),
             FaultKind::NotJson(reason, _) => write!(f, "not one JSON value: {reason}"),
             FaultKind::LikeJson(false) => {

@@ -143,7 +143,7 @@ fn a_file_that_is_no_source_is_refused_by_name_and_line() {
     place.write("ragged.csv", "a,b\n1,2\n1,2,3\n1,2\n4\n");
     place
         .windrow(&csv_job("ragged.csv", &[]))
-        .refused(7, &["line 3: 3 fields, expected 2", "line 5: 1 fields"]);
+        .refused(7, &["line 3: 3 fields, expected 2", "line 5: 1 field"]);
     place.write("semicolons.csv", "a;b\n1;2,5\n");
     place
         .windrow(&csv_job("semicolons.csv", &[]))

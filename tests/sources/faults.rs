@@ -111,7 +111,7 @@ fn the_first_ten_faults_are_listed_and_no_more_is_read() {
     );
     assert!(bytes <= 256 * 1024);
     let text = error.expect_err("it has faults").to_string();
-    assert!(text.starts_with("line 2: 1 fields, expected 2; line 3:") && text.ends_with("there may be more"));
+    assert!(text.starts_with("line 2: 1 field, expected 2; line 3:") && text.ends_with("there may be more"));
 }
 
 #[test]

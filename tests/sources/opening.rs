@@ -268,7 +268,7 @@ async fn a_bad_file_says_what_why_and_what_to_try_and_stores_nothing() {
     let path = place.write("u.csv", "id,name\n1\n");
     let error = opened(&place, &csv_at(&path)).await.expect_err("a row is ragged");
     assert!(error.what().contains("u.csv"), "{error}");
-    assert_eq!(error.because(), "line 2: 1 fields, expected 2");
+    assert_eq!(error.because(), "line 2: 1 field, expected 2");
     assert!(error.hint().contains("--delimiter"), "{error}");
     assert_eq!(error.class(), ErrorClass::Permanent);
     let OpenSourceError::Index {

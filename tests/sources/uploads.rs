@@ -158,7 +158,7 @@ async fn refused_uploads_name_the_line_and_leave_nothing() {
         .await
         .expect_err("a row is ragged");
     assert!(
-        ragged.to_string().contains("line 3: 1 fields, expected 2"),
+        ragged.to_string().contains("line 3: 1 field, expected 2"),
         "{ragged}"
     );
     // Found early, while most of it was not sent yet.

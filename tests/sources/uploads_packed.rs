@@ -197,7 +197,7 @@ async fn what_comes_out_is_held_against_the_limit_of_uploads_and_bad_rows_are_na
         .send(stream::iter(pieces(&ragged, 7)), &csv(), u64::MAX)
         .await;
     let ragged = ragged.expect_err("a row is ragged").to_string();
-    assert!(ragged.contains("line 3: 1 fields, expected 2"), "{ragged}");
+    assert!(ragged.contains("line 3: 1 field, expected 2"), "{ragged}");
     let twice = pack(Packing::Gzip, &pack(Packing::Gzip, text.as_bytes()));
     let twice = place
         .send(stream::iter(pieces(&twice, 4096)), &csv(), u64::MAX)
