@@ -157,7 +157,10 @@ impl From<Fault> for CallFailure {
                 failed(FailureClass::Unclear, "RESET", message)
             }
             Fault::ResetPlain(why) => {
-                let message = format!("the connection broke before a reply began; {MAY_SPEAK_TLS} ({why})");
+                let message = format!(
+                    "the connection broke before a reply began; is it an HTTP server that listens there? If so, \
+                     {MAY_SPEAK_TLS} ({why})"
+                );
                 failed(FailureClass::Unclear, "RESET", message)
             }
             Fault::Garbled(why) => {

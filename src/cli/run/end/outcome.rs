@@ -265,8 +265,12 @@ impl Outcome {
             ));
         }
         if let Some(again) = again {
+            let first = match self.task.status.is_terminal() {
+                true => "",
+                false => "once the job has finished, ",
+            };
             add(format_args!(
-                "hint: the same command with {again} goes over them again, with --failures-out FILE it writes them all"
+                "hint: {first}the same command with {again} goes over them again, with --failures-out FILE it writes them all"
             ));
         }
     }
