@@ -368,7 +368,7 @@ fn a_job_that_is_resumed_by_its_name_goes_on_with_its_results() {
         .windrow(&["run", "--resume", "push", "--rate", "unlimited"])
         .expect(8);
     let found = place.read("some.csv");
-    assert!(found.starts_with("index,key,n\n"), "{found}");
+    assert!(found.starts_with("index,key,n\r\n"), "{found:?}");
     let numbers: Vec<u64> = found
         .lines()
         .skip(1)

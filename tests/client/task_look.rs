@@ -428,7 +428,7 @@ async fn an_export_is_whole_and_never_overwrites() {
     );
     let text = std::fs::read_to_string(person.path("f.csv")).unwrap();
     assert!(
-        text.starts_with("index,code,") && text.lines().count() == 4,
+        text.starts_with("index,key,code,") && text.lines().count() == 4,
         "{text}"
     );
     std::fs::write(person.path("f.csv"), "mine").unwrap();

@@ -189,7 +189,7 @@ async fn where_no_answer_ever_came_to_plain_http_tls_is_guessed() {
         let may_be_another = failure
             .message
             .contains("is it an HTTP server that listens there?");
-        assert_eq!(may_be_another, code == "RESET", "{}", failure.message);
+        assert_eq!(may_be_another, guessed, "{}", failure.message);
     }
 }
 

@@ -265,9 +265,11 @@ impl Outcome {
             ));
         }
         if let Some(again) = again {
-            let first = match self.task.status.is_terminal() {
-                true => "",
-                false => "once the job has finished, ",
+            let is_over = self.task.status.is_terminal();
+            let first = if is_over {
+                ""
+            } else {
+                "once the job has finished, "
             };
             add(format_args!(
                 "hint: {first}the same command with {again} goes over them again, with --failures-out FILE it writes them all"
