@@ -265,12 +265,7 @@ impl Outcome {
             ));
         }
         if let Some(again) = again {
-            let is_over = self.task.status.is_terminal();
-            let first = if is_over {
-                ""
-            } else {
-                "once the job has finished, "
-            };
+            let first = ["once the job has finished, ", ""][usize::from(self.task.status.is_terminal())];
             add(format_args!(
                 "hint: {first}the same command with {again} goes over them again, with --failures-out FILE it writes them all"
             ));
