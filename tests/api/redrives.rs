@@ -264,6 +264,19 @@ async fn a_failure_of_a_redrive_is_named_as_its_handler_knows_it() {
         (&json!(4), &json!(task), &json!(43)),
         "{groups:#}"
     );
+    for path in ["failures", "items/4"] {
+        let told = node
+            .admin
+            .get(&format!("/v1/tasks/{second}/{path}"))
+            .await
+            .expect(200);
+        let told = told["items"].get(0).unwrap_or(&told);
+        let key = told["key"].as_str().unwrap_or_default();
+        assert!(
+            key.ends_with(&format!("-{task}-43")),
+            "what its handler got: {told:#}"
+        );
+    }
     let lines = node
         .admin
         .get(&format!("/v1/tasks/{second}/logs"))

@@ -120,9 +120,11 @@ fn what_was_abandoned_is_done_again_with_its_keys_and_says_who_it_is() {
         place.windrow(&wrong).refused(2, &told);
     }
     let slip = ["run", "--csv", "user.csv", "--", "python3", "moody.py"];
-    place
+    let slip = place
         .windrow(&slip)
-        .refused(7, &["user.csv can't be read", "did you mean users.csv?"]);
+        .refused(7, &["user.csv can't be read", "did you mean users.csv?"])
+        .stderr;
+    assert_eq!(slip.matches("\n  try  ").count(), 1, "{slip}");
     let first = job(&[]).expect(8);
     assert!(first.stderr.contains("  {\"id\":\"u1\"}\n"), "{}", first.stderr);
     assert!(
@@ -410,5 +412,7 @@ fn too_many_abandoned_items_stop_the_job() {
         "python3",
         &worker,
     ];
-    place.windrow(&job).refused(9, &["error_budget"]);
+    let stopped = place.windrow(&job).refused(9, &["error_budget"]);
+    let hint = "hint: once the job has finished, the same command with --only-failed goes over them again";
+    assert!(stopped.stdout.contains(hint), "{}", stopped.stdout);
 }

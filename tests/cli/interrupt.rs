@@ -266,6 +266,14 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
             .stdout
             .contains("stopping")
     );
+    let stopping = place
+        .windrow(&["job", "show", "mine", "-o", "json"])
+        .expect(0)
+        .json();
+    assert!(
+        stopping["status"] == "stopping" && stopping["eta_seconds"].is_null(),
+        "{stopping:#}"
+    );
     worker.answer(OK);
     let rest = worker.serve();
     assert!(rest.is_empty(), "{rest:?}");

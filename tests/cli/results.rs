@@ -330,11 +330,53 @@ fn a_run_that_goes_on_says_how_many_results_it_wrote_and_how_many_there_are() {
     begun.end().expect(9);
     let before = place.read("some.ndjson.partial").lines().count();
     let done = place.windrow(&words(&[])).expect(8);
+    assert!(!half.exists(), "it has its name");
     let told = format!(
         "{} results written to some.ndjson (66 with those of earlier runs); 1 item succeeded without an output",
         66 - before
     );
     assert!(done.stderr.contains(&told), "{told}: {}", done.stderr);
+}
+
+#[test]
+fn a_job_that_is_resumed_by_its_name_goes_on_with_its_results() {
+    let place = place();
+    let words = [
+        "run",
+        "--csv",
+        "users.csv",
+        "--name",
+        "push",
+        "--rate",
+        "40/s",
+        "--results-out",
+        "some.csv",
+        "--results-columns",
+        "n",
+        "--",
+        "python3",
+        "answers.py",
+    ];
+    let begun = place.start(&words);
+    let half = place.path("some.csv.partial");
+    while std::fs::read_to_string(&half).unwrap_or_default().lines().count() < 10 {
+        std::thread::yield_now();
+    }
+    begun.signal(Signal::KILL);
+    begun.end();
+    place
+        .windrow(&["run", "--resume", "push", "--rate", "unlimited"])
+        .expect(8);
+    let found = place.read("some.csv");
+    assert!(found.starts_with("index,key,n\r\n"), "{found:?}");
+    let numbers: Vec<u64> = found
+        .lines()
+        .skip(1)
+        .map(|row| row.rsplit(',').next().unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(numbers, expected());
+    let told = place.windrow(&["run", "--resume", "push"]).expect(8);
+    assert!(told.stderr.contains("its results are kept"), "{}", told.stderr);
 }
 
 #[test]

@@ -229,10 +229,18 @@ async fn an_item_is_told_attempt_by_attempt() {
         "{card}"
     );
     assert!(card.contains("message    gone"), "{card}");
-    assert_eq!(
-        person.windrow("task item t1 3 -o json").await.expect(0).json()["state"],
-        "abandoned"
+    let item = person.windrow("task item t1 3 -o json").await.expect(0).json();
+    assert_eq!(item["state"], "abandoned");
+    let key = item["key"].as_str().expect("a key");
+    assert!(
+        key.ends_with("-t1-3") && item["failure"]["key"] == key,
+        "{item:#}"
     );
+    assert!(card.contains(key), "{card}");
+    for look in ["task failures t1 --items -o json", "task export t1 failures"] {
+        let told = person.windrow(look).await.expect(0).stdout;
+        assert!(told.contains(&format!("\"key\":\"{key}\"")), "{look}: {told}");
+    }
     person
         .windrow("task item t1 0")
         .await
@@ -420,7 +428,7 @@ async fn an_export_is_whole_and_never_overwrites() {
     );
     let text = std::fs::read_to_string(person.path("f.csv")).unwrap();
     assert!(
-        text.starts_with("index,code,") && text.lines().count() == 4,
+        text.starts_with("index,key,code,") && text.lines().count() == 4,
         "{text}"
     );
     std::fs::write(person.path("f.csv"), "mine").unwrap();

@@ -186,6 +186,10 @@ async fn where_no_answer_ever_came_to_plain_http_tls_is_guessed() {
         assert_eq!(failure.code, code, "{}", failure.message);
         let has_guess = failure.message.contains("the server may speak TLS: try https://");
         assert_eq!(has_guess, guessed, "{}", failure.message);
+        let may_be_another = failure
+            .message
+            .contains("is it an HTTP server that listens there?");
+        assert_eq!(may_be_another, guessed, "{}", failure.message);
     }
 }
 

@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use crate::cluster::Cluster;
 use crate::program::Person;
+use crate::sse::Told;
 use crate::support::PATIENCE;
 
 /// Each answer comes within five seconds; the rest is for a busy machine.
@@ -62,4 +65,58 @@ async fn a_node_without_its_database_says_so_soon_and_goes_on_by_itself() {
             node.said()
         );
     }
+}
+
+#[tokio::test]
+async fn a_watch_marks_its_numbers_as_old_while_the_database_is_away() {
+    let mut cluster = Cluster::new().await;
+    let (task, [_owner, (_, other)]) = cluster.pair(json!({})).await;
+    let mut events = other
+        .admin
+        .events(&format!("/v1/events?topics=task:{task}"), None)
+        .await;
+    let succeeded = |told: &Told| told.data["data"]["counts"]["succeeded"].as_u64();
+    let is_live = |told: &Told| told.kind == "stats" && succeeded(told) > Some(100);
+    events.until(is_live).await;
+    let person = Person::admin(&other);
+    let mut watch = person.start(&["task", "watch", &task, "--every", "1s"]);
+    watch.says("/s of 50/s").await;
+    // Its stream is open as well.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    cluster.postgres.kill();
+
+    let seen = events
+        .until(|told| told.data["data"]["stale"] == "store_unavailable")
+        .await;
+    let counts: Vec<u64> = seen.iter().filter_map(succeeded).collect();
+    assert!(counts.is_sorted(), "numbers never go back: {counts:?}");
+    assert!(seen.last().unwrap().data["data"]["actual_rate"].is_null());
+    watch
+        .tells("the node can't reach its database; the numbers are old")
+        .await;
+    watch.says("(old: the node can't reach its database)").await;
+
+    cluster.postgres.restart();
+    watch.tells("the node reaches its database again").await;
+    let is_back = |told: &Told| told.kind == "stats" && told.data["data"]["stale"].is_null();
+    let seen = events.until(is_back).await;
+    let rate = &seen.last().unwrap().data["data"]["actual_rate"];
+    assert!(
+        rate.as_f64().unwrap_or(0.0) < 120.0,
+        "what was done meanwhile is no rate: {rate}"
+    );
+    watch.signal(rustix::process::Signal::INT);
+    let done = watch.ended().await;
+    let old = done.stdout.lines().filter(|line| line.contains("(old: "));
+    assert!(
+        old.clone().count() > 0 && !old.clone().any(|line| line.contains("/s")),
+        "{}",
+        done.stdout
+    );
+    assert_eq!(
+        done.stderr.matches("; the numbers are old").count(),
+        1,
+        "{}",
+        done.stderr
+    );
 }

@@ -77,10 +77,7 @@ impl Fault {
     #[must_use]
     pub fn meant(mut self, name: Option<&str>) -> Fault {
         if let Some(name) = name {
-            let rest = self
-                .hint
-                .map(|hint| format!("\n  try  {hint}"))
-                .unwrap_or_default();
+            let rest = self.hint.map(|hint| format!(" or {hint}")).unwrap_or_default();
             self.hint = Some(format!("did you mean {name}?{rest}"));
         }
         self

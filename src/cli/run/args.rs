@@ -138,8 +138,8 @@ pub struct RunArgs {
     /// The job's identity; without it the source's (file path, content of the pipe, or total)
     #[arg(long, value_parser = job_name, help_heading = "Identity and state")]
     pub name: Option<String>,
-    /// Go on with the job of this name over its own items, also those that a pipe brought, and with its own handler unless
-    /// another is named; takes the place of the source
+    /// Go on with the job of this name over its own items, also those that a pipe brought, with its own handler unless
+    /// another is named, and with its results where they went; takes the place of the source
     #[arg(long, value_name = "NAME", value_parser = job_name, conflicts_with_all = ["name", "restart"],
         help_heading = "Identity and state")]
     pub resume: Option<String>,

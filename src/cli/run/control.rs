@@ -230,21 +230,21 @@ impl ControlTarget {
 
     fn show(&self, task: &TaskView) -> Value {
         let picture = self.shown.borrow().clone();
-        let picture = picture.unwrap_or_else(|| Picture::of(task, &[], self.clock.wall()));
+        let mut picture = picture.unwrap_or_else(|| Picture::of(task, &[], self.clock.wall()));
+        // What it was doing when it was seen last is over.
+        if task.status != Status::Running {
+            picture.status = task.status;
+        }
+        let is_moving = matches!(picture.status, Status::Running | Status::Stopping);
         let handler = picture
             .trouble
             .as_ref()
             .map(|handler| format!("{handler}{}", picture.who));
-        let status = if task.status == Status::Running {
-            picture.status
-        } else {
-            task.status
-        };
         json!({
             "name": self.name, "task": self.task.to_string(), "process": std::process::id(),
-            "status": status.as_str(), "why": picture.why, "total": picture.total, "percent": thousandths(picture.percent()),
+            "status": picture.status.as_str(), "why": picture.why, "total": picture.total, "percent": thousandths(picture.percent()),
             "counts": counts_json(&picture.counts, picture.pending),
-            "actual_rate": thousandths(picture.actual),
+            "actual_rate": is_moving.then(|| thousandths(picture.actual)),
             "eta_seconds": picture.eta().map(|eta| eta.as_secs()),
             "latency_p95_seconds": picture.latency_p95.map(|p95| (p95.as_secs_f64() * 1e6).round() / 1e6),
             "stall": picture.stall.map(|stall| stall.as_str()), "handler": handler,

@@ -74,6 +74,11 @@ pub fn silent(task: &Value) -> Vec<String> {
     nodes.map(|one| text(&one["node"]).to_owned()).collect()
 }
 
+/// Whether its numbers are old, since the node can't reach its database.
+pub fn is_store_lost(task: &Value) -> bool {
+    task["stale"] == "store_unavailable"
+}
+
 /// What redrives made good of its failures; none where it has no redrive.
 pub fn made_good(task: &Value) -> Option<u64> {
     task["redriven"]["made_good"].as_u64()

@@ -468,6 +468,8 @@ fn a_takeover_is_named_and_asks_for_no_processor_time() {
         .map(|advice| advice.text.as_str())
         .collect();
     assert!(texts.iter().all(|text| !text.contains("processor")), "{texts:?}");
+    let report = format!("`windrow task report {}`", facts.task);
+    assert!(texts.iter().any(|text| text.contains(&report)), "{texts:?}");
 }
 
 #[test]

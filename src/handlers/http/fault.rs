@@ -14,7 +14,8 @@ use windrow_net::connect::ConnectError;
 use windrow_tls::{Trouble, causes, deepest};
 
 /// A guess, where no answer ever came to plain HTTP.
-const MAY_SPEAK_TLS: &str = "the server may speak TLS: try https://";
+const MAY_SPEAK_TLS: &str =
+    "is it an HTTP server that listens there? If so, the server may speak TLS: try https://";
 
 /// A request without a usable answer.
 #[derive(Debug)]

@@ -107,7 +107,7 @@ fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(tasks::results::results),
         routes!(tasks::failures::list),
         routes!(tasks::failures::groups),
-        routes!(tasks::failures::item),
+        routes!(tasks::failures::item::item),
         routes!(logs::of_task, logs::append),
         routes!(logs::of_all),
         routes!(tasks::failures::report::report),

@@ -10,6 +10,7 @@ export default {
   'Nothing is here': '这里没有内容', 'There is no page at this address.': '这个地址没有页面。', 'This page broke': '页面出错了',
   'The page could not be fetched': '取不到这个页面', 'load it anew': '重新加载', 'Try again': '再试一次', 'Reading…': '读取中…',
   'The node does not answer': '节点没有应答', 'What this means': '这是什么意思', 'These numbers are {age} old: {why}': '这些数字是 {age} 前的：{why}',
+  'These numbers are old: the node cannot reach its database.': '这些数字是旧的：节点连不上数据库。',
   Copy: '复制', 'Copy the command': '复制命令', 'Copy {id}': '复制 {id}', 'Copy as command': '复制为命令', 'Copy as text': '复制为文本',
   Close: '关闭', close: '关闭', Cancel: '取消', Dismiss: '收起', Undo: '撤销', Clear: '清除', Apply: '应用', Change: '更改', change: '更改',
   'Change {name}': '更改 {name}', More: '更多', all: '全部', of: '/', on: '在', 'Waiting for the node…': '等待节点…',

@@ -61,7 +61,8 @@ fn one_name(word: &str, command: &Command, words: &[&str]) -> Option<String> {
     let at = words.iter().rposition(|given| *given == word)?;
     let (verb, business) = (words.get(at.checked_sub(2)?)?, words[at - 1]);
     let is_one = known.any(|name| ["task", "schedule"].contains(&name));
-    (is_one && *verb == command.get_name() && !business.starts_with('-'))
+    let are_names = ![business, word].iter().any(|name| name.starts_with('-'));
+    (is_one && *verb == command.get_name() && are_names)
         .then(|| format!("business and name are one word: '{business}/{word}'"))
 }
 
@@ -141,6 +142,8 @@ mod tests {
                 "{said}"
             );
         }
+        let said = said_of(&["task", "append", "mail/b", "--lines", "orders.csv"]);
+        assert!(!said.contains("one word"), "{said}");
         let said = said_of(&["schedule", "show", "--quiet", "push", "nightly"]);
         assert!(
             !said.contains("one word"),

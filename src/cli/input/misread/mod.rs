@@ -95,6 +95,7 @@ pub(crate) fn advised(error: Error, words: &[OsString]) -> Error {
         ErrorKind::MissingRequiredArgument => missing(error),
         ErrorKind::ValueValidation => number(error),
         ErrorKind::InvalidValue => value(error),
+        ErrorKind::ArgumentConflict => before_verb(error, words),
         _ => error,
     }
 }
@@ -128,6 +129,35 @@ fn verb(mut error: Error, words: &[OsString]) -> Error {
         }
         None => error,
     }
+}
+
+/// A flag of a verb that stands before it, where clap says that both can't be used together.
+fn before_verb(error: Error, words: &[OsString]) -> Error {
+    let (Some(ContextValue::String(verb)), Some(flags)) = (
+        error.get(ContextKind::InvalidSubcommand),
+        error.get(ContextKind::PriorArg),
+    ) else {
+        return error;
+    };
+    let flags = match flags {
+        ContextValue::String(flag) => vec![flag.clone()],
+        ContextValue::Strings(flags) => flags.clone(),
+        _ => return error,
+    };
+    let mut root = args::command();
+    root.build();
+    let (noun, path) = noun(&root, verb, words);
+    let has = |flag: &String| {
+        let long = flag.split(' ').next()?.strip_prefix("--");
+        let mut known = noun.find_subcommand(verb)?.get_arguments();
+        known.find(|argument| argument.get_long() == long)
+    };
+    if !flags.iter().all(|flag| has(flag).is_some()) {
+        return error;
+    }
+    let (flags, at) = (flags.join(" "), path.join(" "));
+    let text = format!("'{flags}' goes behind the verb: {at} {verb} … {flags}");
+    noun.clone().error(ErrorKind::ArgumentConflict, text)
 }
 
 /// One of a few words, with a slip of the finger in it.
@@ -291,6 +321,17 @@ mod tests {
             .try_get_matches_from(&words)
             .expect_err("it is refused");
         advised(error, &words).to_string()
+    }
+
+    #[test]
+    fn flags_that_stand_before_the_verb_are_told_where_they_go() {
+        let said_of = said("windrow task --server http://a.example failures t1");
+        assert!(
+            said_of.contains("'--server <URL>' goes behind the verb: windrow task failures … --server <URL>"),
+            "{said_of}"
+        );
+        let said_of = said("windrow task --status running failures t1");
+        assert!(said_of.contains("cannot be used with"), "{said_of}");
     }
 
     #[test]

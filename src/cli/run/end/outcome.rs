@@ -265,8 +265,9 @@ impl Outcome {
             ));
         }
         if let Some(again) = again {
+            let first = ["once the job has finished, ", ""][usize::from(self.task.status.is_terminal())];
             add(format_args!(
-                "hint: the same command with {again} goes over them again, with --failures-out FILE it writes them all"
+                "hint: {first}the same command with {again} goes over them again, with --failures-out FILE it writes them all"
             ));
         }
     }

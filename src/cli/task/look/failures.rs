@@ -48,6 +48,7 @@ const FAILURES: Listing = Listing {
         Column::text("MESSAGE", Keep::Rank(60), 16, "message"),
         Column::time("FIRST", Keep::Wide, "first_at"),
         Column::text("OUTPUT", Keep::Wide, 8, "output"),
+        Column::text("KEY", Keep::Wide, 8, "key"),
         Column::text("ORIGIN", Keep::Wide, 8, "origin_task"),
         Column::plain("ORIGIN INDEX", Keep::Wide, 6, "origin_index"),
     ],

@@ -16,6 +16,7 @@ use crate::task::look::failures::carried;
 const ITEM: Listing = Listing {
     columns: &[
         Column::plain("INDEX", Keep::Always, 6, "index"),
+        Column::text("KEY", Keep::Always, 6, "key"),
         Column::text("STATE", Keep::Always, 6, "state"),
         Column::count("ATTEMPTS", Keep::Always, 3, "attempts"),
         Column::time("DUE", Keep::Always, "due_at"),
@@ -72,7 +73,8 @@ fn card(item: &Value, times: &Times) -> Card {
         .as_str()
         .map(|why| format!("not shown: {why}"));
     let origin = failure["origin_task"].as_str();
-    card.maybe("data", member(item, "data").or(missing))
+    card.maybe("key", item["key"].as_str())
+        .maybe("data", member(item, "data").or(missing))
         .time("next attempt", &item["due_at"], times)
         .maybe("message", failure["message"].as_str())
         .maybe(

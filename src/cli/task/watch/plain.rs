@@ -112,10 +112,12 @@ impl Lines<'_> {
             News::Event(event) => event.event == "snapshot",
             _ => false,
         };
+        let was_lost = words::is_store_lost(&self.state.task);
         if self.state.hear(news) {
             self.look();
         }
         self.tell_failures()?;
+        self.tell_store(was_lost)?;
         if self.state.task.is_null() {
             return Err(super::gone(self.feed.id));
         }
@@ -152,6 +154,17 @@ impl Lines<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Says once that the node can't reach its database, and once that it can again.
+    fn tell_store(&mut self, was_lost: bool) -> Result<(), Fault> {
+        let said = match (was_lost, words::is_store_lost(&self.state.task)) {
+            (false, true) => "the node can't reach its database; the numbers are old",
+            (true, false) => "the node reaches its database again",
+            _ => return Ok(()),
+        };
+        self.feed.link.say(said);
+        self.say()
     }
 
     /// Says once that a node with a part of it gives no sign, and once that all of it runs again.
@@ -201,6 +214,9 @@ impl Lines<'_> {
         let rate = rate.map(|rate| format!("  {}{wanted}", windrow_core::explain::rate_text(rate)));
         let stale = match (self.state.lost_at_ms, joined(&self.silent, ", ")) {
             (Some(_), _) => "  (old: the node is away)".to_owned(),
+            _ if words::is_store_lost(&self.state.task) => {
+                "  (old: the node can't reach its database)".to_owned()
+            }
             (None, Some(nodes)) => format!("  (old: no sign of {nodes})"),
             (None, None) => String::new(),
         };

@@ -243,7 +243,7 @@ impl State {
     fn merge_numbers(&mut self, data: &Value) {
         // The rate isn't taken from here: it may be older than the answer to a change. Each change is told by an
         // `audit`, and then the whole task is looked at.
-        self.merge(data, &["total", "counts", "low_water", "actual_rate"]);
+        self.merge(data, &["total", "counts", "low_water", "actual_rate", "stale"]);
         self.merge(data, &HANDLER);
         let names = [
             "high_water",

@@ -167,6 +167,7 @@ pub(super) fn unknown(case: &Case<'_>) -> Advice {
 
 /// What passes by itself.
 pub(super) fn passing(case: &Case<'_>) -> Advice {
+    let report = format!("see what happened: `windrow task report {}`", case.facts.task);
     let (text, hindrance) = match case.kind {
         CauseKind::Returned => (
             "give the node more processor time, or the task larger batches",
@@ -184,10 +185,7 @@ pub(super) fn passing(case: &Case<'_>) -> Advice {
             "wait: the rate is reached again by itself",
             "what was lost to the outage stays lost; nothing was charged for it",
         ),
-        CauseKind::NotRunning(_) => (
-            "look at the task's runs and its log",
-            "no setting brings back time without a run",
-        ),
+        CauseKind::NotRunning(_) => (report.as_str(), "no setting brings back time without a run"),
         _ => (
             "wait: nothing is wrong",
             "what has left is counted once it is settled; a young task, or retries, put that off",

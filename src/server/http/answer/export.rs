@@ -97,7 +97,7 @@ pub(crate) async fn failures(
     let after = params.after()?.map(ItemIndex);
     let name = format!("{}-failures", task.id);
     let columns =
-        "index,code,message,attempts,first_at,last_at,output,origin_task,origin_index,data,data_missing";
+        "index,key,code,message,attempts,first_at,last_at,output,origin_task,origin_index,data,data_missing";
     let rows = move |state: Option<ItemIndex>| {
         let (app, task, data) = (app.clone(), task.clone(), params.data.clone());
         async move { failure_rows(&app, &task, data.as_deref(), state, format).await }
@@ -126,6 +126,7 @@ async fn failure_rows(
                 let text = |text: &Option<String>| text.clone().unwrap_or_default();
                 let cells = [
                     index,
+                    row.key,
                     text(&row.code),
                     text(&row.message),
                     attempts,

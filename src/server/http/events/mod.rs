@@ -58,7 +58,8 @@ pub(crate) struct EventsQuery {
 ///
 /// Events: `snapshot`, `stats`, `status`, `handler` (a task's handler stopped answering, or answers again, or its calls
 /// fail with a code that is new), `failure`, `log`, `audit`, `node`, and `bye` when the node ends or the token holds no
-/// longer. Each has the topic in its data.
+/// longer. Each has the topic in its data. The `stats` of a task have `stale`: null, or `store_unavailable` while the node
+/// can't reach its database and so doesn't know how the task is: the numbers are those of before, without a rate.
 #[utoipa::path(
     get, path = "/v1/events", operation_id = "events", tag = "node",
     params(EventsQuery, ("last-event-id" = Option<String>, Header, description = "Where the stream goes on")),

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::hub::{Batch, Event, Hub, Listening};
-use super::topic::{Kind, Look, Told, Topic};
+use super::topic::{Kind, Look, STALE, Told, Topic};
 use crate::service::ServiceError;
 
 /// How long a client waits before it connects again.
@@ -45,6 +45,8 @@ struct Listener {
     is_new: bool,
     /// Topics that are to be told in full.
     fresh: Vec<Topic>,
+    /// Whether it was told that there is no telling of a task now.
+    is_blind: bool,
 }
 
 /// The stream; it says `bye` and ends when `ended` is over.
@@ -70,6 +72,7 @@ pub(super) fn stream<E: Future<Output = &'static str> + Send + 'static>(
         ended: Box::pin(ended),
         is_over: false,
         fresh,
+        is_blind: false,
     };
     unfold(listener, |mut listener| async move {
         let event = listener.next().await?;
@@ -132,9 +135,10 @@ impl Listener {
             Err(ServiceError::NotFound { .. }) => Value::Null,
             Err(error) => {
                 tracing::debug!(%topic, %error, "no snapshot; it is taken with the next batch");
-                return self.fresh.push(topic);
+                return self.tell_blind(topic);
             }
         };
+        self.is_blind = false;
         self.ready.push_back(Event {
             id,
             kind: Kind::Snapshot,
@@ -142,6 +146,19 @@ impl Listener {
             data: Arc::new(data.into()),
         });
         self.cursor = self.cursor.max(id);
+    }
+
+    /// Of a task, that what its listener knows is old, once: it may know it from elsewhere.
+    fn tell_blind(&mut self, topic: Topic) {
+        if matches!(topic, Topic::Task(_)) && !std::mem::replace(&mut self.is_blind, true) {
+            self.ready.push_back(Event {
+                id: self.cursor,
+                kind: Kind::Stats,
+                topic: topic.clone(),
+                data: Arc::new(json!({"stale": STALE}).into()),
+            });
+        }
+        self.fresh.push(topic);
     }
 
     fn say_goodbye(&mut self, why: &str) {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::handler::{HandlerNews, members};
-use super::topic::{Kind, Told, Watcher};
+use super::topic::{Kind, STALE, Told, Watcher};
 use crate::http::answer::time::rfc3339;
 use crate::http::tasks::view::shown::CountsOfTask;
 use crate::http::{App, tasks};
@@ -87,6 +87,23 @@ pub(super) fn numbers(picture: &TaskPicture) -> Value {
     numbers
 }
 
+/// The numbers that were told last, while the store can't be read: what only who runs it knows is left out.
+fn stale(mut numbers: Value) -> Value {
+    let live = [
+        "high_water",
+        "window",
+        "concurrency",
+        "stall",
+        "latency_p95_seconds",
+        "actual_rate",
+    ];
+    for name in live {
+        numbers[name] = Value::Null;
+    }
+    numbers["stale"] = STALE.into();
+    numbers
+}
+
 /// See the module.
 pub(super) struct TaskWatcher {
     app: App,
@@ -102,6 +119,8 @@ pub(super) struct TaskWatcher {
     change: Option<i64>,
     /// Whether it ran at the last look.
     ran: bool,
+    /// Whether the store couldn't be read at the last attempt.
+    is_blind: bool,
     handler: HandlerNews,
 }
 
@@ -119,6 +138,7 @@ impl TaskWatcher {
             line: None,
             change: None,
             ran: false,
+            is_blind: false,
             handler: HandlerNews::default(),
         }
     }
@@ -254,18 +274,43 @@ impl TaskWatcher {
     /// ran is older.
     async fn unless_ended(&mut self, picture: TaskPicture, found: &mut Vec<(Kind, Told)>) -> TaskPicture {
         let runs = picture.live.is_some();
-        let has_ended = std::mem::replace(&mut self.ran, runs) && !runs && picture.silent.is_empty();
+        let is_known = picture.silent.is_empty() && !picture.is_blind;
+        let has_ended = std::mem::replace(&mut self.ran, runs) && !runs && is_known;
         if !has_ended {
             return picture;
         }
-        self.read_at = Some(Instant::now());
-        if let Err(error) = self.read(found).await {
-            tracing::debug!(task = %self.id, %error, "the store was not read for a stream");
-        }
+        self.try_read(found).await;
         match self.task.clone() {
             Some(task) => self.app.service.tasks.picture(task).await,
             None => picture,
         }
+    }
+
+    /// Reads what the store knows, if it can be reached.
+    async fn try_read(&mut self, found: &mut Vec<(Kind, Told)>) {
+        self.read_at = Some(Instant::now());
+        let read = self.read(found).await;
+        self.is_blind = read.is_err();
+        if let Err(error) = read {
+            tracing::debug!(task = %self.id, %error, "the store was not read for a stream");
+        }
+    }
+
+    /// The numbers of a picture; those that were told last where the store doesn't tell how it is now: what it saved then is
+    /// older still.
+    fn newest(&mut self, picture: &TaskPicture) -> Value {
+        let is_blind = picture.is_blind || (self.is_blind && picture.live.is_none());
+        if is_blind && self.numbers.is_object() {
+            self.settled.clear();
+            return stale(self.numbers.clone());
+        }
+        let mut now = numbers(picture);
+        let rate = measured(&mut self.settled, Instant::now(), picture.task.counters.settled());
+        // Right after that, there is no telling how fast it goes.
+        let is_known = self.numbers["stale"].is_null();
+        now["actual_rate"] = is_known.then_some(rate).into();
+        now["stale"] = Value::Null;
+        now
     }
 
     /// The live numbers, where they changed.
@@ -279,9 +324,7 @@ impl TaskWatcher {
             .look(&picture, Instant::now())
             .filter(|_| !self.numbers.is_null());
         found.extend(news.map(|news| (Kind::Handler, news.into())));
-        let mut now = numbers(&picture);
-        let rate = measured(&mut self.settled, Instant::now(), picture.task.counters.settled());
-        now["actual_rate"] = rate.into();
+        let now = self.newest(&picture);
         if self.numbers != now {
             self.numbers = now.clone();
             found.push((Kind::Stats, now.into()));
@@ -312,10 +355,7 @@ impl Watcher for TaskWatcher {
     async fn look(&mut self) -> Vec<(Kind, Told)> {
         let mut found = Vec::new();
         if self.read_at.is_none_or(|at| at.elapsed() >= STORE_EVERY) {
-            self.read_at = Some(Instant::now());
-            if let Err(error) = self.read(&mut found).await {
-                tracing::debug!(task = %self.id, %error, "the store was not read for a stream");
-            }
+            self.try_read(&mut found).await;
         }
         self.live(&mut found).await;
         found

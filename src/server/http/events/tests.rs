@@ -21,6 +21,8 @@ use windrow_core::ids::TaskId;
 struct Fake {
     found: Arc<Mutex<Vec<(Kind, Told)>>>,
     looks: Arc<Mutex<u64>>,
+    /// Whether there is no snapshot now.
+    is_blind: Arc<Mutex<bool>>,
 }
 
 impl Fake {
@@ -39,7 +41,10 @@ impl Fake {
 #[async_trait]
 impl Look for Fake {
     async fn snapshot(&self, topic: &Topic) -> Result<Value, ServiceError> {
-        Ok(json!({"all": topic.to_string()}))
+        match *self.is_blind.lock().unwrap() {
+            true => Err(ServiceError::StoreUnavailable),
+            false => Ok(json!({"all": topic.to_string()})),
+        }
     }
 
     fn watcher(&self, _: &Topic) -> Box<dyn Watcher> {
@@ -123,6 +128,17 @@ async fn a_stream_begins_with_everything_and_goes_on_with_growing_ids() {
     end.send(()).unwrap();
     assert_eq!(next(&mut events).await.kind, "bye");
     assert_eq!(events.next().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_while_the_store_is_away_is_told_so_once_and_then_everything() {
+    let (hub, fake, (_end, ended)) = (Hub::new(1), Fake::default(), oneshot::channel());
+    *fake.is_blind.lock().unwrap() = true;
+    let mut events = open(&hub, &fake, None, ended);
+    assert_eq!(next(&mut events).await.kind, "stats");
+    assert!(is_quiet(&mut events).await, "once");
+    *fake.is_blind.lock().unwrap() = false;
+    assert_eq!(next(&mut events).await.kind, "snapshot");
 }
 
 #[tokio::test(start_paused = true)]

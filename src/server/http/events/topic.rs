@@ -50,6 +50,9 @@ impl FromStr for Topic {
     }
 }
 
+/// `stale` of a task's numbers, while its node can't reach its database.
+pub(super) const STALE: &str = "store_unavailable";
+
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {

@@ -27,6 +27,14 @@ pub struct Keys {
     pub task: TaskId,
 }
 
+impl Keys {
+    /// The key of an item; `origin` is what it was in the task that failed first.
+    pub fn of(&self, index: ItemIndex, origin: Option<(TaskId, ItemIndex)>) -> String {
+        let index = origin.map_or(index, |(_, index)| index);
+        self.store.item_key(self.task, index)
+    }
+}
+
 /// Results of tasks.
 pub struct Results {
     store: Arc<dyn ResultStore>,

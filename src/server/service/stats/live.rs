@@ -31,6 +31,8 @@ pub struct Lives {
     pub stored: Vec<StoredShard>,
     /// Owners that can't be asked.
     pub silent: Vec<Unreachable>,
+    /// Whether the store didn't tell who owns the shards that aren't here.
+    pub is_blind: bool,
 }
 
 impl Stats {
@@ -86,6 +88,8 @@ impl Stats {
             for ids in elsewhere.chunks(TASKS_MAX) {
                 if let Err(error) = self.ask_owners(ids, &mut lives).await {
                     tracing::debug!(%error, "the owners of tasks are not known");
+                    ids.iter()
+                        .for_each(|id| lives.entry(*id).or_default().is_blind = true);
                 }
             }
         }

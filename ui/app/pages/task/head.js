@@ -72,8 +72,8 @@ function Speed({ task }) {
 /** What is wrong, or what it waits for, as the node says it. */
 function Note({ task }) {
   const { next, handler_down: down } = task;
-  const isBad = down || (task.status === 'stopped' && !['operator', 'business', 'canary_done'].includes(task.stop_reason));
-  const text = task.status_text ?? (task.stop_reason === 'canary_done' ? t('The canary is done. Look at what it came to; the rest waits for you.') : task.stop_reason && t('stopped: {reason}', { reason: t(task.stop_reason) }));
+  const isBad = down || task.stale || (task.status === 'stopped' && !['operator', 'business', 'canary_done'].includes(task.stop_reason));
+  const text = task.stale ? t('These numbers are old: the node cannot reach its database.') : task.status_text ?? (task.stop_reason === 'canary_done' ? t('The canary is done. Look at what it came to; the rest waits for you.') : task.stop_reason && t('stopped: {reason}', { reason: t(task.stop_reason) }));
   if (!text && !next) return null;
   return html`<p class="callout"><${Icon} name=${isBad ? 'warn' : 'clock'} class=${isBad ? 'bad' : 'warn'} /><span>${text}
     ${next && html` ${t(next.action)} <${Ago} at=${next.at} />${next.attempt && ` (${next.attempt} / ${next.of})`}`}

@@ -1,5 +1,5 @@
-//! The handler that a job was begun with, so that `--resume NAME` alone goes on with it: kept with the job as the words
-//! that were typed for it. What may be a secret is never kept; such a command is told instead, to be typed once more.
+//! The handler that a job was begun with, and where its results go, so that `--resume NAME` alone goes on with them: kept
+//! with the job as the words that were typed for it. What may be a secret is never kept; such a command is told instead, to be typed once more.
 
 mod typed;
 mod words;
@@ -106,7 +106,12 @@ pub(in crate::run) async fn completed(mut args: Box<RunArgs>, shell: &Shell) -> 
         state: args.state.as_deref(),
     };
     match begun.kept(task.as_ref(), &args) {
-        Ok(kept) => take(&mut args, kept),
+        Ok(mut kept) => {
+            if task.is_some_and(|task| is_only_told(&task, &args)) {
+                kept.results.out = None;
+            }
+            take(&mut args, kept);
+        }
         // Nothing is called: how it ended is told, and its results are written.
         Err(_) if task.is_some_and(|task| is_only_told(&task, &args)) => {}
         Err(fault) => return Err(fault),
@@ -146,6 +151,9 @@ fn take(args: &mut RunArgs, kept: RunArgs) {
     args.request = kept.request;
     args.workers = kept.workers;
     args.config = kept.config;
+    if kept.results.out.is_some() {
+        args.results = kept.results;
+    }
 }
 
 /// The words of a handler as clap reads them.

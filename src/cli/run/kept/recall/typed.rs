@@ -37,6 +37,9 @@ pub(super) fn over(kept: &mut RunArgs, given: &RunArgs) -> Result<(), Fault> {
         let because = "it is for a command after --, and the job has another handler";
         return Err(Fault::new(Exit::Usage, "--workers can't be used", because).hint("leave it out"));
     }
+    if given.results.out.is_some() || given.only_failed {
+        kept.results.out = None;
+    }
     kept.workers = given.workers.or(kept.workers);
     replace(&mut kept.config, &given.config);
     replace(&mut kept.http.secret_file, &given.http.secret_file);

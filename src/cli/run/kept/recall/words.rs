@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::args::{HttpArgs, RunArgs};
+use crate::run::args::ResultArgs;
 use crate::run::handler::request::{RequestArgs, is_secret};
 
 /// What stands for what isn't kept.
@@ -30,6 +31,7 @@ pub(super) fn of(args: &RunArgs) -> Option<Words> {
     }
     words.http(&args.http)?;
     words.request(&args.request)?;
+    words.results(&args.results)?;
     let each = &args.each;
     words.switch("--shell", each.shell);
     words.switch("--allow-dashes", each.allow_dashes);
@@ -110,6 +112,26 @@ impl Words {
         for (flag, codes) in codes {
             if let Some(codes) = codes {
                 self.flag(flag, &codes.to_string());
+            }
+        }
+        Some(())
+    }
+
+    /// Where results go, wherever it is typed; what goes to standard output, or begins in the middle, is of one command.
+    fn results(&mut self, results: &ResultArgs) -> Option<()> {
+        let is_of_one = results.is_onto_stdout() || results.after.is_some();
+        let Some(out) = results.out.as_ref().filter(|_| !is_of_one) else {
+            return Some(());
+        };
+        let out = std::path::absolute(out).unwrap_or_else(|_| out.clone());
+        self.path("--results-out", Some(&out))?;
+        let flags = [
+            ("--results-data", &results.data),
+            ("--results-columns", &results.columns),
+        ];
+        for (flag, text) in flags {
+            if let Some(text) = text {
+                self.flag(flag, text);
             }
         }
         Some(())
@@ -240,6 +262,14 @@ mod tests {
             &["--workers", "3", "--", "./worker", "-x"],
             &["--each", "convert {path} out/{name}", "--allow-dashes"],
             &["--each", "wc -c \"$ROW_path\"", "--shell"],
+            &[
+                "--results-out",
+                "/d/out.csv",
+                "--results-columns",
+                "a,b",
+                "--",
+                "true",
+            ],
             &["--each", "--", "gzip", "-k", "{file}"],
             &["--url", "https://a.example/x", "--header", "x-team: growth"],
             &[

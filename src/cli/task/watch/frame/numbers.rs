@@ -36,6 +36,8 @@ pub(super) fn head(state: &State, sheet: &Sheet) -> Vec<String> {
         let age = Duration::from_millis(state.now_ms.saturating_sub(since).unsigned_abs());
         format!("! stale for {}, reconnecting", human::span(age))
     });
+    let is_lost = words::is_store_lost(task);
+    let stale = stale.or_else(|| is_lost.then(|| "! old: the node can't reach its database".to_owned()));
     let pieces = [
         (Some(words::address(task)), Tone::Strong),
         (id, Tone::Plain),
@@ -77,6 +79,9 @@ pub(super) fn progress(state: &State, sheet: &Sheet) -> Vec<String> {
 
 pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
     let (task, pace) = (&state.task, &state.pace);
+    if words::is_store_lost(task) {
+        return Vec::new();
+    }
     let is_moving = matches!(task["status"].as_str(), Some("running" | "stopping"));
     let now = task["actual_rate"]
         .as_f64()

@@ -104,6 +104,22 @@ fn a_running_task_fits_wide_and_narrow_terminals() {
 }
 
 #[test]
+fn numbers_of_a_node_without_its_database_are_marked_as_old() {
+    let mut state = running();
+    let lost = json!({"counts": {"succeeded": 388_102}, "actual_rate": null, "stale": "store_unavailable"});
+    state.hear(event("stats", lost));
+    let text = frame(&state, &sheet(80, 24)).join("\n");
+    assert!(
+        text.contains("! old: the node can't reach its database"),
+        "{text}"
+    );
+    assert!(!text.contains("/s now") && !text.contains("ETA"), "{text}");
+    state.hear(event("stats", json!({"actual_rate": 498.7, "stale": null})));
+    let text = frame(&state, &sheet(80, 24)).join("\n");
+    assert!(text.contains("498.7/s now") && !text.contains("! old"), "{text}");
+}
+
+#[test]
 fn wide_characters_are_counted_as_two_cells() {
     let mut state = running();
     state.task["name"] = json!("黑色星期五大促推送活动第二批次");

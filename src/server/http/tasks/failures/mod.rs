@@ -1,16 +1,16 @@
-//! `/v1/tasks/{task}/failures` and `/v1/tasks/{task}/items/{index}`: what failed, by code, one by one.
+//! `/v1/tasks/{task}/failures`: what failed, by code, one by one.
 
 pub(crate) mod abandon;
+pub(crate) mod item;
 pub(crate) mod redrives;
 pub(crate) mod report;
 pub(crate) mod report_markdown;
 
 use axum::Json;
-use axum::extract::{FromRequestParts, State};
-use axum::http::request::Parts;
+use axum::extract::State;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::App;
@@ -18,12 +18,12 @@ use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
 use crate::http::guard::Params;
 use crate::http::problem::{HttpResult, Problem};
-use crate::http::tasks::path::{PathTask, path_param};
+use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
+use crate::service::failures::ShownFailure;
 use crate::service::failures::item_data::{ItemData, Members};
-use crate::service::failures::{ItemStory, ShownFailure, state_word};
+use crate::service::results::Keys;
 use windrow_core::ids::{INDEX_MAX, ItemIndex};
-use windrow_core::life::SKIPPED_BY_OPERATOR;
 use windrow_engine::ports::tasks::failure_list::{FailurePage, RecordedItem};
 use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
 
@@ -88,6 +88,8 @@ pub(crate) struct Groups {
 pub(crate) struct FailureBody {
     /// The item.
     pub(crate) index: u64,
+    /// Its key: what its handler gets with every attempt.
+    pub(crate) key: String,
     /// The last failure's code.
     pub(crate) code: Option<String>,
     /// Its group; `OTHER` holds all codes past the first hundred.
@@ -123,8 +125,10 @@ pub(crate) async fn bodies(
     members: Option<Members>,
     found: Vec<ShownFailure>,
 ) -> Result<Vec<FailureBody>, ServiceError> {
+    let keys = app.service.failures.keys(task).await?;
+    let body = |shown| FailureBody::new(shown, &keys);
     let Some(members) = members else {
-        return Ok(found.into_iter().map(FailureBody::from).collect());
+        return Ok(found.into_iter().map(body).collect());
     };
     let indexes: Vec<ItemIndex> = found.iter().map(|shown| shown.item.index).collect();
     let data = app.service.failures.item_data(task, &members, &indexes).await?;
@@ -132,16 +136,17 @@ pub(crate) async fn bodies(
     let joined = joined.map(|(shown, ItemData { data, missing, .. })| FailureBody {
         data,
         data_missing: missing,
-        ..shown.into()
+        ..body(shown)
     });
     Ok(joined.collect())
 }
 
-impl From<ShownFailure> for FailureBody {
-    fn from(shown: ShownFailure) -> FailureBody {
+impl FailureBody {
+    fn new(shown: ShownFailure, keys: &Keys) -> FailureBody {
         let ShownFailure { item, origin } = shown;
         FailureBody {
             index: item.index.0,
+            key: keys.of(item.index, origin),
             code: item.code,
             group: item.place.map(|(group, _)| group),
             message: item.message,
@@ -269,127 +274,4 @@ pub(crate) async fn add_data(
         (group.example_data, group.example_data_missing) = (carried.data, carried.missing);
     }
     Ok(())
-}
-
-/// What is known of one item.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ItemBody {
-    /// The item.
-    index: u64,
-    /// `pending`, `in_window` (dispatched or about to be, never failed so far), `parked`, `abandoned`, `excluded`; `succeeded`
-    /// where what it came to was kept.
-    state: &'static str,
-    /// `skipped_by_operator`, where people want it skipped: without a call, unless one is out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    skip: Option<&'static str>,
-    /// Attempts made, as far as they are recorded.
-    attempts: u32,
-    /// When the next attempt is due; only when parked.
-    #[schema(format = DateTime)]
-    due_at: Option<String>,
-    /// The last failure; only when it failed.
-    failure: Option<FailureBody>,
-    /// Its failed attempts, oldest first.
-    timeline: Vec<Value>,
-    /// What it carries; null where it carries nothing, and where it can't be shown.
-    #[schema(value_type = Option<Value>)]
-    data: Option<Box<RawValue>>,
-    /// Why its data can't be shown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data_missing: Option<String>,
-    /// What it came to, of a task that keeps results.
-    #[schema(value_type = Option<Value>)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<Box<RawValue>>,
-}
-
-/// The number in the path.
-pub(crate) struct Index(ItemIndex);
-
-impl FromRequestParts<App> for Index {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Index, Problem> {
-        let text = path_param(parts, app, "index").await?;
-        let number = text.parse::<u64>().ok().filter(|number| *number <= INDEX_MAX);
-        let missing = || ServiceError::NotFound {
-            what: "item",
-            name: text.clone(),
-        };
-        Ok(Index(ItemIndex(number.ok_or_else(missing)?)))
-    }
-}
-
-/// One item.
-///
-/// What became of an item: its failed attempts and where it stands. Of items that were settled and never failed only the
-/// counters are kept: they are answered `item-not-recorded`, unless the task keeps results and the item has one.
-#[utoipa::path(
-    get, path = "/v1/tasks/{task}/items/{index}", tag = "failures", operation_id = "show_item",
-    security(("bearer" = ["viewer", "business"])),
-    params(("index" = u64, Path, description = "The item's 0-based index", example = 3817)),
-    responses((status = 200, body = ItemBody))
-)]
-pub(crate) async fn item(
-    State(app): State<App>,
-    PathTask(task): PathTask,
-    Index(index): Index,
-) -> HttpResult<Json<ItemBody>> {
-    let output = kept_output(&app, &task, index).await?;
-    let story = match &output {
-        Some(_) => None,
-        None => Some(app.service.failures.item(&task, index).await?),
-    };
-    let failures = &app.service.failures;
-    let carried = failures.item_data(&task, &Members::All, &[index]).await?;
-    let carried = carried.into_iter().next().unwrap_or_default();
-    let is_skipped = task.skips.contains(index) && story.as_ref().is_some_and(ItemStory::may_be_open);
-    let plain = |state| ItemBody {
-        index: index.0,
-        state,
-        skip: is_skipped.then_some(SKIPPED_BY_OPERATOR),
-        attempts: 0,
-        due_at: None,
-        failure: None,
-        timeline: Vec::new(),
-        data: carried.data,
-        data_missing: carried.missing,
-        output,
-    };
-    Ok(Json(match story {
-        None => plain("succeeded"),
-        Some(ItemStory::Pending) => plain("pending"),
-        Some(ItemStory::Excluded) => plain("excluded"),
-        Some(ItemStory::InWindow) => plain("in_window"),
-        Some(ItemStory::Recorded(shown)) => ItemBody {
-            state: state_word(shown.item.state),
-            attempts: shown.item.attempts,
-            due_at: shown.item.due_at.map(rfc3339),
-            timeline: timeline(&shown.item),
-            failure: shown.item.code.is_some().then_some(*shown).map(FailureBody::from),
-            ..plain("")
-        },
-    }))
-}
-
-/// What an item came to, if that was kept.
-async fn kept_output(
-    app: &App,
-    task: &TaskView,
-    index: ItemIndex,
-) -> Result<Option<Box<RawValue>>, ServiceError> {
-    let json = app.service.results.output(task, index).await?;
-    let raw = json.map(|json| RawValue::from_string(json.into()));
-    raw.transpose()
-        .map_err(|error| ServiceError::Internal(error.to_string()))
-}
-
-/// The recorded attempts; of older rows, which have none, only the last failure is known.
-fn timeline(item: &RecordedItem) -> Vec<Value> {
-    let recorded = item
-        .history
-        .as_deref()
-        .and_then(|text| serde_json::from_str(text).ok());
-    let last = |code: &String| json!({"attempt": item.attempts, "at_ms": item.last_at.0, "code": code});
-    recorded.unwrap_or_else(|| item.code.iter().map(last).collect())
 }

@@ -30,6 +30,8 @@ pub struct TaskPicture {
     pub live: Option<Live>,
     /// Nodes that run a part of it and can't be asked: of their parts it has what was saved.
     pub silent: Vec<Unreachable>,
+    /// Whether the store didn't tell where it runs: it has what was saved when it was read.
+    pub is_blind: bool,
     /// How its handler fares, while it runs.
     pub handler: HandlerSight,
 }
@@ -70,6 +72,7 @@ fn drawn(task: TaskView, mut lives: Lives, now: WallMs) -> TaskPicture {
     let mut picture = TaskPicture {
         handler: handler(&task, &lives, now),
         silent: std::mem::take(&mut lives.silent),
+        is_blind: lives.is_blind,
         live: None,
         task,
     };

@@ -151,6 +151,7 @@ fn shards_of_several_nodes_and_saved_ones_add_up() {
         rates: vec![Some(5.0), Some(7.0)],
         stored,
         silent: Vec::new(),
+        is_blind: false,
     };
     let picture = drawn(task(), lives, NOW);
     let seen = picture.live.as_ref().expect("it is live");
@@ -188,6 +189,7 @@ fn of_a_node_that_is_silent_a_task_has_what_was_saved_and_no_rate() {
         rates: vec![Some(5.0)],
         stored,
         silent: vec![silent(), silent()],
+        is_blind: false,
     };
     let picture = drawn(task(), lives.clone(), NOW);
     assert_eq!((sum(&picture), picture.task.counters.succeeded), (1_000, 107));
@@ -216,6 +218,7 @@ fn a_part_alone_is_no_picture_of_the_task() {
         rates: vec![Some(5.0)],
         stored: Vec::new(),
         silent: Vec::new(),
+        is_blind: false,
     };
     let picture = drawn(task(), lives.clone(), NOW);
     assert_eq!(
