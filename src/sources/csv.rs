@@ -23,8 +23,9 @@ const FIELDS_FIRST: usize = 4096;
 /// Parses rows with `csv-core`, the state machine of the `csv` crate, which tells how many bytes a row took.
 #[derive(Debug)]
 pub(super) struct CsvRows {
-    /// None until a row needs it: many blocks have none, and making it takes as long as a hundred rows.
-    reader: Option<Reader>,
+    /// None until a row needs it: many blocks have none, and making it takes as long as a hundred rows. In a box, since it is
+    /// large and taken for each row.
+    reader: Option<Box<Reader>>,
     header: bool,
     keys: Vec<Key>,
     /// The fields of the row just split, one behind the other, and their ends; of no use where it is plain.
@@ -63,14 +64,14 @@ impl CsvRows {
 
     /// A parser at the start of a row. The line end keeps it from taking a byte order mark, which may be the text of a
     /// field, for the start of a file.
-    fn reader(&self) -> Reader {
+    fn reader(&self) -> Box<Reader> {
         let mut builder = ReaderBuilder::new();
         builder.delimiter(self.delimiter);
         match self.quote {
             Some(quote) => builder.quote(quote),
             None => builder.quoting(false),
         };
-        let mut reader = builder.build();
+        let mut reader = Box::new(builder.build());
         reader.read_record(b"\n", &mut [0; 1], &mut [0; 1]);
         reader
     }
