@@ -88,8 +88,8 @@ fn report(worker: usize, end: &End) {
     let worker = worker + 1;
     match end {
         End::Left => tracing::debug!(worker, "worker left"),
-        // The items that these fail say so to whoever follows the job.
-        End::Ended(Failure { message, .. }) => tracing::info!(worker, %message, "worker ended"),
+        End::Ended(Failure { message, .. }) => tracing::warn!(worker, %message, "worker ended"),
+        // The items that it fails say so to whoever follows the job.
         End::Crashed(Failure { message, .. }) => tracing::info!(worker, %message, "worker died"),
     }
 }

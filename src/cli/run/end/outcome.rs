@@ -299,11 +299,9 @@ impl Outcome {
                 )
             }
             (Status::Stopped, Some(reason)) => {
-                let because = task
-                    .status_text
-                    .clone()
-                    .unwrap_or_else(|| reason.text().to_owned());
-                let what = format!("the job stopped at index {}: {}", task.low_water.0, reason.text());
+                let told = reason.text();
+                let because = task.status_text.as_deref().unwrap_or(told).to_owned();
+                let what = format!("the job stopped at index {}: {told}", task.low_water.0);
                 let mut hint = hint(reason, &crate::run::kept::resume::how(task));
                 if reason == StopReason::HandlerRejected && task.counters.succeeded > 0 {
                     hint += "; or, if it is only these items, the same with --judge-after 0s gives them up";
