@@ -47,7 +47,7 @@ impl Key {
     }
 }
 
-/// What separates fields and what encloses them; both are ASCII.
+/// What separates fields and what encloses them; both are ASCII and not NUL, with which the last word is filled up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SimpleFormat {
     pub delimiter: u8,
@@ -184,7 +184,7 @@ impl SimpleRows<'_> {
             // Behind the closing quote stands something else, such as another quote.
             Some(_) => return Ok(false),
             // A line without any character is no row.
-            None if place.row == end => return Ok(false),
+            None if place.row == end && self.block[end] != self.format.delimiter => return Ok(false),
             None if self.is_clean => rows.push_of(self.block, place.field..end),
             None => {
                 let text = &self.block[place.field..end];

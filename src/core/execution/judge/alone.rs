@@ -107,13 +107,17 @@ impl Execution {
 
     /// Nothing fresh can leave, and every retrying item failed without a verdict.
     fn is_alone(&self) -> bool {
-        let is_fresh_left = self.cursor < self.fresh_end() && self.cursor < self.window.limit();
-        let may_leave = is_fresh_left && !self.tuning.ordered;
+        let may_leave = self.is_fresh_left() && !self.tuning.ordered;
         if may_leave || !self.again.is_empty() || self.troubles.is_empty() {
             return false;
         }
         let in_flight = self.troubles.which(|t| t.doing == Doing::InFlight).len() as u64;
         in_flight == self.counters.in_flight && self.troubles.iter().all(|(_, t)| self.is_without_verdict(t))
+    }
+
+    /// Whether an item could leave that was never called.
+    pub(super) fn is_fresh_left(&self) -> bool {
+        self.cursor < self.fresh_end() && self.cursor < self.window.limit()
     }
 
     fn is_without_verdict(&self, trouble: &Trouble) -> bool {

@@ -22,11 +22,12 @@ impl Execution {
     }
 
     /// Whether a refusal (404 and the like) is the item's own: since it failed first, calls of others that departed later were
-    /// answered, or people have decided that it is the items. Of an item that shares its call nothing is said: the innocent
-    /// beside it would pay.
+    /// answered, or people have decided that it is the items that are left. While fresh ones are left it may be the handler
+    /// whatever was decided: a token that ran out would cost them all. Of an item that shares its call nothing is said: the
+    /// innocent beside it would pay.
     fn is_own_refusal(&self, failed_first: Option<Moment>) -> bool {
         let is_alone = self.tuning.batch.get() == 1;
-        let is_decided = self.whole.judge_after.is_zero() && self.has_succeeded();
+        let is_decided = self.whole.judge_after.is_zero() && self.has_succeeded() && !self.is_fresh_left();
         is_alone && (is_decided || failed_first.is_some_and(|first| first < self.circuit.answered()))
     }
 

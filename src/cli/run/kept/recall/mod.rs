@@ -1,5 +1,6 @@
 //! The handler that a job was begun with, and where its results go, so that `--resume NAME` alone goes on with them: kept
-//! with the job as the words that were typed for it. What may be a secret is never kept; such a command is told instead, to be typed once more.
+//! with the job as the words that were typed for it. What may be a secret is never kept; such a command is told instead, to be
+//! typed once more.
 
 mod typed;
 mod words;
