@@ -66,7 +66,7 @@ pub(crate) async fn readyz(State(app): State<App>) -> Response {
             reason: "draining",
             text: "the node is shutting down".to_owned(),
         });
-    } else if app.front.is_drained() || answers && app.service.cluster.stands_by().await {
+    } else if app.front.is_drained() || answers && app.service.cluster.stands_by().await.is_some() {
         // (A store that doesn't answer isn't asked twice: whoever watches waits for this.)
         reasons.push(Reason {
             reason: "drained",

@@ -94,7 +94,8 @@ pub(in crate::http) async fn face(app: &App) -> NodeFace {
     let stands_by = app.service.cluster.stands_by().await;
     NodeFace {
         state: match (app.front.is_ending(), stands_by) {
-            (false, true) => drained_word(runs.len()),
+            (false, Some(true)) => drained_word(runs.len()),
+            (false, Some(false)) => "draining",
             _ => app.front.state(),
         }
         .to_owned(),
@@ -262,7 +263,8 @@ fn state(row: &NodeRow, face: Option<&NodeFace>) -> String {
         Some(face) if session.drain && face.state == "serving" => "draining".to_owned(),
         Some(face) => face.state.clone(),
         None if row.is_silent() => "silent".to_owned(),
-        None if session.drain || session.face.draining => drained_word(row.holds.len()).to_owned(),
+        None if session.face.draining => drained_word(row.holds.len()).to_owned(),
+        None if session.drain => "draining".to_owned(),
         None => "serving".to_owned(),
     }
 }

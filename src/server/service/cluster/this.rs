@@ -101,13 +101,14 @@ impl Cluster {
     }
 
     /// Whether people want this node drained, by a wish in the store, or it has yet to hear that they no longer do: others
-    /// may not move anything here before.
-    pub async fn stands_by(&self) -> bool {
+    /// may not move anything here before. None while it serves; false until it has heard of the wish, and may still claim.
+    pub async fn stands_by(&self) -> Option<bool> {
         if !self.parts.is_shared {
-            return false;
+            return None;
         }
         let sessions = self.sessions().await.unwrap_or_default();
-        live_session(&sessions, &self.parts.node).is_some_and(|own| own.drain || own.face.draining)
+        let own = live_session(&sessions, &self.parts.node)?;
+        (own.drain || own.face.draining).then_some(own.face.draining)
     }
 
     /// How long this node's heart has not beaten, as it saw itself; none where it doesn't look.
