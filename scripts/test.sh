@@ -23,8 +23,10 @@ run dependencies bash scripts/deny.sh
 run lints cargo clippy --workspace --all-targets --locked -- -D warnings
 # Most tests wait for processes and servers: three for each core keep it busy. What fails once and then passes is told as flaky.
 run tests cargo nextest run --workspace --locked --no-fail-fast --retries 2 --test-threads "${TEST_THREADS:-$((3 * $(nproc)))}"
-# A browser beside a busy machine may be late: what is red once is tried once more, and told.
+# A browser beside a busy machine may be late: what is red once is tried once more, and told. The program is the one that the
+# tests have built: `cargo build` knows nothing of what tests depend on, and would build everything anew with other features.
 browser() {
+    local -x WINDROW="${CARGO_TARGET_DIR:-target}/debug/windrow"
     if bash scripts/test-ui.sh; then return; fi
     bash scripts/test-ui.sh || return
     printf '\nFLAKY: the browser was red once and then green\n'
