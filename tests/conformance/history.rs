@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use uuid::Uuid;
-use windrow_core::ids::{Epoch, SessionId, TaskId, WallMs};
+use windrow_core::ids::{Epoch, ItemIndex, SessionId, TaskId, WallMs};
 use windrow_core::life::succession::Loss;
 use windrow_core::task::lifecycle::{DORMANT, Status, dormant_text};
 use windrow_engine::ports::ownership::run_store::{
@@ -43,7 +43,13 @@ pub async fn who_took_a_shard_from_whom_is_told(harness: Harness) {
     let shard = harness.queued(100).await;
     let dead = session_of(&harness, "a").await;
     let run = harness.claimed(shard, Epoch(0), dead).await;
-    harness.stored(at(&run, 1, 40)).await;
+    let reach = ItemIndex(52);
+    harness
+        .stored(ShardCheckpoint {
+            reach,
+            ..at(&run, 1, 40)
+        })
+        .await;
     assert_eq!(
         told(&harness, shard.task).await,
         [],
@@ -70,7 +76,7 @@ pub async fn who_took_a_shard_from_whom_is_told(harness: Harness) {
         (entry.action.as_str(), entry.actor.as_str()),
         ("shard.taken_over", "windrow")
     );
-    let text = "b took shard 0 over from a, which was fenced and had saved nothing for 12 s";
+    let text = "b took shard 0 over from a, which was fenced and had saved nothing for 12 s: up to 12 items may be called again";
     assert_eq!(entry.reason.as_deref(), Some(text));
     assert!(
         entry.before.as_deref().unwrap().contains(r#""node":"a""#),

@@ -14,6 +14,7 @@ pub(super) struct Past {
     run: RunNo,
     node: Option<String>,
     updated_at: WallMs,
+    open: u64,
 }
 
 impl Past {
@@ -23,6 +24,7 @@ impl Past {
             run: shard.run,
             node: shard.node.clone(),
             updated_at: shard.updated_at,
+            open: shard.open(),
         }
     }
 
@@ -34,6 +36,7 @@ impl Past {
             run: self.run,
             node: self.node.as_deref(),
             silent,
+            open: self.open,
             fate,
         };
         let change = (Some(episode.before()), Some(episode.after()));

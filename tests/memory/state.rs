@@ -248,6 +248,18 @@ impl Shard {
     pub(super) fn may_have_left(&self) -> ItemIndex {
         self.reach.may_leave.max(self.high_water)
     }
+
+    /// How many items at most had left without being saved as settled.
+    pub(super) fn open(&self) -> u64 {
+        let left = self.may_have_left().min(self.end).0 - self.first.0;
+        let Counters {
+            succeeded,
+            skipped,
+            abandoned,
+            ..
+        } = self.counters;
+        left.saturating_sub(succeeded + skipped + abandoned)
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -53,6 +53,32 @@ impl Link<'_> {
         self.guessed(fault, list, "name", name).await
     }
 
+    /// That an address of a task is neither its number nor its name; with the task that is meant, if one is called like it.
+    pub(super) async fn no_address(&self, address: &str) -> Fault {
+        let because = format!("{address:?} is neither t42 nor business/name");
+        let fault =
+            Fault::new(Exit::Usage, "invalid task address", because).hint("`windrow task list` shows both");
+        if !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_digit()) {
+            return fault.meant(Some(&format!("t{address}")));
+        }
+        let list = Request::get("/v1/tasks").query("limit", LOOKED_THROUGH_MAX);
+        let Ok(answer) = self.client.send(list).await else {
+            return fault;
+        };
+        let listed: Value = answer.json().unwrap_or_default();
+        let tasks = listed["items"].as_array().into_iter().flatten();
+        let known = tasks.filter_map(|task| Some((task["name"].as_str()?, task["business"].as_str()?)));
+        let known: Vec<(&str, &str)> = known.collect();
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        let named = like(address, &names);
+        let meant = known.iter().find(|(name, _)| Some(*name) == named);
+        fault.meant(
+            meant
+                .map(|(name, business)| format!("{business}/{name}"))
+                .as_deref(),
+        )
+    }
+
     /// A list that can't be had, since the caller may not see it for instance, leaves the fault as it is.
     async fn guessed(&self, fault: Fault, list: Request, member: &str, name: &str) -> Fault {
         let answer = match self.client.send(list).await {

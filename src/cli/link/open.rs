@@ -101,9 +101,7 @@ impl<'a> Link<'a> {
             .split_once('/')
             .filter(|(b, n)| !b.is_empty() && !n.is_empty())
         else {
-            let because = format!("{address:?} is neither t42 nor business/name");
-            return Err(Fault::new(Exit::Usage, "invalid task address", because)
-                .hint("`windrow task list` shows both"));
+            return Err(self.no_address(address).await);
         };
         let request = Request::get("/v1/tasks")
             .query("business", business)

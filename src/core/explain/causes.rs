@@ -88,7 +88,7 @@ fn stall_title(reason: StallReason) -> &'static str {
         StallReason::SourceWait => "source waiting",
         StallReason::Unsaved => "unsaved limit",
         StallReason::Checkpoint => "failures unwritten",
-        StallReason::Trust => "no trust",
+        StallReason::Trust => "lease not renewed",
         StallReason::Canary => "canary",
         StallReason::Tail => "last answers",
         StallReason::SingleFile => "single file",

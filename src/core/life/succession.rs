@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::explain::counted;
 use crate::ids::{RunNo, SessionId};
 
 /// What befell a run.
@@ -27,6 +28,8 @@ pub struct Episode<'a> {
     pub node: Option<&'a str>,
     /// How old the last word of it in the store was.
     pub silent: Duration,
+    /// How many items at most had left without being saved as settled: they may be called again.
+    pub open: u64,
     /// What befell it.
     pub fate: Fate<'a>,
 }
@@ -48,21 +51,26 @@ impl Episode<'_> {
     /// use windrow_core::ids::RunNo;
     /// use windrow_core::life::succession::{Episode, Fate};
     ///
-    /// let fate = Fate::TakenOver("n2");
-    /// let episode = Episode { shard: 0, run: RunNo(3), node: Some("n1"), silent: Duration::from_secs(12), fate };
-    /// assert_eq!(episode.sentence(), "n2 took shard 0 over from n1, which was fenced and had saved nothing for 12 s");
+    /// let (fate, silent) = (Fate::TakenOver("n2"), Duration::from_secs(12));
+    /// let episode = Episode { shard: 0, run: RunNo(3), node: Some("n1"), silent, open: 120, fate };
+    /// let said = "n2 took shard 0 over from n1, which was fenced and had saved nothing for 12 s: up to 120 items may be called again";
+    /// assert_eq!(episode.sentence(), said);
     /// ```
     pub fn sentence(&self) -> String {
         let (shard, node) = (self.shard, self.node.unwrap_or("a node whose name was not kept"));
         let silent = self.silent.as_secs();
+        let again = match self.open {
+            0 => String::new(),
+            open => format!(": up to {} may be called again", counted(open, "item")),
+        };
         match self.fate {
             Fate::TakenOver(to) if Some(to) == self.node => {
                 format!(
-                    "{to} took shard {shard} over from an earlier life of its own, which had saved nothing for {silent} s"
+                    "{to} took shard {shard} over from an earlier life of its own, which had saved nothing for {silent} s{again}"
                 )
             }
             Fate::TakenOver(to) => format!(
-                "{to} took shard {shard} over from {node}, which was fenced and had saved nothing for {silent} s"
+                "{to} took shard {shard} over from {node}, which was fenced and had saved nothing for {silent} s{again}"
             ),
             Fate::Lost => format!(
                 "{node} was fenced and had saved nothing of shard {shard} for {silent} s; it waits for a node"
@@ -78,18 +86,18 @@ impl Episode<'_> {
 
     /// Who runs it now, as JSON.
     pub fn after(&self) -> String {
-        match self.fate {
+        let (shard, silent, open) = (self.shard, self.silent.as_secs(), self.open);
+        let after = match self.fate {
             Fate::TakenOver(to) => {
-                let (run, silent) = (self.run.0 + 1, self.silent.as_secs());
-                let after = serde_json::json!({"shard": self.shard, "run": run, "node": to, "silent_seconds": silent});
-                after.to_string()
+                let run = self.run.0 + 1;
+                serde_json::json!({"shard": shard, "run": run, "node": to, "silent_seconds": silent, "may_repeat": open})
             }
             Fate::Lost => {
-                let silent = self.silent.as_secs();
-                serde_json::json!({"shard": self.shard, "node": null, "silent_seconds": silent}).to_string()
+                serde_json::json!({"shard": shard, "node": null, "silent_seconds": silent, "may_repeat": open})
             }
-            Fate::Recovering(_) => serde_json::json!({"shard": self.shard, "node": null}).to_string(),
-        }
+            Fate::Recovering(_) => serde_json::json!({"shard": shard, "node": null}),
+        };
+        after.to_string()
     }
 }
 
@@ -104,6 +112,8 @@ pub struct Loss {
     pub node: Option<String>,
     /// How old the last word of it in the store was; earlier versions wrote that in the sentence only.
     pub silent: Duration,
+    /// How many items at most may be called again; earlier versions didn't say.
+    pub open: u64,
     /// Who has the shard since; none where it waited for a node then.
     pub heir: Option<String>,
 }
@@ -120,6 +130,8 @@ struct After {
     node: Option<String>,
     #[serde(default)]
     silent_seconds: u64,
+    #[serde(default)]
+    may_repeat: u64,
 }
 
 impl Loss {
@@ -131,7 +143,7 @@ impl Loss {
     /// use windrow_core::life::succession::{Episode, Fate, Loss};
     ///
     /// let (node, silent) = (Some("n1"), Duration::from_secs(12));
-    /// let episode = Episode { shard: 2, run: RunNo(3), node, silent, fate: Fate::Lost };
+    /// let episode = Episode { shard: 2, run: RunNo(3), node, silent, open: 7, fate: Fate::Lost };
     /// let mut loss = Loss::of(&episode.before(), &episode.after()).expect("it was lost");
     /// assert_eq!((loss.run, loss.silent, loss.sentence()), (RunNo(3), silent, None));
     /// loss.heir = Some("n2".to_owned());
@@ -147,6 +159,7 @@ impl Loss {
             run: RunNo(before.run),
             node: before.node,
             silent: Duration::from_secs(after.silent_seconds),
+            open: after.may_repeat,
             heir: after.node,
         })
     }
@@ -158,6 +171,7 @@ impl Loss {
             run: self.run,
             node: self.node.as_deref(),
             silent: self.silent,
+            open: self.open,
             fate: Fate::TakenOver(self.heir.as_deref()?),
         };
         Some(episode.sentence())

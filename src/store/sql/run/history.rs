@@ -182,6 +182,7 @@ pub(crate) fn told(
         run: RunNo(row.run_no.cast_unsigned()),
         node,
         silent: Duration::from_millis(u64::try_from(now.0 - row.updated_at).unwrap_or_default()),
+        open: open(row),
         fate,
     };
     let change = Change {
@@ -192,6 +193,13 @@ pub(crate) fn told(
         after: Some(episode.after()),
     };
     (Actor::windrow(Some(episode.sentence())), change)
+}
+
+/// How many items at most had left a shard without being saved as settled.
+fn open(row: &shard_head::Model) -> u64 {
+    let left = row.reach.max(row.high_water).min(row.end_index) - row.first_index;
+    let settled = row.succeeded + row.skipped + row.abandoned;
+    u64::try_from(left - settled).unwrap_or_default()
 }
 
 /// The node of the newest run of a shard, if it gave the shard back to be gone on with.
