@@ -46,7 +46,8 @@ impl Screen {
             ProgressDrawTarget::hidden()
         };
         let bars = MultiProgress::with_draw_target(target);
-        start_log(bars.clone(), filter(talk, log_filter)?, is_node);
+        let is_asked_for = talk.verbose > 0 || log_filter.is_some();
+        start_log(bars.clone(), filter(talk, log_filter)?, is_node, is_asked_for);
         Ok(Screen {
             bars,
             quiet: talk.quiet,
@@ -90,7 +91,7 @@ impl Screen {
     fn put_down(&self, level: Level, line: &str) {
         let line = match self.log.get() {
             Some(style @ (Style::Json | Style::Logfmt)) => telemetry::said(*style, level, line),
-            Some(Style::Pretty { .. }) | None => fold::to(&Term::stderr(), line),
+            Some(Style::Pretty { .. } | Style::Plain { .. }) | None => fold::to(&Term::stderr(), line),
         };
         self.bars.suspend(|| print_error(&line));
     }
@@ -297,13 +298,13 @@ fn filter(talk: Verbosity, wanted: Option<&str>) -> Result<telemetry::Filter, Fa
         })
 }
 
-fn start_log(bars: MultiProgress, filter: telemetry::Filter, is_node: bool) {
+fn start_log(bars: MultiProgress, filter: telemetry::Filter, is_node: bool, is_asked_for: bool) {
     let writer = move || Between { bars: bars.clone() };
     let colours = io::stderr().is_terminal();
-    let style = if is_node && !colours {
-        Style::Json
-    } else {
-        Style::Pretty { colours }
+    let style = match (is_node, is_asked_for) {
+        (true, _) if !colours => Style::Json,
+        (false, false) => Style::Plain { colours },
+        _ => Style::Pretty { colours },
     };
     if telemetry::start_log(filter, style, writer).is_none() {
         tracing::debug!("the log was started before");

@@ -88,9 +88,9 @@ fn report(worker: usize, end: &End) {
     let worker = worker + 1;
     match end {
         End::Left => tracing::debug!(worker, "worker left"),
-        End::Ended(Failure { message, .. }) => tracing::warn!(worker, %message, "worker ended"),
+        End::Ended(Failure { message, .. }) => tracing::warn!(worker, "{message}"),
         // The items that it fails say so to whoever follows the job.
-        End::Crashed(Failure { message, .. }) => tracing::info!(worker, %message, "worker died"),
+        End::Crashed(Failure { message, .. }) => tracing::info!(worker, "{message}"),
     }
 }
 

@@ -67,7 +67,7 @@ fn head(level: Level, target: &str, text: &str) -> Result<Map<String, Value>, fm
 /// What a program says beside its log, as a line of it.
 pub(super) fn said(style: Style, level: Level, text: &str) -> Result<String, fmt::Error> {
     Ok(match style {
-        Style::Pretty { .. } => text.to_owned(),
+        Style::Pretty { .. } | Style::Plain { .. } => text.to_owned(),
         Style::Json => Lines::Json.line(head(level, TARGET, text)?),
         Style::Logfmt => Lines::Logfmt.line(head(level, TARGET, text)?),
     })

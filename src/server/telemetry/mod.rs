@@ -40,6 +40,11 @@ pub enum Style {
         /// Whether it is one.
         colours: bool,
     },
+    /// For whoever waits for a command: without the time and the place in the code.
+    Plain {
+        /// Whether it is a terminal.
+        colours: bool,
+    },
     /// One object a line.
     Json,
     /// `key=value`.
@@ -67,6 +72,10 @@ pub fn start_log<W: Write + 'static>(
     let lines = fmt::layer().log_internal_errors(false).with_writer(writer);
     let lines = match style {
         Style::Pretty { colours } => lines.with_ansi(colours).boxed(),
+        Style::Plain { colours } => {
+            let plain = fmt::format().without_time().with_target(false);
+            lines.event_format(plain).with_ansi(colours).boxed()
+        }
         Style::Json => lines.event_format(Lines::Json).boxed(),
         Style::Logfmt => lines.event_format(Lines::Logfmt).boxed(),
     };
