@@ -258,7 +258,12 @@ pub struct StoreId(pub String);
 impl StoreId {
     /// The key of an item, the same for every attempt, run, node and redrive: `{store}-t42-3817`.
     pub fn item_key(&self, task: TaskId, index: ItemIndex) -> String {
-        format!("{}-{}-{}", self.0, task, index.0)
+        format!("{}{}", self.item_key_head(task), index.0)
+    }
+
+    /// What the keys of a task's items begin with: the index follows.
+    pub fn item_key_head(&self, task: TaskId) -> String {
+        format!("{}-{task}-", self.0)
     }
 }
 

@@ -169,13 +169,14 @@ impl HandlerFactory for CommandHandlerFactory {
         let leftovers = self.leftovers.get_or_init(take_over).clone();
         let workers = settings.workers.get() as usize;
         let pool = Pool::new(workers);
-        let trace = Trace::new();
+        let (trace, key_head) = (Trace::new(), run.item_key_head());
         let kind = Mutex::default();
         let shared = Arc::new(Shared {
             settings,
             run,
             program,
             trace,
+            key_head,
             pool,
             leftovers,
             kind,
@@ -231,7 +232,8 @@ impl CommandHandler {
         let mut deadline = Deadline::new(&settings.clock, call.gate_time.plus(call.timeout));
         // An item sent at the last moment would be charged with a timeout that its worker had no time to avoid.
         let mut patience = Deadline::new(&settings.clock, call.gate_time.plus(call.timeout / 2));
-        let text = CallText::new(settings.clock.wall_micros(call.gate_time), call.timeout);
+        let common = (self.shared.key_head.as_str(), &self.shared.trace);
+        let text = CallText::new(settings.clock.wall_micros(call.gate_time), call.timeout, common);
         let mut sent = Vec::with_capacity(call.items.len());
         for (index, attempt) in call.items.iter() {
             sent.push((
@@ -263,20 +265,16 @@ impl CommandHandler {
         let shared = &*self.shared;
         let (pool, run) = (&shared.pool, &shared.run);
         let id = pool.next_id();
-        let key = run.item_key(index);
+        let data = call.rows.data(index);
         let mut line = text.item(&ItemLine {
             id,
             index,
             attempt,
-            key,
-            data: call.rows.data(index),
-            trace: &shared.trace,
+            data,
         });
         let reservation = Reservation { pool, id };
         loop {
             let freed = pool.freed();
-            tokio::pin!(freed);
-            freed.as_mut().enable();
             if !run.gate.is_open(shared.settings.clock.now()) {
                 return Sent::Refused(Judged::NotSent);
             }

@@ -26,6 +26,8 @@ pub(super) struct Shared {
     pub(super) run: Arc<RunContext>,
     pub(super) program: Program,
     pub(super) trace: Trace,
+    /// What the keys of its items begin with.
+    pub(super) key_head: String,
     pub(super) pool: Pool,
     pub(super) leftovers: Arc<Leftovers>,
     pub(super) kind: Mutex<WorkerKind>,

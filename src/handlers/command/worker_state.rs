@@ -39,6 +39,13 @@ pub(super) enum Waiting {
     },
 }
 
+/// Who waited for an item that nobody waits for now.
+pub(super) struct Awaited {
+    pub(super) call: oneshot::Sender<Answer>,
+    /// What the worker commanded meanwhile.
+    pub(super) commands: Vec<HandlerCommand>,
+}
+
 impl Outstanding {
     /// Whether nobody waits for it any more.
     pub(super) fn is_held(&self) -> bool {
@@ -86,7 +93,9 @@ pub(super) struct WorkerState {
     pub(super) retiring: Option<Moment>,
     /// The call that waits for this worker to be empty.
     pub(super) reserved_for: Option<u64>,
-    pub(super) items: VecDeque<Outstanding>,
+    items: VecDeque<Outstanding>,
+    /// How many of them nobody waits for any more.
+    held: u32,
 }
 
 impl WorkerState {
@@ -102,7 +111,23 @@ impl WorkerState {
             retiring: None,
             reserved_for: None,
             items: VecDeque::new(),
+            held: 0,
         }
+    }
+
+    /// How many items it holds.
+    pub(super) fn load(&self) -> usize {
+        self.items.len()
+    }
+
+    /// An item that somebody waits for is sent to it.
+    pub(super) fn push(&mut self, item: Outstanding) {
+        self.items.push_back(item);
+    }
+
+    /// All its items, since its life is over.
+    pub(super) fn into_items(self) -> VecDeque<Outstanding> {
+        self.items
     }
 
     /// See [`Oddity`].
@@ -116,14 +141,13 @@ impl WorkerState {
 
     /// How many items it can have in flight that somebody waits for.
     pub(super) fn slots(&self) -> u32 {
-        let held = count(self.items.iter().filter(|item| item.is_held()));
         if self.retiring.is_some() || self.outbox.is_none() {
             return 0;
         }
         if self.reserved_for.is_some() || self.is_exclusive() {
-            return u32::from(held < self.concurrency);
+            return u32::from(self.held < self.concurrency);
         }
-        self.concurrency.saturating_sub(held)
+        self.concurrency.saturating_sub(self.held)
     }
 
     /// Whether it can take one more item, now.
@@ -153,19 +177,31 @@ impl WorkerState {
 
     /// Takes the item that an answer with this id means; without an id the oldest.
     pub(super) fn take(&mut self, id: Option<u64>) -> Option<Outstanding> {
-        match id {
-            None => self.items.pop_front(),
-            Some(id) => {
-                // Ids are given before items are sent, so neighbours may stand the other way round.
-                let at = self.items.iter().position(|item| item.id == id)?;
-                self.items.remove(at)
-            }
-        }
+        // Ids are given before items are sent, so neighbours may stand the other way round.
+        let at = match id {
+            None => 0,
+            Some(id) => self.items.iter().position(|item| item.id == id)?,
+        };
+        let item = self.items.remove(at)?;
+        self.held -= u32::from(item.is_held());
+        Some(item)
     }
 
-    /// The item with this id.
-    pub(super) fn find(&mut self, id: u64) -> Option<&mut Outstanding> {
-        self.items.iter_mut().find(|item| item.id == id)
+    /// Nobody waits for this item any more: it keeps its slot until it is answered, or until then. Says who waited, and
+    /// which commands came meanwhile; none where nobody did.
+    pub(super) fn hold(&mut self, id: u64, until: Moment) -> Option<Awaited> {
+        let item = self.items.iter_mut().find(|item| item.id == id)?;
+        match std::mem::replace(&mut item.waiting, Waiting::Nobody { until }) {
+            Waiting::Call(call) => {
+                self.held += 1;
+                let commands = std::mem::take(&mut item.commands);
+                Some(Awaited { call, commands })
+            }
+            before @ Waiting::Nobody { .. } => {
+                item.waiting = before;
+                None
+            }
+        }
     }
 
     /// The oldest item that somebody waits for.
@@ -175,21 +211,29 @@ impl WorkerState {
 
     /// Retires the worker when its patience with a held item is over; says what is due.
     pub(super) fn review(&mut self, now: Moment) -> Due {
-        let patience = self.items.iter().filter_map(|item| match item.waiting {
-            Waiting::Nobody { until } => Some(until),
-            Waiting::Call(_) => None,
-        });
-        let patience = patience.min();
+        let patience = self.patience();
         if self.retiring.is_none() && patience.is_some_and(|until| until <= now) {
             self.retiring = Some(now);
         }
-        let is_awaited = self.oldest_awaited().is_some();
+        let is_awaited = self.items.len() > self.held as usize;
         match self.retiring {
             None => Due::At(patience),
             Some(_) if is_awaited => Due::At(None),
             Some(at) if at <= now => Due::Kill,
             Some(at) => Due::At(Some(at)),
         }
+    }
+
+    /// Until when it may take for the item that it may take least for.
+    fn patience(&self) -> Option<Moment> {
+        if self.held == 0 {
+            return None;
+        }
+        let until = self.items.iter().filter_map(|item| match item.waiting {
+            Waiting::Nobody { until } => Some(until),
+            Waiting::Call(_) => None,
+        });
+        until.min()
     }
 }
 
@@ -200,10 +244,6 @@ pub(super) enum Due {
     At(Option<Moment>),
     /// Its end.
     Kill,
-}
-
-fn count<T>(items: impl Iterator<Item = T>) -> u32 {
-    u32::try_from(items.count()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -236,9 +276,9 @@ mod tests {
     fn a_held_item_keeps_its_slot_until_it_is_answered() {
         let mut worker_state = worker_state(2);
         let (first, _first) = item(1);
-        worker_state.items.push_back(first);
+        worker_state.push(first);
         assert_eq!((worker_state.slots(), worker_state.has_room()), (2, true));
-        worker_state.find(1).expect("item 1").waiting = Waiting::Nobody { until: Moment(10) };
+        assert!(worker_state.hold(1, Moment(10)).is_some());
         assert_eq!((worker_state.slots(), worker_state.has_room()), (1, true));
         assert!(worker_state.take(Some(1)).is_some_and(|item| item.is_held()));
         assert_eq!(worker_state.slots(), 2);
@@ -248,8 +288,10 @@ mod tests {
     fn a_worker_that_holds_an_item_too_long_lets_the_others_finish_before_it_dies() {
         let mut worker_state = worker_state(2);
         let ((first, _first), (second, _second)) = (item(1), item(2));
-        worker_state.items.extend([first, second]);
-        worker_state.find(1).expect("item 1").waiting = Waiting::Nobody { until: Moment(10) };
+        for item in [first, second] {
+            worker_state.push(item);
+        }
+        assert!(worker_state.hold(1, Moment(10)).is_some());
         assert_eq!(worker_state.review(Moment(9)), Due::At(Some(Moment(10))));
         assert_eq!(worker_state.review(Moment(10)), Due::At(None));
         assert_eq!((worker_state.slots(), worker_state.has_room()), (0, false));
@@ -261,8 +303,10 @@ mod tests {
     fn an_answer_without_id_means_the_oldest_even_when_nobody_waits_for_it() {
         let mut worker_state = worker_state(2);
         let ((first, _first), (second, _second)) = (item(1), item(2));
-        worker_state.items.extend([first, second]);
-        worker_state.find(1).expect("item 1").waiting = Waiting::Nobody { until: Moment(10) };
+        for item in [first, second] {
+            worker_state.push(item);
+        }
+        assert!(worker_state.hold(1, Moment(10)).is_some());
         assert!(
             worker_state
                 .take(None)

@@ -27,6 +27,8 @@ use windrow_engine::ports::handling::handler::{ItemReplies, ItemVerdict, LogLeve
 pub use batch::parse_batch;
 pub use command::parse_command;
 
+/// The plainest reply.
+pub(crate) const OK: &str = r#"{"result":"ok"}"#;
 /// The code of a reply that is none.
 pub const BAD_REPLY: &str = "BAD_REPLY";
 /// The code of an item that a reply says nothing about.

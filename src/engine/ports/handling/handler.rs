@@ -72,6 +72,11 @@ impl RunContext {
         self.store.item_key(self.key_task(), index)
     }
 
+    /// What the keys of its items begin with: the index follows.
+    pub fn item_key_head(&self) -> String {
+        self.store.item_key_head(self.key_task())
+    }
+
     /// The task in item keys.
     pub fn key_task(&self) -> TaskId {
         self.keys_of.unwrap_or(self.shard.task)

@@ -16,7 +16,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::answer::{Answer, Judged};
 use super::protocol;
-use super::worker_state::{Due, Oddity, Outstanding, Waiting, WorkerState};
+use super::worker_state::{Awaited, Due, Oddity, Outstanding, Waiting, WorkerState};
 use windrow_core::ids::{ItemIndex, Moment};
 use windrow_core::items::verdict::{Failure, HandlerCommand};
 
@@ -87,6 +87,8 @@ struct State {
     answers_since_surplus: u64,
     /// Commands given while no item was in flight; the next answer takes them.
     commands: Vec<HandlerCommand>,
+    /// The slots as they were told last.
+    announced: u32,
 }
 
 impl Pool {
@@ -127,7 +129,7 @@ impl Pool {
         self.change(|_| ());
     }
 
-    /// Ends when a slot may have become free. Enable it before asking for a slot.
+    /// Ends when a slot may have become free. Made before asking for a slot: it hears of what becomes free from then on.
     pub(super) fn freed(&self) -> tokio::sync::futures::Notified<'_> {
         self.freed.notified()
     }
@@ -167,7 +169,7 @@ impl Pool {
             };
             let (call, answer) = oneshot::channel();
             let waiting = Waiting::Call(call);
-            worker_state.items.push_back(Outstanding {
+            worker_state.push(Outstanding {
                 id,
                 index,
                 alone,
@@ -198,15 +200,13 @@ impl Pool {
                 return Oddity::None;
             };
             let oddity = worker_state.oddity();
-            let Some(item) = worker_state.find(id).filter(|item| !item.is_held()) else {
+            let Some(awaited) = worker_state.hold(id, until) else {
                 return oddity;
             };
-            item.waiting = Waiting::Nobody { until };
-            let commands = std::mem::take(&mut item.commands);
             if worker_state.takes_orders {
                 worker_state.tell(protocol::cancel(id));
             }
-            state.commands.extend(commands);
+            state.commands.extend(awaited.commands);
             oddity
         });
         self.stirred[worker].notify_one();
@@ -227,11 +227,9 @@ impl Pool {
     ) {
         self.change(|state| {
             state.broken = None;
-            state.workers[worker] = Some(WorkerState {
-                takes_orders,
-                has_spoken,
-                ..WorkerState::new(outbox)
-            });
+            let mut begun = WorkerState::new(outbox);
+            (begun.takes_orders, begun.has_spoken) = (takes_orders, has_spoken);
+            state.workers[worker] = Some(begun);
         });
     }
 
@@ -263,12 +261,8 @@ impl Pool {
     /// was one. It keeps its slot until `until`: the answer may follow.
     pub(super) fn on_garbage(&self, worker: usize, failure: Failure, until: Moment) -> bool {
         let known = self.edit(worker, |worker_state| {
-            let item = worker_state.oldest_awaited()?;
-            let nobody = Waiting::Nobody { until };
-            let Waiting::Call(call) = std::mem::replace(&mut item.waiting, nobody) else {
-                return None;
-            };
-            let commands = std::mem::take(&mut item.commands);
+            let id = worker_state.oldest_awaited()?.id;
+            let Awaited { call, commands } = worker_state.hold(id, until)?;
             // The call may have been dropped a moment ago.
             drop(call.send(Answer {
                 commands,
@@ -334,10 +328,9 @@ impl Pool {
         let mut state = self.lock();
         let result = edit(&mut state);
         let slots = if *self.closing.borrow() { 0 } else { state.slots() };
-        self.slots.send_if_modified(|announced| {
-            let before = announced.replace(slots);
-            before != Some(slots)
-        });
+        if std::mem::replace(&mut state.announced, slots) != slots {
+            self.slots.send_replace(Some(slots));
+        }
         result
     }
 }
@@ -369,7 +362,7 @@ impl State {
                 .filter(|worker_state| worker_state.has_room())
                 .map(|worker_state| (worker, worker_state))
         });
-        free.min_by_key(|(_, worker_state)| worker_state.items.len())
+        free.min_by_key(|(_, worker_state)| worker_state.load())
     }
 
     /// A worker that holds nothing; if there is none, the least loaded one gets no more items until it does.
@@ -383,10 +376,9 @@ impl State {
                 .filter(|worker_state| worker_state.reserved_for.is_none_or(|other| other == call))
                 .map(|worker_state| (worker, worker_state))
         });
-        let (worker, worker_state) = usable.min_by_key(|(_, worker_state)| {
-            (worker_state.reserved_for.is_none(), worker_state.items.len())
-        })?;
-        let is_empty = worker_state.items.is_empty();
+        let (worker, worker_state) = usable
+            .min_by_key(|(_, worker_state)| (worker_state.reserved_for.is_none(), worker_state.load()))?;
+        let is_empty = worker_state.load() == 0;
         worker_state.reserved_for = (!is_empty).then_some(call);
         is_empty.then_some((worker, worker_state))
     }
@@ -404,9 +396,7 @@ impl State {
         let has_answered = worker_state
             .as_ref()
             .is_some_and(|worker_state| worker_state.has_answered);
-        let items = worker_state
-            .map(|worker_state| worker_state.items)
-            .unwrap_or_default();
+        let items = worker_state.map(WorkerState::into_items).unwrap_or_default();
         if let (End::Crashed(why), false) = (end, has_answered) {
             self.on_futile_life(items.is_empty(), why);
         }

@@ -54,15 +54,13 @@ fn hello_names_the_run_and_fits_one_line() {
 
 #[test]
 fn an_item_carries_its_data_unparsed_and_on_one_line() {
-    let call = CallText::new(1_795_194_131_500_123, Duration::from_secs(3));
-    let trace = Trace { id: 7 };
+    let (key_head, trace) = (run().item_key_head(), Trace::of(7));
+    let call = CallText::new(1_795_194_131_500_123, Duration::from_secs(3), (&key_head, &trace));
     let item = ItemLine {
         id: 17,
         index: ItemIndex(3817),
         attempt: Attempt::new(2),
-        key: run().item_key(ItemIndex(3817)),
         data: Some("{\"a\":\r\n1.50}"),
-        trace: &trace,
     };
     let line = call.item(&item);
     assert!(line.contains("1.50"), "numbers are not rewritten: {line}");
@@ -70,19 +68,19 @@ fn an_item_carries_its_data_unparsed_and_on_one_line() {
     assert_eq!(item["key"], "k7f3q2-t42-3817");
     assert_eq!(item["gate_time"], "2026-11-20T17:02:11.500123Z");
     assert_eq!((&item["timeout"], &item["attempt"]), (&"3s".into(), &2.into()));
-    assert_eq!(item["traceparent"].as_str().map(str::len), Some(55));
+    assert_eq!(item["traceparent"], trace.parent(17));
+    let header = "00-00000000000000000000000000000007-1fe68f0af33cb97a-01";
+    assert_eq!(trace.parent(17), header, "all digits of the span");
 }
 
 #[test]
 fn an_item_without_data_has_no_data_member() {
-    let call = CallText::new(0, Duration::from_millis(1500));
+    let call = CallText::new(0, Duration::from_millis(1500), ("k-t1-", &Trace::new()));
     let item = ItemLine {
         id: 1,
         index: ItemIndex(0),
         attempt: Attempt::FIRST,
-        key: "k".into(),
         data: None,
-        trace: &Trace::new(),
     };
     assert_eq!(json(&call.item(&item)).get("data"), None);
     assert_eq!(json(&call.item(&item))["timeout"], "1s 500ms");
