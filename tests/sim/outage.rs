@@ -9,7 +9,7 @@ use windrow_core::execution::{Effects, Event, Execution, Reports, Restored, RunE
 use windrow_core::ids::{ItemIndex, Moment, RunNo, ShardId, TaskId};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
-    Dispatch, Failed, FailedCall, Failure, FailureClass, Outcome, Settled, SideRecord, Wish,
+    Dispatch, Failed, FailedCall, Failure, FailureClass, Outcome, ParkedItem, Settled, SideRecord, Wish,
 };
 use windrow_core::settings::{Auto, Rate, RateLimit};
 use windrow_core::task::{Canary, ShardRange, Tuning};
@@ -75,6 +75,8 @@ pub(crate) struct Case {
     /// How many of a hundred items always fail, and how.
     pub(crate) bad_percent: u64,
     pub(crate) bad: Vec<Fault>,
+    /// An earlier run called the first so many items, and the bad ones among them failed.
+    pub(crate) called_before: u64,
     /// Bad items stand together instead of anywhere.
     pub(crate) block: Option<(u64, u64)>,
     pub(crate) seed: u64,
@@ -102,6 +104,7 @@ impl Case {
             outage,
             bad_percent: 0,
             bad: Vec::new(),
+            called_before: 0,
             block,
             seed: 1,
         }
@@ -112,6 +115,27 @@ impl Case {
         let mut rng = Rng(self.seed ^ index.wrapping_mul(0x9e37_79b9));
         let is_bad = in_block || rng.chance(self.bad_percent * 10);
         (is_bad && !self.bad.is_empty()).then(|| self.bad[(index % self.bad.len() as u64) as usize])
+    }
+
+    /// What an earlier run saved.
+    fn restored(&self, range: ShardRange) -> Restored {
+        let mut saved = Restored::fresh(range);
+        let failed: Vec<u64> = (0..self.called_before)
+            .filter(|index| self.bad_fault(*index).is_some())
+            .collect();
+        let parked = failed.iter().map(|index| ParkedItem {
+            index: ItemIndex(*index),
+            attempts: 1,
+            charged: 0,
+            failure: None,
+            at: at(0).wall,
+            due_at: at(0).wall,
+            history: Vec::new(),
+        });
+        saved.parked = parked.collect();
+        (saved.low_water, saved.high_water) = (ItemIndex(self.called_before), ItemIndex(self.called_before));
+        saved.counters.succeeded = self.called_before - failed.len() as u64;
+        saved
     }
 
     fn fault(&self, index: u64, now: u64) -> Option<Fault> {
@@ -171,7 +195,7 @@ pub(crate) fn play(case: Case) -> Story {
         },
         range,
         tuning: case.tuning.clone(),
-        restored: Restored::fresh(range),
+        restored: case.restored(range),
         has_data: false,
         stalls: 0,
         run: RunNo(1),

@@ -192,14 +192,37 @@ fn an_outage_in_the_middle_neither_hides_the_bad_nor_costs_the_good() {
 }
 
 #[test]
-fn items_that_are_refused_while_others_are_answered_are_given_up_and_a_handler_that_refuses_all_ends_the_task()
- {
+fn items_that_are_refused_while_others_are_answered_are_given_up() {
     let with = |percent: u64| {
         let mut case = Case::new(Some(20), 1500);
         (case.bad, case.bad_percent, case.seed) = (vec![Fault::NotFound], percent, 3);
         case
     };
     judge_mixture("1 % not found", with(1));
+    // Where people have decided, even most of them may be: else a row of them may look like a handler that refuses all.
+    let decided = Duration::ZERO;
+    let shares = [
+        (1, None),
+        (6, None),
+        (12, None),
+        (25, Some(decided)),
+        (40, Some(decided)),
+    ];
+    for (percent, judge_after) in shares {
+        for seed in 3..6 {
+            let mut case = with(percent);
+            case.seed = seed;
+            case.tuning.judge_after = judge_after.unwrap_or(case.tuning.judge_after);
+            while case.bad_fault(case.total - 1).is_some() {
+                case.seed += 10;
+            }
+            let mut resumed = case.clone();
+            resumed.called_before = 1_000;
+            judge_mixture(&format!("{percent} % not found, called before"), resumed);
+            case.outage = Some((30, 38, Fault::Connect));
+            judge_mixture(&format!("{percent} % not found, and an outage"), case);
+        }
+    }
     // The last one has nobody after it who is answered: people have to say what it is.
     let with_bad_end = || {
         let mut case = with(1);
@@ -212,9 +235,13 @@ fn items_that_are_refused_while_others_are_answered_are_given_up_and_a_handler_t
     let mut decided = with_bad_end();
     decided.tuning.judge_after = Duration::ZERO;
     judge_mixture("the last one not found, decided", decided);
+}
 
+#[test]
+fn a_handler_that_refuses_all_ends_the_task_and_nobody_is_charged_for_it() {
     for judge_after in [Duration::from_secs(600), Duration::ZERO] {
-        let mut case = with(2);
+        let mut case = Case::new(Some(20), 1500);
+        (case.bad, case.bad_percent, case.seed) = (vec![Fault::NotFound], 2, 3);
         case.tuning.judge_after = judge_after;
         case.outage = Some((30, 1_000_000, Fault::NotFound));
         let bad: Vec<u64> = (0..case.total)

@@ -224,6 +224,7 @@ impl Execution {
             (Phase::Running, _) => {
                 self.phase = Phase::Stopping(end);
                 self.pace.halt();
+                self.charge_explained_refusals();
             }
             (Phase::Stopping(_), RunEnd::Fenced) => self.phase = Phase::Stopping(end),
             // A stop for good outranks an end that would run on by itself.

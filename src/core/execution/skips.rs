@@ -127,7 +127,7 @@ impl Execution {
         self.skips.wanted = wanted;
         self.skips.on_returned();
         self.look_for_skipped();
-        if self.counters.succeeded + self.counters.abandoned == 0 && !self.turned_away.has_answered() {
+        if self.counters.succeeded + self.counters.abandoned == 0 && self.turned_away.answered() == 0 {
             // What was skipped may never have been called.
             self.judge.doubt_contact();
         }

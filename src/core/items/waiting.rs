@@ -50,6 +50,11 @@ pub struct Trouble {
     pub outage: u32,
     /// When its first failed attempt of this run departed; none where an earlier run saw it fail.
     pub failed_first: Option<Moment>,
+    /// When the first call of this run departed that was refused; the beginning of time where it had used all its attempts
+    /// before.
+    pub refused_first: Option<Moment>,
+    /// Refusals that don't count as long as nobody was answered after the first.
+    pub refused: u32,
     /// Since when it is held, and how often it was called meanwhile.
     pub held: Option<(Moment, u32)>,
     /// How often it was turned away.

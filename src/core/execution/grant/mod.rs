@@ -188,7 +188,7 @@ impl Execution {
         if self.circuit.is_open() {
             return self.grant_probe(room, now, fx);
         }
-        if !self.circuit.is_closed() {
+        if !self.circuit.is_closed() || self.wants_fresh() {
             return self.grant_round(room, now, fx);
         }
         let mut granted = self.grant_due(Place::Window, room, now, fx);

@@ -3,7 +3,7 @@
 use crate::execution::Execution;
 use crate::execution::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
-use crate::items::verdict::{Failed, FailedCall, Failure, FailureClass};
+use crate::items::verdict::{Failed, Failure, FailureClass};
 use crate::items::waiting::{Doing, Trouble};
 
 /// The code of an item that may not be tried again and whose only attempt an outage swallowed.
@@ -15,26 +15,10 @@ impl Execution {
         match failed.class {
             FailureClass::Answered => true,
             FailureClass::Faulty | FailureClass::Unsendable => self.judge.contacted,
-            FailureClass::Rejected => self.is_own_refusal(trouble.failed_first),
+            FailureClass::Rejected => self.charge_refusal(failed.departed, trouble),
             FailureClass::Unreachable | FailureClass::Unavailable => false,
             FailureClass::Unclear => !self.is_excused(failed.departed, trouble),
         }
-    }
-
-    /// Whether a refusal (404 and the like) is the item's own: since it failed first, calls of others that departed later were
-    /// answered, or people have decided that it is the items that are left. While fresh ones are left it may be the handler
-    /// whatever was decided: a token that ran out would cost them all. Of an item that shares its call nothing is said: the
-    /// innocent beside it would pay.
-    fn is_own_refusal(&self, failed_first: Option<Moment>) -> bool {
-        let is_alone = self.tuning.batch.get() == 1;
-        let is_decided = self.whole.judge_after.is_zero() && self.has_succeeded() && !self.is_fresh_left();
-        is_alone && (is_decided || failed_first.is_some_and(|first| first < self.circuit.answered()))
-    }
-
-    /// The same of a call, which is no evidence of the handler then.
-    pub(super) fn is_own_refusal_of(&self, call: &FailedCall) -> bool {
-        let known = self.troubles.get(call.index);
-        self.is_own_refusal(known.map_or(Some(call.departed), |trouble| trouble.failed_first))
     }
 
     fn is_excused(&mut self, departed: Moment, trouble: &mut Trouble) -> bool {

@@ -4,7 +4,7 @@
 //! refusals of us as such, are never charged. Calls of which nobody knows what they did are charged provisionally: an outage
 //! excuses those that departed after the last answered call, and an item that has used all its attempts on them is *held*
 //! until a call for another item that departed later was answered (`excuse`). `alone` decides when nothing else is left,
-//! `patience` how long any of it is borne, `probe` what leaves meanwhile.
+//! `patience` how long any of it is borne, `probe` what leaves meanwhile, `refused` what a refusal says.
 
 mod alone;
 pub(super) mod circuit;
@@ -13,23 +13,19 @@ mod excuse;
 mod given_up;
 mod patience;
 mod probe;
+mod refused;
 pub(super) mod turned_away;
 
 use std::time::Duration;
 
 use super::Execution;
-use super::types::{Effects, Now, Reports, RunEnd, Start};
+use super::types::{Effects, Now, Reports, Start};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::retry::doubled;
 use crate::items::verdict::{AnsweredCalls, FailedCall, Failure, FailureClass, HandlerState, Outage, Paused};
 use crate::items::waiting::{Doing, Place, Trouble};
-use crate::task::lifecycle::StopReason;
 use circuit::{Circuit, Others, Turn, Unanswered};
 
-/// So many calls in a row that refuse us, or that can't be understood, stop the task.
-const REFUSALS_MAX: usize = 3;
-/// So many answers of 400 and the like, before the first verdict, do: the first items may be bad ones.
-const FAULTS_MAX: usize = 10;
 /// Probes that reached the handler before a task without any success stops, or its attempts are believed where people have
 /// decided that it is the items (`judge_after` is zero).
 const REACHED_PROBES_MIN: u32 = 3;
@@ -47,7 +43,7 @@ pub(super) struct Judge {
     /// Something other than a definite fault came back before that.
     unclear_contact: bool,
     first_contact: Option<Moment>,
-    refusals: Refusals,
+    refusals: refused::Refusals,
     /// Unclear attempts that are charged and not yet counted against the error budget.
     doubtful: u64,
     reached_probes: u32,
@@ -62,14 +58,6 @@ pub(super) struct Judge {
     drafted: Option<Outage>,
 }
 
-/// Refusals in a row, and the items that they were for.
-#[derive(Debug, Default)]
-struct Refusals {
-    calls: usize,
-    strict: usize,
-    items: Vec<ItemIndex>,
-}
-
 impl Judge {
     pub(super) fn new(start: &Start, now: Moment) -> Judge {
         Judge {
@@ -77,7 +65,7 @@ impl Judge {
             is_proven: start.restored.is_proven,
             unclear_contact: false,
             first_contact: start.first_contact.map(|span| now.plus(span)),
-            refusals: Refusals::default(),
+            refusals: refused::Refusals::default(),
             doubtful: 0,
             reached_probes: 0,
             pauses_in_a_row: 0,
@@ -135,7 +123,7 @@ impl Judge {
             || self.doubtful > 0
             || self.pauses_in_a_row > 0
             || self.turned_away_with.is_some()
-            || self.refusals.calls > 0
+            || self.refusals.is_row()
             || self.alone.is_on()
     }
 }
@@ -188,7 +176,7 @@ impl Execution {
         self.judge.pauses_in_a_row = 0;
         self.judge.turned_away_with = None;
         self.judge.contacted = true;
-        self.judge.refusals = Refusals::default();
+        self.judge.refusals.on_answered();
         self.judge.alone.end();
         let most = self.calls_at_most();
         let turn = self
@@ -226,7 +214,7 @@ impl Execution {
         let class = match call.class {
             FailureClass::Faulty if self.judge.takes_requests() => FailureClass::Answered,
             FailureClass::Unsendable => return self.on_unsendable(call),
-            FailureClass::Rejected if self.is_own_refusal_of(call) => return,
+            FailureClass::Rejected if self.is_own_refusal_of(call) => return self.on_own_refusal(),
             class => class,
         };
         match class {
@@ -288,27 +276,6 @@ impl Execution {
     /// How many different items could leave, at most.
     fn can_leave(&self) -> u64 {
         if self.tuning.ordered { 1 } else { self.left() }
-    }
-
-    fn on_refusal(&mut self, call: &FailedCall) {
-        let can_leave = usize::try_from(self.can_leave()).unwrap_or(usize::MAX).max(1);
-        let refusals = &mut self.judge.refusals;
-        refusals.calls += 1;
-        refusals.strict += usize::from(call.class == FailureClass::Rejected);
-        if refusals.items.len() < FAULTS_MAX && !refusals.items.contains(&call.index) {
-            refusals.items.push(call.index);
-        }
-        let (strict, all) = (refusals.strict, refusals.calls);
-        let is_over =
-            |calls: usize, most: usize| calls >= most && refusals.items.len() >= most.min(can_leave);
-        if is_over(strict, REFUSALS_MAX) || is_over(all, FAULTS_MAX) {
-            let of_whom = match call.class {
-                FailureClass::Unsendable => "no request could be made of any item so far; the last one said ",
-                _ => "",
-            };
-            let text = format!("{of_whom}{}: {}", call.failure.code, call.failure.message);
-            self.stop(RunEnd::stopped(StopReason::HandlerRejected, text));
-        }
     }
 
     /// Where nothing ever succeeded, `judge_after` is how long that is borne: the calls that were out when the circuit opened

@@ -111,7 +111,7 @@ impl Execution {
         1
     }
 
-    /// A round after an outage.
+    /// A round after an outage, or where failed items alone were called and can't tell what the handler does.
     pub(in crate::execution) fn grant_round(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
         let mut granted = self.grant_untried(room, fx);
         granted += self.grant_due(Place::Window, room - granted, now, fx);

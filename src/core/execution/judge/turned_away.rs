@@ -36,9 +36,9 @@ impl TurnedAway {
         self.answered += calls;
     }
 
-    /// Whether any was answered.
-    pub(in crate::execution) fn has_answered(&self) -> bool {
-        self.answered > 0
+    /// How many were answered.
+    pub(in crate::execution) fn answered(&self) -> u64 {
+        self.answered
     }
 
     /// One more turn for an item, if since its last one nearly all others were answered, or `others` says that there are

@@ -1,0 +1,190 @@
+//! What a refusal says (404, 401, a reply that can't be understood): of its item, or of all of us?
+//!
+//! Of the item, where others that departed later were answered: its refusals count, those before as well, and say nothing of
+//! the handler. Of all of us, where so many come in a row that chance doesn't explain it: then the task stops, and nobody is
+//! charged. What an earlier run saw fail says little, as long as something fresh is left to call for.
+
+use crate::execution::Execution;
+use crate::execution::types::RunEnd;
+use crate::ids::{ItemIndex, Moment};
+use crate::items::verdict::{FailedCall, FailureClass};
+use crate::items::waiting::{Doing, Trouble};
+use crate::task::lifecycle::StopReason;
+
+/// So many refusals in a row stop a task in which none came before.
+const ROW_MIN: usize = 3;
+/// Beyond so many no share of refused items is an excuse, nor that people have decided that it is the items.
+const ROW_MAX: usize = 100;
+/// A row that comes up by chance more seldom than that is none of chance: once in 10^9 places.
+const CHANCE: f64 = 1e-9;
+/// So many answers of 400 and the like, before the first verdict, stop it too: the first items may be bad ones.
+const FAULTS_MAX: usize = 10;
+
+/// Refusals in a row, and the items that they were for.
+#[derive(Debug, Default)]
+pub(super) struct Refusals {
+    calls: usize,
+    strict: usize,
+    /// At most as many as are asked for.
+    items: Vec<ItemIndex>,
+    /// Calls that were refused while others were answered.
+    among: u64,
+    /// Whether the last calls were for items that an earlier run saw fail: something fresh should leave, to tell.
+    wants_fresh: bool,
+}
+
+impl Refusals {
+    /// Whether the last calls were refused.
+    #[inline]
+    pub(super) fn is_row(&self) -> bool {
+        self.calls > 0 || self.wants_fresh
+    }
+
+    /// A call was answered: the row was one of chance.
+    pub(super) fn on_answered(&mut self) {
+        self.among += self.strict as u64;
+        (self.calls, self.strict, self.wants_fresh) = (0, 0, false);
+        self.items.clear();
+    }
+
+    fn add(&mut self, call: &FailedCall) {
+        self.calls += 1;
+        self.strict += usize::from(call.class == FailureClass::Rejected);
+        if self.items.len() < FAULTS_MAX && !self.items.contains(&call.index) {
+            self.items.push(call.index);
+        }
+    }
+
+    fn is_over(&self, calls: usize, most: usize, can_leave: usize) -> bool {
+        calls >= most && self.items.len() >= most.min(FAULTS_MAX).min(can_leave)
+    }
+
+    /// How long a row must be that chance doesn't explain, where so many other calls were answered.
+    fn row_at_most(&self, answered: u64) -> usize {
+        if answered == 0 {
+            return ROW_MIN;
+        }
+        let share = self.among as f64 / (self.among + answered) as f64;
+        let mut chance = share.powi(ROW_MIN as i32);
+        let mut row = ROW_MIN;
+        while chance > CHANCE && row < ROW_MAX {
+            (chance, row) = (chance * share, row + 1);
+        }
+        row
+    }
+}
+
+impl Execution {
+    /// Whether a refusal is the item's own: since it was refused first, calls of others that departed later were answered, or
+    /// people have decided that it is the items that are left. While fresh ones are left it may be the handler whatever was
+    /// decided: a token that ran out would cost them all. Of an item that shares its call nothing is said: the innocent beside
+    /// it would pay.
+    fn is_own_refusal(&self, refused_first: Moment) -> bool {
+        let is_decided = self.is_decided() && self.has_succeeded() && !self.is_fresh_left();
+        self.is_alone_in_calls() && (is_decided || refused_first < self.circuit.answered())
+    }
+
+    /// The same of a call.
+    pub(super) fn is_own_refusal_of(&self, call: &FailedCall) -> bool {
+        let known = self.troubles.get(call.index);
+        self.is_own_refusal(known.and_then(|t| t.refused_first).unwrap_or(call.departed))
+    }
+
+    /// Whether fresh items should leave before those that failed.
+    pub(in crate::execution) fn wants_fresh(&self) -> bool {
+        self.judge.refusals.wants_fresh
+    }
+
+    /// It says nothing of the handler: a round of probes goes on with others.
+    pub(super) fn on_own_refusal(&mut self) {
+        self.judge.refusals.among += 1;
+        self.circuit.on_returned(1);
+    }
+
+    /// Whether a refusal counts against its item. Where it does, those count too that couldn't be told before.
+    pub(super) fn charge_refusal(&mut self, departed: Moment, trouble: &mut Trouble) -> bool {
+        let first = *trouble.refused_first.get_or_insert(departed);
+        let is_own = self.is_own_refusal(first);
+        if is_own {
+            trouble.charged = trouble
+                .charged
+                .saturating_add(std::mem::take(&mut trouble.refused));
+        } else {
+            trouble.refused += 1;
+        }
+        is_own
+    }
+
+    /// The run ends: refusals that others have explained since are charged, so that the next run knows of them.
+    pub(in crate::execution) fn charge_explained_refusals(&mut self) {
+        let answered = self.circuit.answered();
+        let is_alone = self.is_alone_in_calls();
+        let is_explained = |t: &Trouble| {
+            let waits = t.doing != Doing::InFlight && t.refused > 0;
+            is_alone && waits && t.refused_first.is_some_and(|first| first < answered)
+        };
+        for index in self.troubles.which(is_explained) {
+            if let Some(mut trouble) = self.troubles.take(index) {
+                trouble.charged = trouble
+                    .charged
+                    .saturating_add(std::mem::take(&mut trouble.refused));
+                self.record(index, &trouble);
+                self.troubles.put(index, trouble);
+            }
+        }
+    }
+
+    fn is_alone_in_calls(&self) -> bool {
+        self.tuning.batch.get() == 1
+    }
+
+    fn is_decided(&self) -> bool {
+        self.whole.judge_after.is_zero()
+    }
+
+    pub(super) fn on_refusal(&mut self, call: &FailedCall) {
+        let known = self.troubles.get(call.index);
+        let failed_before = known.is_some_and(|t| t.failed_first.is_none() && !t.is_only_turned_away());
+        if failed_before && self.is_fresh_left() && !self.tuning.ordered {
+            self.judge.refusals.wants_fresh = true;
+            return;
+        }
+        let can_leave = usize::try_from(self.can_leave()).unwrap_or(usize::MAX).max(1);
+        let row = if self.is_decided() && self.has_succeeded() {
+            ROW_MAX
+        } else {
+            self.judge.refusals.row_at_most(self.turned_away.answered())
+        };
+        let takes_requests = self.judge.takes_requests();
+        let refusals = &mut self.judge.refusals;
+        refusals.add(call);
+        let is_row = refusals.is_over(refusals.strict, row, can_leave);
+        if is_row || !takes_requests && refusals.is_over(refusals.calls, FAULTS_MAX, can_leave) {
+            let of_whom = match call.class {
+                FailureClass::Unsendable => "no request could be made of any item so far; the last one said ",
+                _ => "",
+            };
+            let text = format!("{of_whom}{}: {}", call.failure.code, call.failure.message);
+            self.stop(RunEnd::stopped(StopReason::HandlerRejected, text));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_the_longer_the_more_are_refused_among_others() {
+        let row = |among, answered| {
+            let refusals = Refusals {
+                among,
+                ..Refusals::default()
+            };
+            refusals.row_at_most(answered)
+        };
+        assert_eq!((row(0, 0), row(0, 1_000), row(1, 999)), (3, 3, 3));
+        assert_eq!((row(10, 990), row(60, 940), row(200, 800)), (5, 8, 13));
+        assert_eq!((row(600, 400), row(999, 1)), (41, 100));
+    }
+}
