@@ -120,7 +120,7 @@ pub async fn who_took_a_shard_from_whom_is_told(harness: Harness) {
         [
             (
                 "shard.lost",
-                "c was fenced and had saved nothing of shard 0 for 30 s; it waits for a node"
+                "c was fenced and had saved nothing of shard 0 for 30 s: up to 60 items may be called again; it waits for a node"
             ),
             ("shard.recovering", "shard 0 on b: the handler is down"),
             ("shard.taken_over", text),

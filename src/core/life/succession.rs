@@ -73,7 +73,7 @@ impl Episode<'_> {
                 "{to} took shard {shard} over from {node}, which was fenced and had saved nothing for {silent} s{again}"
             ),
             Fate::Lost => format!(
-                "{node} was fenced and had saved nothing of shard {shard} for {silent} s; it waits for a node"
+                "{node} was fenced and had saved nothing of shard {shard} for {silent} s{again}; it waits for a node"
             ),
             Fate::Recovering(why) => format!("shard {shard} on {node}: {why}"),
         }

@@ -8,6 +8,7 @@ use crate::service::failures::net::NetResult;
 use crate::service::node::ThisNode;
 use crate::service::tasks::show::as_saved;
 use windrow_core::ids::{TaskId, WallMs};
+use windrow_core::life::succession::Loss;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::list::RunRecord;
 use windrow_engine::ports::tasks::report_store::ReportFacts;
@@ -89,7 +90,7 @@ impl Reports {
             as_saved(run, &facts.task.shards);
         }
         let mut entries = self.tasks.audit(id).await?;
-        entries.extend(handovers(&facts.runs));
+        entries.extend(successions(&facts.runs, &entries));
         entries.sort_by_key(|entry| entry.at);
         let surplus = entries.len().saturating_sub(ENTRIES_MAX);
         entries.drain(..surplus);
@@ -107,23 +108,45 @@ impl Reports {
     }
 }
 
-/// What the audit need not keep, since the runs say it: a node gave a shard back, and another went on.
-fn handovers(runs: &[RunRecord]) -> Vec<AuditEntry> {
+/// What the audit need not keep, since the runs say it: a node gave a shard back or lost it, and another went on.
+fn successions(runs: &[RunRecord], entries: &[AuditEntry]) -> Vec<AuditEntry> {
+    let taken: Vec<Loss> = entries.iter().filter_map(taken_over).collect();
     let told = runs.iter().filter_map(|next| {
         let of = |run: &&RunRecord| run.shard == next.shard && run.run.0 + 1 == next.run.0;
         let before = runs.iter().find(of)?;
         let (from, to) = (before.node.as_ref()?, next.node.as_ref()?);
-        (before.end_reason.as_deref() == Some("released") && from != to).then(|| AuditEntry {
+        let is_told = taken
+            .iter()
+            .any(|loss| (loss.shard, loss.run) == (before.shard.no, before.run));
+        let (action, reason) = match before.end_reason.as_deref() {
+            Some("released") if from != to => (
+                "shard.handed_over",
+                format!("{from} handed shard {} over to {to}", next.shard.no),
+            ),
+            Some("lost") if !is_told => (
+                "shard.taken_over",
+                format!("{to} goes on with shard {}, which {from} had lost", next.shard.no),
+            ),
+            _ => return None,
+        };
+        Some(AuditEntry {
             at: next.started_at,
             actor: "windrow".to_owned(),
             source: "system".to_owned(),
-            action: "shard.handed_over".to_owned(),
-            reason: Some(format!("{from} handed shard {} over to {to}", next.shard.no)),
+            action: action.to_owned(),
+            reason: Some(reason),
             before: None,
             after: None,
         })
     });
     told.collect()
+}
+
+/// The take-over that an entry tells of.
+fn taken_over(entry: &AuditEntry) -> Option<Loss> {
+    let is_one = entry.action == "shard.taken_over";
+    let (before, after) = (entry.before.as_deref()?, entry.after.as_deref()?);
+    Loss::of(before, after).filter(|_| is_one)
 }
 
 /// The completion proof, from sums over shards and groups.
@@ -258,12 +281,33 @@ mod tests {
             run(2, "n1", "released"),
             run(1, "n2", "released"),
         ];
-        let told = handovers(&runs);
+        let told = successions(&runs, &[]);
         let said: Vec<Option<&str>> = told.iter().map(|entry| entry.reason.as_deref()).collect();
         assert_eq!(said, [Some("n2 handed shard 0 over to n1")]);
         assert_eq!(
             (told[0].at, told[0].action.as_str()),
             (WallMs(2), "shard.handed_over")
         );
+    }
+
+    #[test]
+    fn who_goes_on_with_what_was_lost_is_told_once() {
+        let runs = [run(3, "n1", "done"), run(2, "n3", "lost"), run(1, "n2", "lost")];
+        let entry = |before: &str, after: &str| AuditEntry {
+            at: WallMs(2),
+            actor: "windrow".to_owned(),
+            source: "system".to_owned(),
+            action: "shard.taken_over".to_owned(),
+            reason: None,
+            before: Some(before.to_owned()),
+            after: Some(after.to_owned()),
+        };
+        let known = entry(
+            r#"{"shard":0,"run":1,"node":"n2"}"#,
+            r#"{"node":"n3","silent_seconds":9}"#,
+        );
+        let told = successions(&runs, &[known]);
+        let said: Vec<Option<&str>> = told.iter().map(|entry| entry.reason.as_deref()).collect();
+        assert_eq!(said, [Some("n1 goes on with shard 0, which n3 had lost")]);
     }
 }
