@@ -335,6 +335,8 @@ fn list_of(problem: &Problem) -> Option<&'static str> {
 fn verb(action: &str) -> &str {
     match action {
         "tune" | "describe" | "edit" => "set",
+        // With --now.
+        "stop_now" => "stop",
         other => other,
     }
 }
@@ -352,6 +354,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use windrow_core::task::lifecycle::Verb;
 
     fn fault(status: u16, slug: &str) -> Fault {
         let body = json!({"type": format!("http://n1/problems/{slug}"), "title": "No way", "detail": "d", "status": status,
@@ -452,6 +455,13 @@ mod tests {
         };
         let said = hint(&["start", "tune", "edit"]);
         assert_eq!(said, "allowed now: windrow task start t7, windrow task set t7");
+        let said = hint(&["stop", "stop_now", "cancel"]);
+        assert_eq!(said, "allowed now: windrow task stop t7, windrow task cancel t7");
+        let task = args::command().find_subcommand("task").cloned().expect("a noun");
+        let commands = Verb::ALL.iter().filter(|verb| verb.is_command());
+        for named in commands.map(|command| verb(command.as_str())) {
+            assert!(task.find_subcommand(named).is_some(), "windrow task {named}");
+        }
         let none = hint(&[]);
         assert_eq!(
             none,

@@ -110,6 +110,10 @@ impl Outcome {
         self.net.as_ref().map_or(&self.task, |net| &net.last)
     }
 
+    pub(in crate::run) fn net(&self) -> Option<&Net> {
+        self.net.as_ref()
+    }
+
     fn made_good(&self) -> u64 {
         self.net.as_ref().map_or(0, |net| net.made_good)
     }
