@@ -448,7 +448,7 @@ fn a_handler_that_mended_nothing_of_a_job_is_another_one_whatever_was_done_again
         .concat();
         place.windrow(&words).expect(expected)
     };
-    run("exit 65", &[], 8);
+    run("sh -c 'exit 65'", &[], 8);
     run("true", &["--only-failed"], 0);
     let mended = run("true", &[], 0);
     assert_eq!(mended.json()["handler_changed"], false, "{}", mended.stderr);

@@ -159,12 +159,12 @@ impl Fault {
         } else if !problem.detail.is_empty() && !told_below {
             because.push(problem.detail.clone());
         }
-        because.extend(
-            problem
-                .errors
-                .iter()
-                .map(|field| line(&placed(field, &problem), names)),
-        );
+        let faults = match alone(&problem, names) {
+            Some((bare, _)) => vec![bare],
+            None => problem.errors.clone(),
+        };
+        let faults = faults.iter().map(|field| line(&placed(field, &problem), names));
+        because.extend(faults);
         if problem.status >= 500 && !problem.request_id.is_empty() {
             because.push(format!(
                 "it was request {}; the node's log says more",
@@ -271,6 +271,7 @@ fn hint(problem: &Problem, names: Names) -> Option<String> {
     };
     let mut all: Vec<String> = rates.chain(allowed).collect();
     all.extend(advice);
+    all.extend(alone(problem, names).map(|(_, advice)| advice.to_owned()));
     if all.is_empty() && !problem.errors.is_empty() {
         all.push(match names {
             Names::Flags => "correct what is named above; --help lists every flag".to_owned(),
@@ -316,19 +317,36 @@ fn allowed(problem: &Problem) -> Option<String> {
     })
 }
 
+/// The one fault of a request, without its advice, and that: of what no flag says there is nothing to correct.
+fn alone(problem: &Problem, names: Names) -> Option<(ProblemField, &str)> {
+    let [field] = problem.errors.as_slice() else {
+        return None;
+    };
+    let advice = field.advice.as_deref()?;
+    let is_of_none = names == Names::Flags && flag(&field.pointer).is_none();
+    let bare = ProblemField {
+        advice: None,
+        ..field.clone()
+    };
+    is_of_none.then_some((bare, advice))
+}
+
 /// The command that lists what wasn't found among.
-fn list_of(problem: &Problem) -> Option<&'static str> {
+fn list_of(problem: &Problem) -> Option<String> {
     let path = problem.missing()?;
-    match path.strip_prefix("/v1/")?.split(['/', '?']).next()? {
-        "tasks" if path.contains("/items/") => Some("windrow task failures TASK --items"),
-        "tasks" => Some("windrow task list"),
-        "businesses" => Some("windrow biz list"),
-        "nodes" => Some("windrow node list"),
-        "limits" => Some("windrow limit list"),
-        "datasets" if path.contains("/generations/") => Some("windrow dataset generations NAME"),
-        "datasets" => Some("windrow dataset list"),
-        _ => None,
-    }
+    let mut parts = path.strip_prefix("/v1/")?.split(['/', '?']);
+    let list = match parts.next()? {
+        // How many there are; failures it may have none.
+        "tasks" if path.contains("/items/") => return Some(format!("windrow task show {}", parts.next()?)),
+        "tasks" => "windrow task list",
+        "businesses" => "windrow biz list",
+        "nodes" => "windrow node list",
+        "limits" => "windrow limit list",
+        "datasets" if path.contains("/generations/") => "windrow dataset generations NAME",
+        "datasets" => "windrow dataset list",
+        _ => return None,
+    };
+    Some(list.to_owned())
 }
 
 /// The verb of the command line for an action of a task.
@@ -467,6 +485,25 @@ mod tests {
             none,
             "windrow task clone t7 makes one like it, with nothing done yet; windrow task report t7 tells what became of it"
         );
+    }
+
+    #[test]
+    fn what_no_flag_says_is_followed_by_what_helps_and_not_by_every_flag() {
+        let fault = |more: serde_json::Value| {
+            let mut body =
+                json!({"type": "http://n1/problems/not-found", "title": "T", "status": 404, "detail": "d"});
+            let members = more.as_object().expect("an object").clone();
+            body.as_object_mut().expect("an object").extend(members);
+            Fault::of_problem(serde_json::from_value(body).expect("a problem"), Names::Flags)
+        };
+        let none = json!([{"pointer": "/filter", "detail": "t1 has no failures", "try": "`windrow task report t1`"}]);
+        let none =
+            fault(json!({"type": "http://n1/problems/validation-failed", "status": 422, "errors": none}));
+        assert_eq!(none.because, ["d", "t1 has no failures"]);
+        assert_eq!(none.hint.as_deref(), Some("`windrow task report t1`"));
+        let beyond = fault(json!({"instance": "/v1/tasks/t1/items/20"}));
+        let hint = "`windrow task show t1` shows what there is";
+        assert_eq!(beyond.hint.as_deref(), Some(hint), "it may have no failures");
     }
 
     #[test]

@@ -118,14 +118,15 @@ impl JobRun<'_> {
         self.tell_of_outputs(outcome.task());
         match self.args.output {
             Output::Json => {
-                let is_another = identity::is_another(outcome.task(), outcome.net(), self.args);
+                let is_another = identity::is_another(outcome.task(), outcome.net.as_ref(), self.args);
                 screen::print(&outcome.json(is_another).to_string())?;
             }
             Output::Table if onto_stdout => self.say(&outcome.table(None)),
             Output::Table => {
-                let again = match self.args.results.out {
-                    Some(_) => "--only-failed in place of --results-out",
-                    None => "--only-failed",
+                let again = match &self.args.results.out {
+                    _ if self.args.only_failed => "",
+                    Some(_) => " with --only-failed in place of --results-out",
+                    None => " with --only-failed",
                 };
                 let hint = self.args.failures_out.is_none().then_some(again);
                 screen::print(&outcome.table(hint))?;
@@ -150,7 +151,7 @@ fn already(task: &TaskView, net: Option<&Net>, args: &RunArgs) -> String {
         .map(|at| format!(" ({})", second_text(at)))
         .unwrap_or_default();
     let again = match args.resume.is_some() {
-        true => "--if-finished restart runs the job again",
+        true => "--restart runs the job again",
         false => {
             "--restart runs the job again, --name NAME runs it beside, --if-finished says what it means to a script"
         }
