@@ -350,7 +350,7 @@ fn an_abandoned_item_is_promised_no_other_attempt() {
             "--total",
             "2",
             "--name",
-            status,
+            &status[..3],
             "--max-attempts",
             "1",
             "--request",

@@ -246,7 +246,7 @@ fn a_finished_job_says_so_also_when_it_is_to_be_quiet_and_a_script_says_what_it_
         .expect(4);
     assert!(ended.stderr.contains("t2 finished already"), "{}", ended.stderr);
     assert!(
-        ended.stderr.contains("; --restart runs the job again"),
+        ended.stderr.contains(", --restart runs the job again"),
         "{}",
         ended.stderr
     );

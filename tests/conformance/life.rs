@@ -110,13 +110,18 @@ pub async fn what_waits_for_its_time_is_given_another(harness: Harness) {
     assert!(!is_candidate(&harness, shard, later(29)).await, "it isn't time");
     assert!(is_candidate(&harness, shard, later(30)).await, "it is");
     let view = harness.command(shard.task, TaskCommand::StartAt(NOW)).await;
-    assert_eq!((view.status, view.status_reason), (Status::Queued, None));
+    assert_eq!(
+        (view.status, view.status_reason.as_deref()),
+        (Status::Queued, None)
+    );
     assert_eq!(view.start_no, started.start_no, "it is the same start");
     assert!(is_candidate(&harness, shard, NOW).await);
+    let writes = write();
     let again = harness
         .store
-        .command(shard.task, &TaskCommand::StartAt(NOW), &write(), NOW);
-    assert!(again.await.is_err(), "it waits for no time any more");
+        .command(shard.task, &TaskCommand::StartAt(NOW), &writes, NOW)
+        .await;
+    assert!(again.is_err(), "it waits for no time any more");
 }
 
 /// A task whose business prepares itself, and the token of its start.

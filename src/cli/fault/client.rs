@@ -215,10 +215,15 @@ fn line(field: &ProblemField, names: Names) -> String {
         Names::Members if field.pointer.is_empty() => text,
         Names::Members => format!("{}: {text}", field.pointer),
         Names::Flags => {
-            let text = text.replace("`again`", "--again");
+            let text = as_flags(&text);
             flag(&field.pointer).map_or_else(|| text.clone(), |flag| format!("{flag}: {text}"))
         }
     }
+}
+
+/// Members in a text as their flags.
+fn as_flags(text: &str) -> String {
+    text.replace("`again`", "--again")
 }
 
 /// Where a name is no flag, but stands behind the verb; what it is called there.
@@ -271,7 +276,7 @@ fn hint(problem: &Problem, names: Names) -> Option<String> {
     };
     let mut all: Vec<String> = rates.chain(allowed).collect();
     all.extend(advice);
-    all.extend(alone(problem, names).map(|(_, advice)| advice.to_owned()));
+    all.extend(alone(problem, names).map(|(_, advice)| as_flags(advice)));
     if all.is_empty() && !problem.errors.is_empty() {
         all.push(match names {
             Names::Flags => "correct what is named above; --help lists every flag".to_owned(),

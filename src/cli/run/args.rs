@@ -284,7 +284,7 @@ fn job_name(text: &str) -> Result<String, String> {
 fn new_name(text: &str) -> Result<String, String> {
     if text.contains(|c: char| c.is_whitespace() || c == '/') {
         return Err(
-            "a name has neither spaces nor slashes; a job that has is meant with --resume".to_owned(),
+            "a name has neither spaces nor slashes; a job whose name has is meant with --resume".to_owned(),
         );
     }
     job_name(text)
