@@ -350,7 +350,7 @@ fn an_abandoned_item_is_promised_no_other_attempt() {
             "--total",
             "2",
             "--name",
-            status,
+            &status[..3],
             "--max-attempts",
             "1",
             "--request",
@@ -415,4 +415,23 @@ fn too_many_abandoned_items_stop_the_job() {
     let stopped = place.windrow(&job).refused(9, &["error_budget"]);
     let hint = "hint: once the job has finished, the same command with --only-failed goes over them again";
     assert!(stopped.stdout.contains(hint), "{}", stopped.stdout);
+}
+
+#[test]
+fn who_goes_over_failures_already_is_told_to_do_the_same_again() {
+    let place = Place::new();
+    let job = |more: &[&str]| {
+        let words = [&["run", "--total", "3"], more, &["--each", "sh -c 'exit 65'"]].concat();
+        place.windrow(&words).expect(8).stdout
+    };
+    let first = job(&[]);
+    assert!(
+        first.contains("the same command with --only-failed goes over them again"),
+        "{first}"
+    );
+    let again = job(&["--only-failed"]);
+    assert!(
+        again.contains("hint: the same command goes over them again"),
+        "{again}"
+    );
 }

@@ -282,7 +282,7 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     assert!(none.stderr.contains("no job runs"), "{none:?}");
     place
         .windrow(&["job", "set", "mine", "--rate", "1/s"])
-        .refused(3, &["windrow run --resume mine"]);
+        .refused(4, &["windrow run --resume mine"]);
     let kept = place.windrow(&["job", "show", "mine"]).expect(0).stdout;
     for part in ["stopped", "4 succeeded", "windrow run --resume mine"] {
         assert!(kept.contains(part), "{part:?} is not in\n{kept}");
@@ -298,7 +298,7 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     assert_eq!(worker.next(), Some(4));
     place
         .windrow(&["job", "set", "mine", "--rate", "1/s"])
-        .refused(3, &["doesn't run now"]);
+        .refused(4, &["doesn't run now"]);
     let unsteered = place
         .windrow(&["job", "list", "--running", "-o", "name"])
         .expect(0);

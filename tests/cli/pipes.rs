@@ -82,6 +82,23 @@ fn a_killed_job_goes_on_with_what_was_piped_in_whatever_the_pipe_would_bring_now
 }
 
 #[test]
+fn a_killed_job_begins_anew_over_what_was_piped_in_where_that_is_wanted() {
+    let (place, gate) = (Place::new(), Gate::open());
+    place.write("old.csv", "user\na\nb\nc\nd\ne\n");
+    let job = begin(&place, &gate, "old.csv", "--name push --rate 50/s");
+    kill_at(job, gate.accept(), 3);
+    let anew = place.windrow(&resume("push", &["--restart"])).expect(0);
+    assert!(!anew.stderr.contains("resuming"), "{}", anew.stderr);
+    let summary = anew.json();
+    assert_eq!((&summary["id"], &summary["name"]), (&json!("t2"), &json!("push")));
+    assert_eq!(
+        (&summary["counts"]["succeeded"], &summary["rate"]),
+        (&json!(5), &json!("50/s")),
+        "all of its items, as it was driven"
+    );
+}
+
+#[test]
 fn a_pipe_without_a_name_says_what_it_left_behind_and_how_that_goes_on() {
     let (place, gate) = (Place::new(), Gate::open());
     place.write("old.csv", "user\na\nb\nc\n");
@@ -246,7 +263,7 @@ fn a_finished_job_says_so_also_when_it_is_to_be_quiet_and_a_script_says_what_it_
         .expect(4);
     assert!(ended.stderr.contains("t2 finished already"), "{}", ended.stderr);
     assert!(
-        ended.stderr.contains("--if-finished restart runs the job again"),
+        ended.stderr.contains(", --restart runs the job again"),
         "{}",
         ended.stderr
     );
@@ -256,6 +273,11 @@ fn a_finished_job_says_so_also_when_it_is_to_be_quiet_and_a_script_says_what_it_
     assert_eq!(
         (&anew.json()["id"], &anew.json()["counts"]["succeeded"]),
         (&json!("t3"), &json!(3))
+    );
+    let anew = place.windrow(&resume("total-3", &["--restart"])).expect(0);
+    assert_eq!(
+        (&anew.json()["id"], &anew.json()["counts"]["succeeded"]),
+        (&json!("t4"), &json!(3))
     );
 }
 

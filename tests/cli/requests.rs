@@ -437,6 +437,29 @@ fn a_finished_job_with_another_handler_is_no_success_of_this_command() {
 }
 
 #[test]
+fn a_handler_that_mended_nothing_of_a_job_is_another_one_whatever_was_done_again() {
+    let place = Place::new();
+    let run = |handler: &'static str, more: &[&str], expected: i32| {
+        let words = [
+            &["run", "--total", "3", "-o", "json"][..],
+            more,
+            &["--each", handler],
+        ]
+        .concat();
+        place.windrow(&words).expect(expected)
+    };
+    run("sh -c 'exit 65'", &[], 8);
+    run("true", &["--only-failed"], 0);
+    let mended = run("true", &[], 0);
+    assert_eq!(mended.json()["handler_changed"], false, "{}", mended.stderr);
+    assert!(!mended.stderr.contains("another handler"), "{}", mended.stderr);
+    let other = run("echo 1", &[], 4);
+    assert_eq!(other.json()["handler_changed"], true, "{}", other.stderr);
+    assert!(other.stderr.contains("with another handler than this command's"));
+    run("echo 1", &["--if-finished", "ok"], 0);
+}
+
+#[test]
 fn what_a_placeholder_may_be_is_told_where_it_is_misspelt() {
     let place = Place::new();
     place.write("semi.csv", "id;name\n1;a\n");

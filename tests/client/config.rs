@@ -223,6 +223,11 @@ async fn a_check_tells_all_at_once_and_leaves_what_runs_alone() {
         "{sound}"
     );
     assert!(!person.path("data").exists(), "a check makes nothing");
+    let token = format!("{data}/admin.token");
+    let named = format!("{config}[auth]\nbootstrap_token_file = \"{token}\"\n");
+    person.write("w.toml", &named);
+    let sound = person.windrow("config check w.toml").await.expect(0).stdout;
+    assert_eq!(sound.matches(&token).count(), 1, "{sound}");
     let key = person.path("open.key").display().to_string();
     let wrong = config.replace("\"n1\"", "\"a name\"") + &format!("[auth]\nkey_file = \"{key}\"\n");
     person.write("w.toml", &wrong);

@@ -71,6 +71,7 @@ async fn a_mistyped_name_is_told_with_the_one_that_is_meant() {
         .to_owned();
     for (words, told) in [
         ("biz show pusch", ["did you mean push?", "windrow biz list"]),
+        ("biz show psuh", ["did you mean push?", "windrow biz list"]),
         (
             "task list --business pusch",
             ["did you mean push?", "windrow biz list"],

@@ -126,7 +126,26 @@ async fn a_schedule_that_isn_t_there_is_told_with_what_there_is() {
         "--total",
         "3",
     ];
-    person.run(&words, "").await.refused(7, &["--cron"]);
+    let minute = r#"the minute can't be "61"; it is 0 to 59"#;
+    person.run(&words, "").await.refused(7, &["--cron", minute]);
+    person
+        .windrow("schedule create push board --every 5 --total 3")
+        .await
+        .refused(2, &["--every can't be used", "try  --every 30m"]);
+    person
+        .windrow("schedule create push board --every 1h --total 3")
+        .await
+        .expect(0);
+    for (address, exit, meant) in [
+        ("board", 2, "did you mean push/board?"),
+        ("bord", 2, "did you mean push/board?"),
+        ("push/bord", 3, "did you mean board?"),
+    ] {
+        person
+            .windrow(&format!("schedule pause {address}"))
+            .await
+            .refused(exit, &[meant, "windrow schedule list"]);
+    }
 }
 
 #[tokio::test]

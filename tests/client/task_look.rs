@@ -245,7 +245,10 @@ async fn an_item_is_told_attempt_by_attempt() {
         .windrow("task item t1 0")
         .await
         .refused(3, &["items that went well have no row"]);
-    person.windrow("task item t1 99").await.refused(3, &[]);
+    person
+        .windrow("task item t1 99")
+        .await
+        .refused(3, &["`windrow task show t1`"]);
 }
 
 #[tokio::test]

@@ -93,6 +93,37 @@ pub async fn a_later_start_waits_for_its_time(harness: Harness) {
     assert!(is_candidate(&harness, shard, NOW).await);
 }
 
+pub async fn what_waits_for_its_time_is_given_another(harness: Harness) {
+    let later = |seconds| NOW.plus(Duration::from_secs(seconds));
+    let shard = harness
+        .queued_as(&NewTask {
+            start_at: Some(later(60)),
+            ..task(10)
+        })
+        .await;
+    let started = harness.view(shard.task).await;
+    let view = harness.command(shard.task, TaskCommand::StartAt(later(30))).await;
+    assert_eq!(
+        (view.status, view.start_at, view.status_reason.as_deref()),
+        (Status::Queued, Some(later(30)), Some("start_at"))
+    );
+    assert!(!is_candidate(&harness, shard, later(29)).await, "it isn't time");
+    assert!(is_candidate(&harness, shard, later(30)).await, "it is");
+    let view = harness.command(shard.task, TaskCommand::StartAt(NOW)).await;
+    assert_eq!(
+        (view.status, view.status_reason.as_deref()),
+        (Status::Queued, None)
+    );
+    assert_eq!(view.start_no, started.start_no, "it is the same start");
+    assert!(is_candidate(&harness, shard, NOW).await);
+    let writes = write();
+    let again = harness
+        .store
+        .command(shard.task, &TaskCommand::StartAt(NOW), &writes, NOW)
+        .await;
+    assert!(again.is_err(), "it waits for no time any more");
+}
+
 /// A task whose business prepares itself, and the token of its start.
 async fn awaiting(harness: &Harness, new: &NewTask) -> (ShardId, String) {
     harness.created(&task(1)).await;

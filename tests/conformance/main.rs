@@ -123,6 +123,7 @@ facts! {
     }
     life {
         a_later_start_waits_for_its_time,
+        what_waits_for_its_time_is_given_another,
         a_business_that_prepares_itself_is_asked_before_anything_runs,
         a_start_token_lies_in_no_row_as_it_is_delivered,
         an_answer_to_an_earlier_start_is_stale,

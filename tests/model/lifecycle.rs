@@ -136,6 +136,7 @@ impl Task {
                 }]
             }
             Verb::Recover | Verb::Woken => vec![self.unhurt()],
+            Verb::Rescheduled => vec![self.clone()],
             // `Life` refuses it where nothing is left to stop.
             Verb::Stop | Verb::StopNow | Verb::Cancel
                 if self.status == Status::Finalizing && self.publication.is_none() =>

@@ -159,12 +159,12 @@ impl Fault {
         } else if !problem.detail.is_empty() && !told_below {
             because.push(problem.detail.clone());
         }
-        because.extend(
-            problem
-                .errors
-                .iter()
-                .map(|field| line(&placed(field, &problem), names)),
-        );
+        let faults = match alone(&problem, names) {
+            Some((bare, _)) => vec![bare],
+            None => problem.errors.clone(),
+        };
+        let faults = faults.iter().map(|field| line(&placed(field, &problem), names));
+        because.extend(faults);
         if problem.status >= 500 && !problem.request_id.is_empty() {
             because.push(format!(
                 "it was request {}; the node's log says more",
@@ -215,10 +215,15 @@ fn line(field: &ProblemField, names: Names) -> String {
         Names::Members if field.pointer.is_empty() => text,
         Names::Members => format!("{}: {text}", field.pointer),
         Names::Flags => {
-            let text = text.replace("`again`", "--again");
+            let text = as_flags(&text);
             flag(&field.pointer).map_or_else(|| text.clone(), |flag| format!("{flag}: {text}"))
         }
     }
+}
+
+/// Members in a text as their flags.
+fn as_flags(text: &str) -> String {
+    text.replace("`again`", "--again")
 }
 
 /// Where a name is no flag, but stands behind the verb; what it is called there.
@@ -271,6 +276,7 @@ fn hint(problem: &Problem, names: Names) -> Option<String> {
     };
     let mut all: Vec<String> = rates.chain(allowed).collect();
     all.extend(advice);
+    all.extend(alone(problem, names).map(|(_, advice)| as_flags(advice)));
     if all.is_empty() && !problem.errors.is_empty() {
         all.push(match names {
             Names::Flags => "correct what is named above; --help lists every flag".to_owned(),
@@ -316,25 +322,44 @@ fn allowed(problem: &Problem) -> Option<String> {
     })
 }
 
+/// The one fault of a request, without its advice, and that: of what no flag says there is nothing to correct.
+fn alone(problem: &Problem, names: Names) -> Option<(ProblemField, &str)> {
+    let [field] = problem.errors.as_slice() else {
+        return None;
+    };
+    let advice = field.advice.as_deref()?;
+    let is_of_none = names == Names::Flags && flag(&field.pointer).is_none();
+    let bare = ProblemField {
+        advice: None,
+        ..field.clone()
+    };
+    is_of_none.then_some((bare, advice))
+}
+
 /// The command that lists what wasn't found among.
-fn list_of(problem: &Problem) -> Option<&'static str> {
+fn list_of(problem: &Problem) -> Option<String> {
     let path = problem.missing()?;
-    match path.strip_prefix("/v1/")?.split(['/', '?']).next()? {
-        "tasks" if path.contains("/items/") => Some("windrow task failures TASK --items"),
-        "tasks" => Some("windrow task list"),
-        "businesses" => Some("windrow biz list"),
-        "nodes" => Some("windrow node list"),
-        "limits" => Some("windrow limit list"),
-        "datasets" if path.contains("/generations/") => Some("windrow dataset generations NAME"),
-        "datasets" => Some("windrow dataset list"),
-        _ => None,
-    }
+    let mut parts = path.strip_prefix("/v1/")?.split(['/', '?']);
+    let list = match parts.next()? {
+        // How many there are; failures it may have none.
+        "tasks" if path.contains("/items/") => return Some(format!("windrow task show {}", parts.next()?)),
+        "tasks" => "windrow task list",
+        "businesses" => "windrow biz list",
+        "nodes" => "windrow node list",
+        "limits" => "windrow limit list",
+        "datasets" if path.contains("/generations/") => "windrow dataset generations NAME",
+        "datasets" => "windrow dataset list",
+        _ => return None,
+    };
+    Some(list.to_owned())
 }
 
 /// The verb of the command line for an action of a task.
 fn verb(action: &str) -> &str {
     match action {
         "tune" | "describe" | "edit" => "set",
+        // With --now.
+        "stop_now" => "stop",
         other => other,
     }
 }
@@ -352,6 +377,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use windrow_core::task::lifecycle::Verb;
 
     fn fault(status: u16, slug: &str) -> Fault {
         let body = json!({"type": format!("http://n1/problems/{slug}"), "title": "No way", "detail": "d", "status": status,
@@ -452,11 +478,37 @@ mod tests {
         };
         let said = hint(&["start", "tune", "edit"]);
         assert_eq!(said, "allowed now: windrow task start t7, windrow task set t7");
+        let said = hint(&["stop", "stop_now", "cancel"]);
+        assert_eq!(said, "allowed now: windrow task stop t7, windrow task cancel t7");
+        let task = args::command().find_subcommand("task").cloned().expect("a noun");
+        let commands = Verb::ALL.iter().filter(|verb| verb.is_command());
+        for named in commands.map(|command| verb(command.as_str())) {
+            assert!(task.find_subcommand(named).is_some(), "windrow task {named}");
+        }
         let none = hint(&[]);
         assert_eq!(
             none,
             "windrow task clone t7 makes one like it, with nothing done yet; windrow task report t7 tells what became of it"
         );
+    }
+
+    #[test]
+    fn what_no_flag_says_is_followed_by_what_helps_and_not_by_every_flag() {
+        let fault = |more: serde_json::Value| {
+            let mut body =
+                json!({"type": "http://n1/problems/not-found", "title": "T", "status": 404, "detail": "d"});
+            let members = more.as_object().expect("an object").clone();
+            body.as_object_mut().expect("an object").extend(members);
+            Fault::of_problem(serde_json::from_value(body).expect("a problem"), Names::Flags)
+        };
+        let none = json!([{"pointer": "/filter", "detail": "t1 has no failures", "try": "`windrow task report t1`"}]);
+        let none =
+            fault(json!({"type": "http://n1/problems/validation-failed", "status": 422, "errors": none}));
+        assert_eq!(none.because, ["d", "t1 has no failures"]);
+        assert_eq!(none.hint.as_deref(), Some("`windrow task report t1`"));
+        let beyond = fault(json!({"instance": "/v1/tasks/t1/items/20"}));
+        let hint = "`windrow task show t1` shows what there is";
+        assert_eq!(beyond.hint.as_deref(), Some(hint), "it may have no failures");
     }
 
     #[test]

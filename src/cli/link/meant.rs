@@ -61,22 +61,42 @@ impl Link<'_> {
         if !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_digit()) {
             return fault.meant(Some(&format!("t{address}")));
         }
-        let list = Request::get("/v1/tasks").query("limit", LOOKED_THROUGH_MAX);
-        let Ok(answer) = self.client.send(list).await else {
+        fault.meant(self.in_full("/v1/tasks", address).await.as_deref())
+    }
+
+    /// That an address of a schedule is neither its number nor its name; with the schedule that is meant.
+    pub(crate) async fn no_schedule_address(&self, address: &str) -> Fault {
+        let because = format!("{address:?} is neither s7 nor business/name");
+        let fault = Fault::new(Exit::Usage, "invalid schedule address", because)
+            .hint("`windrow schedule list` shows both");
+        fault.meant(self.in_full("/v1/schedules", address).await.as_deref())
+    }
+
+    /// That no schedule of a business has a name; or that there is no such business.
+    pub(crate) async fn no_schedule(&self, business: &str, name: &str) -> Fault {
+        if let Err(fault) = self.is_business(Some(business)).await {
             return fault;
-        };
-        let listed: Value = answer.json().unwrap_or_default();
-        let tasks = listed["items"].as_array().into_iter().flatten();
-        let known = tasks.filter_map(|task| Some((task["name"].as_str()?, task["business"].as_str()?)));
+        }
+        let because = format!("{business} has no schedule {name:?}");
+        let fault = Fault::new(Exit::NotFound, "no such schedule", because)
+            .hint(format!("windrow schedule list --business {business}"));
+        let list = Request::get("/v1/schedules")
+            .query("business", business)
+            .query("limit", LOOKED_THROUGH_MAX);
+        self.guessed(fault, list, "name", name).await
+    }
+
+    /// `push/team-board`, of the thing of a list whose name is this one, or like it.
+    async fn in_full(&self, list: &str, name: &str) -> Option<String> {
+        let list = Request::get(list).query("limit", LOOKED_THROUGH_MAX);
+        let listed: Value = self.client.send(list).await.ok()?.json().ok()?;
+        let things = listed["items"].as_array().into_iter().flatten();
+        let known = things.filter_map(|thing| Some((thing["name"].as_str()?, thing["business"].as_str()?)));
         let known: Vec<(&str, &str)> = known.collect();
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        let named = like(address, &names);
-        let meant = known.iter().find(|(name, _)| Some(*name) == named);
-        fault.meant(
-            meant
-                .map(|(name, business)| format!("{business}/{name}"))
-                .as_deref(),
-        )
+        let named = like(name, &names)?;
+        let (name, business) = known.iter().find(|(name, _)| *name == named)?;
+        Some(format!("{business}/{name}"))
     }
 
     /// A list that can't be had, since the caller may not see it for instance, leaves the fault as it is.

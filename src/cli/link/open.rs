@@ -173,8 +173,9 @@ impl<'a> Link<'a> {
             form => listing.table(things, &times, self.look.paper, form == Form::Wide),
         };
         screen::put(&text)?;
-        if listed.has_more() {
-            self.hint("there are more; --limit N or --all shows them");
+        // JSON says it itself; whatever else was asked for, a list that ends early mustn't look like a whole one.
+        if listed.has_more() && self.look.form != Form::Json {
+            self.say("hint: there are more; --limit N or --all shows them");
         }
         Ok(Exit::Ok)
     }

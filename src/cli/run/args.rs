@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use crate::args::{HttpArgs, Items, Verbosity};
-use crate::run::handler::each::EachArgs;
+use crate::run::handler::each::{EachArgs, WITH_PROGRAM};
 use crate::run::handler::request::RequestArgs;
 use crate::task::args::settings::Settings;
 use windrow_core::settings::text::parse_span;
@@ -92,6 +92,7 @@ fn few(text: &str) -> Result<NonZeroU32, String> {
 /// `windrow run`
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("items").required(true).args(["csv", "ndjson", "lines", "glob", "total", "resume"])))]
+#[command(group(ArgGroup::new(WITH_PROGRAM).multiple(true).args(["each", "resume"])))]
 pub struct RunArgs {
     /// Where items come from.
     #[command(flatten)]
@@ -136,14 +137,14 @@ pub struct RunArgs {
     #[command(flatten)]
     pub tunes: Tunes,
     /// The job's identity; without it the source's (file path, content of the pipe, or total)
-    #[arg(long, value_parser = job_name, help_heading = "Identity and state")]
+    #[arg(long, value_parser = new_name, help_heading = "Identity and state")]
     pub name: Option<String>,
     /// Go on with the job of this name over its own items, also those that a pipe brought, with its own handler unless
     /// another is named, and with its results where they went; takes the place of the source
-    #[arg(long, value_name = "NAME", value_parser = job_name, conflicts_with_all = ["name", "restart"],
+    #[arg(long, value_name = "NAME", value_parser = job_name, conflicts_with = "name",
         help_heading = "Identity and state")]
     pub resume: Option<String>,
-    /// Forget what an earlier run of this job did and begin anew
+    /// Forget what an earlier run of this job did and begin anew; with --resume over the items that it has
     #[arg(long, help_heading = "Identity and state")]
     pub restart: bool,
     /// Do again what this job abandoned, with the same keys; done once more, what that left
@@ -278,6 +279,17 @@ fn job_name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// As a node has it of a task's name, which is said in URLs and in shells. A source's own name may have more, and what once
+/// began with another name goes on with `--resume`.
+fn new_name(text: &str) -> Result<String, String> {
+    if text.contains(|c: char| c.is_whitespace() || c == '/') {
+        return Err(
+            "a name has neither spaces nor slashes; a job whose name has is meant with --resume".to_owned(),
+        );
+    }
+    job_name(text)
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -309,6 +321,8 @@ mod tests {
         assert!(parse("windrow run --csv u.csv --url http://x --rate 500/s").is_ok());
         assert!(parse("windrow run --resume push --if-finished restart -- true").is_ok());
         assert!(parse("windrow run --resume push").is_ok());
+        assert!(parse("windrow run --resume push --restart").is_ok());
+        assert!(parse("windrow run --resume push --only-failed --allow-dashes").is_ok());
         assert!(parse("windrow run --total 3 --each true --concurrency 4").is_ok());
         assert!(parse("windrow run --each --total 3 -- true {index}").is_ok());
         assert!(parse("windrow run --total 3 --each true --shell --allow-dashes").is_ok());
@@ -318,7 +332,8 @@ mod tests {
             "windrow run --total 0 -- true",
             "windrow run --resume push --csv - -- true",
             "windrow run --resume push --name push -- true",
-            "windrow run --resume push --restart -- true",
+            "windrow run --total 3 --name ../x -- true",
+            "windrow run --total 3 --name=bad\tname -- true",
             "windrow run --total 3 --restart --if-finished ok -- true",
             "windrow run --total 3 --if-finished perhaps -- true",
             "windrow run --total 3 --csv u.csv -- true",

@@ -235,7 +235,8 @@ impl JobRun<'_> {
 
     /// Whether a task that has ended makes way for a new one.
     fn starts_over(&self, task: &TaskView) -> bool {
-        task.status == Status::Finished && self.args.if_finished == Some(IfFinished::Restart)
+        let restarts = task.status == Status::Finished && self.args.if_finished == Some(IfFinished::Restart);
+        self.args.restart || restarts
     }
 
     /// A pipe without a name is known by its content: one that brought other items before may wait to be resumed. And a

@@ -25,7 +25,7 @@ pub fn is_start_over(at: WallMs, now: WallMs) -> bool {
 pub enum TaskCommand {
     /// Run, or run on; not before the task's own `start_at`. A business that has a `prepare` hook is asked first.
     Start,
-    /// The same, with this time as its `start_at`.
+    /// The same, with this time as its `start_at`; also of a task that was started and waits for another.
     StartAt(WallMs),
     /// Run, or run on, perhaps not before a time, and judge items by their attempts alone from now on
     /// ([`Tuning::judging_items`]): whoever says so has seen that it is the items and no outage.

@@ -72,6 +72,10 @@ impl Life {
             self.wake(command.start_at(), around, deeds)?;
             return Ok(self.judge(command));
         }
+        if let Some(at) = command.start_at().filter(|_| self.waits_for_start()) {
+            self.reschedule(at, around)?;
+            return Ok(self.judge(command));
+        }
         match command {
             TaskCommand::Start | TaskCommand::StartAt(_) | TaskCommand::StartJudging(_) => {
                 self.start(command.start_at(), around, deeds)?;

@@ -5,7 +5,7 @@ use super::{CommandRefusal, Deeds, Life, TaskEdit, Wish, hooks};
 use crate::ids::{TaskId, WallMs};
 use crate::shards::Nodes;
 use crate::task::lifecycle::{
-    DORMANT, Note, ShardState, Standing, Status, StopReason, Verb, decide, note_of_command,
+    DORMANT, Note, START_AT, ShardState, Standing, Status, StopReason, Verb, decide, note_of_command,
 };
 
 /// What a business proves one start with. Only its hash is kept; the plain one leaves with the `prepare` hook, if there is
@@ -21,9 +21,35 @@ pub struct StartToken {
 impl Life {
     /// Whether it rested too long to go on by itself, and says so.
     pub fn is_dormant(&self) -> bool {
+        self.says(DORMANT)
+    }
+
+    /// Whether it was started and waits for its `start_at`.
+    pub(super) fn waits_for_start(&self) -> bool {
+        self.status == Status::Queued && self.says(START_AT)
+    }
+
+    fn says(&self, slug: &str) -> bool {
         self.note
             .as_ref()
-            .is_some_and(|note| note.reason.as_deref() == Some(DORMANT))
+            .is_some_and(|note| note.reason.as_deref() == Some(slug))
+    }
+
+    /// Gives what waits for its start another time; the start itself stays the one that its business may have prepared.
+    pub(super) fn reschedule(
+        &mut self,
+        at: WallMs,
+        around: &Circumstances<'_>,
+    ) -> Result<(), CommandRefusal> {
+        decide(Verb::Rescheduled, self.standing())?;
+        self.start_at = Some(at).filter(|at| at.0 > 0);
+        let idle = self
+            .shards
+            .iter_mut()
+            .filter(|shard| shard.state == ShardState::Idle);
+        idle.for_each(|shard| shard.not_before = WallMs(0));
+        self.go(around.nodes, around.now);
+        Ok(())
     }
 
     /// Starts what rested too long to go on by itself: as after a stop.
@@ -139,7 +165,7 @@ impl Life {
         }
         self.deal();
         let text = |at: WallMs| format!("it starts at {}", at.to_rfc3339());
-        let note = later.map(|at| Note::because("start_at", text(at)));
+        let note = later.map(|at| Note::because(START_AT, text(at)));
         self.enter(Status::Queued, (note, later), now);
     }
 

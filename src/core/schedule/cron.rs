@@ -24,6 +24,30 @@ const LOOK_STEP: i64 = 6 * 3600;
 /// Times that fall together in one gap, at most: every second of a day.
 const TRIES_MAX: usize = 90_000;
 
+/// The fields of an expression with what each may be.
+const FIELDS: [(&str, &str); 6] = [
+    ("second", "0 to 59"),
+    ("minute", "0 to 59"),
+    ("hour", "0 to 23"),
+    ("day of the month", "1 to 31, or L"),
+    ("month", "1 to 12, or JAN to DEC"),
+    ("weekday", "0 to 7, or SUN to SAT"),
+];
+
+/// Which field of an expression can't be read, and what it may be: the library doesn't say. None where each can.
+fn wrong_field(text: &str, parser: &CronParser) -> Option<String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let fields = FIELDS.get(FIELDS.len().checked_sub(words.len())?..)?;
+    let is_wrong = |at: &usize| {
+        let alone = (0..words.len()).map(|no| if no == *at { words[no] } else { "*" });
+        parser.parse(&alone.collect::<Vec<_>>().join(" ")).is_err()
+    };
+    // (One word is a nickname such as @daily.)
+    let at = (0..words.len()).find(is_wrong).filter(|_| words.len() > 1)?;
+    let (field, range) = fields[at];
+    Some(format!("the {field} can't be {:?}; it is {range}", words[at]))
+}
+
 /// A cron expression and the zone whose clocks it is about.
 #[derive(Clone, Debug)]
 pub struct Cron {
@@ -72,7 +96,7 @@ impl Cron {
         }
         let parser = CronParser::builder().seconds(Seconds::Optional).build();
         let expression = parser.parse(text).map_err(|error| {
-            let why = error.to_string();
+            let why = wrong_field(text, &parser).unwrap_or_else(|| error.to_string());
             fault(format!("{text:?} can't be read: {}", why.trim_end_matches('.')))
         })?;
         let cron = Cron {

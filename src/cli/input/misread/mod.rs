@@ -79,6 +79,8 @@ fn has(words: &str, word: &str) -> bool {
 const HANDLER: &str = "worker";
 const HANDLER_TIP: &str =
     "the handler's command comes last, behind --: 'windrow run --csv users.csv -- python3 handler.py'";
+const TRY_TIP: &str = "say what is called: 'windrow try http://127.0.0.1:9000/windrow', or a command behind --: \
+                       'windrow try -- python3 handler.py'";
 /// The last of the flags that say which failures are done again.
 const ALL: &str = "--all";
 const ALL_TIP: &str = "say which failures: '--all', '--code CODE' or '--indexes 5,9-20'; 'windrow task failures TASK' lists \
@@ -189,7 +191,9 @@ fn missing(error: Error) -> Error {
         return error;
     };
     let is_missing = |part: &str| missing.iter().any(|argument| argument.contains(part));
-    if is_missing("COMMAND") {
+    if is_missing("--cmd") {
+        tipped(error, TRY_TIP)
+    } else if is_missing("COMMAND") && !is_missing("--each") {
         tipped(error, HANDLER_TIP)
     } else if missing.iter().any(|argument| argument == "<WHAT>") {
         tipped(error, EXPORT_TIP)
@@ -332,6 +336,25 @@ mod tests {
         );
         let said_of = said("windrow task --status running failures t1");
         assert!(said_of.contains("cannot be used with"), "{said_of}");
+    }
+
+    #[test]
+    fn what_a_handler_is_missing_from_is_told_with_an_example_of_that_command() {
+        let said_of = said("windrow try");
+        assert!(
+            said_of.contains("windrow try -") && !said_of.contains("windrow run"),
+            "{said_of}"
+        );
+        let said_of = said("windrow run --total 3");
+        assert!(
+            said_of.contains("tip: the handler's command comes last"),
+            "{said_of}"
+        );
+        let said_of = said("windrow run --total 3 --allow-dashes -- true");
+        assert!(
+            said_of.contains("--resume <NAME>") && !said_of.contains("tip:"),
+            "{said_of}"
+        );
     }
 
     #[test]

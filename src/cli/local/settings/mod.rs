@@ -97,9 +97,14 @@ fn needs(config: &Config, port: Port) -> String {
         |file| file.display().to_string(),
     );
     let own = format!("{data}/admin.token");
-    let token = config.auth.bootstrap_token_file.as_ref().map_or_else(
+    let token = config
+        .auth
+        .bootstrap_token_file
+        .as_ref()
+        .map(|file| file.display().to_string());
+    let token = token.filter(|file| *file != own).map_or_else(
         || own.clone(),
-        |file| format!("{}, or {own} where that can't be written", file.display()),
+        |file| format!("{file}, or {own} where that can't be written"),
     );
     let mut text = format!(
         "a node needs\n  the port         {listen} ({scheme}){taken}\n  to write         {data}\n  the secrets' key {key}\n"

@@ -9,7 +9,7 @@ use clap::{ArgGroup, Args, ValueHint};
 
 use crate::args::{HttpArgs, Items, Verbosity};
 use crate::input::choice::{self, Choice};
-use crate::run::handler::each::EachArgs;
+use crate::run::handler::each::{EachArgs, WITH_PROGRAM};
 use crate::run::handler::request::RequestArgs;
 use windrow_core::settings::text::parse_span;
 
@@ -32,6 +32,7 @@ Examples:
 /// `windrow try`
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("handler").required(true).multiple(true).args(["url", "address", "cmd", "worker", "each", "request"])))]
+#[command(group(ArgGroup::new(WITH_PROGRAM).arg("each")))]
 pub struct TryArgs {
     /// The URL to call
     #[arg(conflicts_with_all = ["address", "cmd", "worker", "each", "request"])]

@@ -126,7 +126,8 @@ fn warn(link: &Link<'_>, schedule: &Value) {
 fn when(draft: &mut Draft, when: &When, clocks: Option<&str>, link: &Link<'_>) -> Result<(), Fault> {
     for (flag, given) in [("--every", &when.every), ("--jitter", &when.jitter)] {
         if let Some(Err(why)) = given.as_deref().map(span) {
-            return Err(Fault::new(Exit::Usage, format!("{flag} can't be used"), why));
+            let fault = Fault::new(Exit::Usage, format!("{flag} can't be used"), why);
+            return Err(fault.hint(format!("{flag} 30m; s, m, h and d are units")));
         }
     }
     draft.put_option("cron", when.cron.as_ref())?;

@@ -47,9 +47,7 @@ async fn place(link: &Link<'_>, address: &str) -> Result<String, Fault> {
         .split_once('/')
         .filter(|(b, n)| !b.is_empty() && !n.is_empty());
     let Some((business, name)) = parts else {
-        let because = format!("{address:?} is neither s7 nor business/name");
-        let fault = Fault::new(Exit::Usage, "invalid schedule address", because);
-        return Err(fault.hint("`windrow schedule list` shows both"));
+        return Err(link.no_schedule_address(address).await);
     };
     let request = Request::get("/v1/schedules")
         .query("business", business)
@@ -58,12 +56,7 @@ async fn place(link: &Link<'_>, address: &str) -> Result<String, Fault> {
     let found: Value = link.send(request).await?.json()?;
     match found["items"].get(0).and_then(|schedule| schedule["id"].as_str()) {
         Some(id) => Ok(format!("/v1/schedules/{id}")),
-        None => {
-            link.is_business(Some(business)).await?;
-            let because = format!("{business} has no schedule {name:?}");
-            let fault = Fault::new(Exit::NotFound, "no such schedule", because);
-            Err(fault.hint(format!("windrow schedule list --business {business}")))
-        }
+        None => Err(link.no_schedule(business, name).await),
     }
 }
 

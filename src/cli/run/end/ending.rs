@@ -25,8 +25,7 @@ impl JobRun<'_> {
             .screen
             .must_say(&already(&task, net.as_ref(), self.args));
         let is_finished = task.status == Status::Finished;
-        // What was done again was done by another handler than the first one as a rule: that is how failures are mended.
-        let is_another = net.is_none() && identity::is_another(&task, self.args);
+        let is_another = identity::is_another(&task, net.as_ref(), self.args);
         self.write_results(&task).await?;
         let outcome = Outcome::gather(&*self.store, task, None)
             .await?
@@ -119,14 +118,15 @@ impl JobRun<'_> {
         self.tell_of_outputs(outcome.task());
         match self.args.output {
             Output::Json => {
-                let is_another = identity::is_another(outcome.task(), self.args);
+                let is_another = identity::is_another(outcome.task(), outcome.net.as_ref(), self.args);
                 screen::print(&outcome.json(is_another).to_string())?;
             }
             Output::Table if onto_stdout => self.say(&outcome.table(None)),
             Output::Table => {
-                let again = match self.args.results.out {
-                    Some(_) => "--only-failed in place of --results-out",
-                    None => "--only-failed",
+                let again = match &self.args.results.out {
+                    _ if self.args.only_failed => "",
+                    Some(_) => " with --only-failed in place of --results-out",
+                    None => " with --only-failed",
                 };
                 let hint = self.args.failures_out.is_none().then_some(again);
                 screen::print(&outcome.table(hint))?;
@@ -151,7 +151,7 @@ fn already(task: &TaskView, net: Option<&Net>, args: &RunArgs) -> String {
         .map(|at| format!(" ({})", second_text(at)))
         .unwrap_or_default();
     let again = match args.resume.is_some() {
-        true => "--if-finished restart runs the job again",
+        true => "--restart runs the job again",
         false => {
             "--restart runs the job again, --name NAME runs it beside, --if-finished says what it means to a script"
         }
@@ -163,6 +163,6 @@ fn already(task: &TaskView, net: Option<&Net>, args: &RunArgs) -> String {
         _ if made_good > 0 => ("", "--only-failed goes over what is failed still, "),
         _ => ("", "--only-failed goes over what it abandoned, "),
     };
-    let (id, status, other) = (task.id, task.status, identity::aside(task, args));
+    let (id, status, other) = (task.id, task.status, identity::aside(task, net, args));
     format!("{id} {status} already{when}{other}{good}, nothing was done now; {failed}{again}")
 }

@@ -28,7 +28,7 @@ const WHO_CHARS_MAX: usize = 60;
 pub(in crate::run) struct Outcome {
     task: TaskView,
     /// What later runs made of what it abandoned.
-    net: Option<Net>,
+    pub(in crate::run) net: Option<Net>,
     /// What is failed still.
     groups: Vec<FailureGroup>,
     /// What the example of each group is and carries, as far as it is known.
@@ -267,7 +267,7 @@ impl Outcome {
         if let Some(again) = again {
             let first = ["once the job has finished, ", ""][usize::from(self.task.status.is_terminal())];
             add(format_args!(
-                "hint: {first}the same command with {again} goes over them again, with --failures-out FILE it writes them all"
+                "hint: {first}the same command{again} goes over them again, with --failures-out FILE it writes them all"
             ));
         }
     }

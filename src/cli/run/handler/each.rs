@@ -27,6 +27,9 @@ const SHELL_VARIABLE: &str = "$ROW_";
 const DISCARDED: &str = "what the programs print is discarded: --results-out FILE keeps it, an answer for each item \
                          (for a job that has begun: with --restart)";
 
+/// The group of what gives a command an `--each`: the flag, or a job that has it. Each command says which it knows.
+pub(crate) const WITH_PROGRAM: &str = "program";
+
 /// The flags.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Handler")]
@@ -39,7 +42,7 @@ pub struct EachArgs {
     #[arg(long, requires = "each")]
     pub shell: bool,
     /// With --each: a value may begin an argument with -, so that programs may take it for an option
-    #[arg(long, requires = "each")]
+    #[arg(long, requires = WITH_PROGRAM)]
     pub allow_dashes: bool,
 }
 

@@ -4,6 +4,7 @@
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::args::RunArgs;
+use crate::run::kept::only_failed::Net;
 use crate::run::kept::recall;
 use windrow_engine::ports::tasks::store::TaskView;
 
@@ -35,30 +36,33 @@ pub(in crate::run) fn of(args: &RunArgs) -> String {
 
 /// What is said of a job that goes on with another handler.
 pub(in crate::run) fn note(task: &TaskView, args: &RunArgs) -> Option<String> {
-    let before = before(task, args)?;
+    let before = before(task, None, args)?;
     let id = task.id;
     Some(format!(
         "{id} was begun with another handler ({before}); what is left goes to this one"
     ))
 }
 
-/// Whether a job was begun with another handler than this command's.
-pub(in crate::run) fn is_another(task: &TaskView, args: &RunArgs) -> bool {
-    before(task, args).is_some()
+/// Whether a job was begun with another handler than this command's, and nothing of it was done again with this one.
+pub(in crate::run) fn is_another(task: &TaskView, net: Option<&Net>, args: &RunArgs) -> bool {
+    before(task, net, args).is_some()
 }
 
 /// Where a job that has ended had another handler: an insertion that says so.
-pub(in crate::run) fn aside(task: &TaskView, args: &RunArgs) -> String {
-    before(task, args).map_or_else(String::new, |before| {
+pub(in crate::run) fn aside(task: &TaskView, net: Option<&Net>, args: &RunArgs) -> String {
+    before(task, net, args).map_or_else(String::new, |before| {
         format!(", with another handler than this command's ({before})")
     })
 }
 
-/// How the job's first handler was named, where this command has another; none of jobs that didn't keep it.
-fn before<'a>(task: &'a TaskView, args: &RunArgs) -> Option<&'a str> {
+/// How the job's first handler was named, where this command has another; none of jobs that didn't keep it. Failures are
+/// mended with another handler as a rule: one that did so is the job's own from then on.
+fn before<'a>(task: &'a TaskView, net: Option<&Net>, args: &RunArgs) -> Option<&'a str> {
     let kept = task.labels.get(HANDLER).filter(|_| recall::has_handler(args))?;
     let named = kept.split(' ').next().unwrap_or_default();
-    (*kept != of(args)).then_some(match named {
+    let mended = net.map_or(&[][..], |net| net.handlers.as_slice());
+    let own = of(args);
+    (*kept != own && !mended.contains(&own)).then_some(match named {
         "--" => "a command after --",
         flag => flag,
     })

@@ -25,7 +25,7 @@ const TOLD_BYTES_MAX: u64 = 1 << 20;
 /// Asks a job.
 ///
 /// # Errors
-/// `NotFound` when it doesn't run; `Rejected` with what it refused.
+/// `NotFound` when there is none; `Conflict` when it doesn't run; `Rejected` with what it refused.
 pub(super) async fn ask(which: &Which, ask: &Command, shell: &Shell) -> Result<Value, Fault> {
     for place in &place::candidates(&which.name, which.state.as_deref(), &shell.env)? {
         let Some(found) = reach(place).await? else {
@@ -160,7 +160,8 @@ fn not_running(which: &Which, running: &[&str]) -> Fault {
         "{} goes on with it, or tells how it ended",
         command_in(&which.name, which.state.as_deref())
     );
-    let fault = Fault::new(Exit::NotFound, what, because);
+    // As a node refuses it of a task: the job is there, its state is in the way.
+    let fault = Fault::new(Exit::Conflict, what, because);
     match running {
         [] => fault.hint(go_on),
         names => fault.hint(format!("{go_on}; those that run: {}", names.join(", "))),

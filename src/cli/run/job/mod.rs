@@ -26,7 +26,7 @@ use windrow_core::settings::table::TuningPatch;
 /// Does what the verb says; without one it lists.
 ///
 /// # Errors
-/// `NotFound` when the job doesn't run; `Rejected` with what it refused.
+/// `NotFound` when there is no such job; `Conflict` when it doesn't run; `Rejected` with what it refused.
 pub(crate) async fn job(args: &JobArgs, shell: &Shell) -> Result<Exit, Fault> {
     match &args.verb {
         None => list::list(&args.list, shell).await,
@@ -52,7 +52,9 @@ pub(crate) async fn running(state: Option<&Path>, shell: &Shell) -> Vec<String> 
 async fn show(args: &OneArgs, shell: &Shell) -> Result<Exit, Fault> {
     let which = &args.which;
     let job = match ask::ask(which, &Command::Show, shell).await {
-        Err(fault) if fault.exit == Exit::NotFound => list::kept(which, shell).await?.ok_or(fault)?,
+        Err(fault) if [Exit::NotFound, Exit::Conflict].contains(&fault.exit) => {
+            list::kept(which, shell).await?.ok_or(fault)?
+        }
         asked => asked?,
     };
     shown::one(&job, &args.view, shell)

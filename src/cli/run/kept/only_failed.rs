@@ -4,6 +4,7 @@
 use super::resume::command;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::run::handler::identity;
 use windrow_core::ids::{ItemCount, TaskId};
 use windrow_core::settings::Results;
 use windrow_core::task::Tuning;
@@ -114,6 +115,8 @@ pub(in crate::run) struct Net {
     pub(in crate::run) made_good: u64,
     /// The last of those runs that ended: what it abandoned is failed still.
     pub(in crate::run) last: TaskView,
+    /// The handlers that they were begun with.
+    pub(in crate::run) handlers: Vec<String>,
 }
 
 /// See [`Net`]; none when no later run that went over a job's failures has ended.
@@ -127,7 +130,15 @@ pub(in crate::run) async fn net(store: &dyn TaskStore, first: &TaskView) -> Resu
         .iter()
         .map(|task| task.counters.succeeded + task.counters.skipped)
         .sum();
-    Ok(ended.pop().map(|last| Net { made_good, last }))
+    let handlers = ended
+        .iter()
+        .filter_map(|task| task.labels.get(identity::HANDLER).cloned());
+    let handlers = handlers.collect();
+    Ok(ended.pop().map(|last| Net {
+        made_good,
+        last,
+        handlers,
+    }))
 }
 
 /// The jobs that went over what a job abandoned, the latest first.

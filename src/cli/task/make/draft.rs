@@ -302,7 +302,7 @@ pub(crate) async fn plan(link: &Link<'_>, task: &str, request: Request) -> Resul
 pub(crate) fn json(flag: &str, text: &str) -> Result<Box<RawValue>, Fault> {
     let wrong = |because: String| {
         Fault::new(Exit::Rejected, format!("{flag} can't be used"), because)
-            .hint(format!("{flag} '{{\"key\":1}}', or {flag} @FILE"))
+            .hint(format!("{flag} '{}', or {flag} @FILE", example(flag)))
     };
     let text = match text.strip_prefix('@') {
         Some(file) => {
@@ -311,6 +311,15 @@ pub(crate) fn json(flag: &str, text: &str) -> Result<Box<RawValue>, Fault> {
         None => text.to_owned(),
     };
     serde_json::from_str(text.trim()).map_err(|error| wrong(format!("not JSON: {error}")))
+}
+
+/// What a flag that takes JSON could be given.
+fn example(flag: &str) -> &'static str {
+    match flag {
+        "--items" => r#"[{"key":1}]"#,
+        "--task" => r#"{"total":1000}"#,
+        _ => r#"{"key":1}"#,
+    }
 }
 
 /// A number as one; what else it is, the node judges.
@@ -339,5 +348,8 @@ mod tests {
         let fault = json("--params", "{a}").expect_err("no JSON");
         assert_eq!(fault.exit, Exit::Rejected);
         assert!(json("--params", "@/nowhere/at/all").is_err());
+        let fault = json("--items", "@/nowhere").expect_err("no file");
+        let hint = fault.hint.expect("what to try");
+        assert_eq!(hint, r#"--items '[{"key":1}]', or --items @FILE"#);
     }
 }

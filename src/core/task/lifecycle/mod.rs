@@ -8,7 +8,9 @@ mod note;
 mod transitions;
 
 pub use cut_off::CutOff;
-pub use note::{DORMANT, KEY_MISSING, Note, TASK_RECOVERS, dormant_text, note_after, note_of_command};
+pub use note::{
+    DORMANT, KEY_MISSING, Note, START_AT, TASK_RECOVERS, dormant_text, note_after, note_of_command,
+};
 pub use transitions::{Decision, Edge, ShardState, Shards, Standing, Verb, decide, edges, status_of};
 
 crate::slugs! {

@@ -8,6 +8,8 @@ use super::{Status, StopReason, Verb};
 pub const TASK_RECOVERS: &str = "error_budget";
 /// The slug of a task whose last node hasn't the key that its business's secrets were sealed with.
 pub const KEY_MISSING: &str = "key_missing";
+/// The slug of a task that waits for its own `start_at`.
+pub const START_AT: &str = "start_at";
 /// The slug of a task that wants to run and rested for longer than a node restores by itself.
 pub const DORMANT: &str = "dormant";
 /// The slug of a task of which a part is to be tried again, when the others have ended.

@@ -38,6 +38,8 @@ crate::slugs! {
         Recover = "recover",
         /// A person started or recovered what had rested too long to go on by itself.
         Woken = "woken",
+        /// A person gave another time to what waits for its start.
+        Rescheduled = "rescheduled",
         /// A node claimed a shard.
         Claimed = "claimed",
         /// A run gave its shard back, still to be done.
@@ -172,6 +174,13 @@ const EDGES: &[Edge] = &[
     edge(
         Verb::Woken,
         &[Queued, Recovering],
+        Some(Wish::Run),
+        (Some(Queued), None),
+    ),
+    // It waits for its start, so nobody claims it; a start with another time moves it (`Life::waits_for_start`).
+    edge(
+        Verb::Rescheduled,
+        &[Queued],
         Some(Wish::Run),
         (Some(Queued), None),
     ),

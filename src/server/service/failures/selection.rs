@@ -215,10 +215,10 @@ fn none_failed(origin: &TaskView) -> ServiceError {
     let is_over = origin.status.is_terminal();
     ServiceError::from(match origin.parent {
         Some(parent) => fault.advise(format!(
-            "it goes over failures of {parent}: `windrow task redrive {parent} --all` takes what is failed there still"
+            "`windrow task redrive {parent} --all` takes what is failed still of {parent}, whose failures it goes over"
         )),
-        None if !is_over => fault.advise(format!("it is {}: items may fail yet", origin.status)),
-        None => fault,
+        None if !is_over => fault.advise(format!("the same later: it is {}, and items may fail yet", origin.status)),
+        None => fault.advise(format!("`windrow task report {id}` tells what became of its items")),
     })
 }
 

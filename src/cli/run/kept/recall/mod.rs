@@ -28,6 +28,9 @@ use windrow_server::service::{Job, JobError};
 /// The label of a job that keeps the words of its handler.
 const COMMAND: &str = "command";
 
+/// The flag of a handler that is also typed alone beside `--resume`, without a value.
+const ALLOW_DASHES: &str = "--allow-dashes";
+
 /// The words of a handler.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
@@ -122,7 +125,8 @@ pub(in crate::run) async fn completed(mut args: Box<RunArgs>, shell: &Shell) -> 
 
 /// Whether a job is asked how it ended, and no more.
 fn is_only_told(task: &TaskView, args: &RunArgs) -> bool {
-    let starts_over = task.status == Status::Finished && args.if_finished == Some(IfFinished::Restart);
+    let restarts = task.status == Status::Finished && args.if_finished == Some(IfFinished::Restart);
+    let starts_over = args.restart || restarts;
     task.status.is_terminal() && !args.only_failed && !starts_over
 }
 
@@ -220,9 +224,15 @@ impl Begun<'_> {
     fn incomplete(&self, whole: &RunArgs, lacks: &[String]) -> Fault {
         let because = format!("{} may be a secret, so it is not kept", lacks.join(" and "));
         let words = words::of(whole).unwrap_or_default().words;
-        let words: Vec<String> = words.iter().map(|word| words::quoted(word)).collect();
+        let command = self.command();
+        // A switch that was typed now is in both.
+        let is_said = |word: &String| command.split(' ').any(|said| said == word);
+        let words = words
+            .iter()
+            .filter(|word| *word != ALLOW_DASHES || !is_said(word));
+        let words: Vec<String> = words.map(|word| words::quoted(word)).collect();
         self.fault(&because)
-            .hint(format!("{} {}", self.command(), words.join(" ")))
+            .hint(format!("{command} {}", words.join(" ")))
     }
 
     fn elsewhere(&self, kept: &Kept) -> Fault {

@@ -37,6 +37,11 @@ pub(super) fn over(kept: &mut RunArgs, given: &RunArgs) -> Result<(), Fault> {
         let because = "it is for a command after --, and the job has another handler";
         return Err(Fault::new(Exit::Usage, "--workers can't be used", because).hint("leave it out"));
     }
+    if given.each.allow_dashes && kept.each.each.is_none() {
+        let because = "it is for --each, and the job has another handler";
+        return Err(Fault::new(Exit::Usage, "--allow-dashes can't be used", because).hint("leave it out"));
+    }
+    kept.each.allow_dashes |= given.each.allow_dashes;
     if given.results.out.is_some() || given.only_failed {
         kept.results.out = None;
     }
@@ -169,6 +174,17 @@ mod tests {
     fn workers_are_of_a_command_only() {
         let mut kept = args(&["--total=1", "--url=http://h/"]);
         let fault = over(&mut kept, &args(&["--resume=push", "--workers=3"])).expect_err("no command");
+        assert_eq!(fault.exit, Exit::Usage);
+    }
+
+    #[test]
+    fn dashes_are_allowed_to_the_program_of_a_job_that_has_one() {
+        let given = args(&["--resume=push", "--only-failed", "--allow-dashes"]);
+        let mut kept = args(&["--total=1", "--each=rm {name}"]);
+        over(&mut kept, &given).expect("it has a program");
+        assert!(kept.each.allow_dashes);
+        let mut kept = args(&["--total=1", "--url=http://h/"]);
+        let fault = over(&mut kept, &given).expect_err("no program");
         assert_eq!(fault.exit, Exit::Usage);
     }
 

@@ -34,7 +34,7 @@ pub(super) fn of(args: &RunArgs) -> Option<Words> {
     words.results(&args.results)?;
     let each = &args.each;
     words.switch("--shell", each.shell);
-    words.switch("--allow-dashes", each.allow_dashes);
+    words.switch(super::ALLOW_DASHES, each.allow_dashes);
     let command: Option<Vec<&str>> = args.worker.iter().map(|word| word.to_str()).collect();
     let (text, command) = (each.each.as_deref(), command?);
     let is_shown = !text.into_iter().chain(command.iter().copied()).any(is_secret);
