@@ -144,7 +144,7 @@ impl Execution {
 
     pub(super) fn on_refusal(&mut self, call: &FailedCall) {
         let known = self.troubles.get(call.index);
-        let failed_before = known.is_some_and(|t| t.failed_first.is_none() && !t.is_only_turned_away());
+        let failed_before = known.is_some_and(|t| t.failed_first.is_none() && t.attempts > 0);
         if failed_before && self.is_fresh_left() && !self.tuning.ordered {
             self.judge.refusals.wants_fresh = true;
             return;
