@@ -336,7 +336,7 @@ async fn a_business_is_archived_shown_again_and_given_a_new_secret() {
         assert!(revisions.contains(part), "{part:?} is not in\n{revisions}");
     }
     let last = person
-        .windrow("biz revisions push -o name --limit 1")
+        .windrow("biz revisions push -o name --limit 1 --quiet")
         .await
         .expect(0);
     assert_eq!((last.stdout.as_str(), last.stderr.as_str()), ("5\n", ""));
