@@ -1404,3 +1404,25 @@ fn the_only_item_of_a_task_waits_for_as_long_as_it_is_turned_away() {
     let row = draft.side.iter().find_map(waits);
     assert_eq!(row.as_deref(), Some("HTTP_429"), "people see what it waits for");
 }
+
+#[test]
+fn an_item_that_never_reached_the_handler_is_a_probe_before_long_however_many_others_failed() {
+    let mut story = Story::new(12, |t| t.concurrency = Auto::Fixed(n(12)));
+    (0..12).for_each(|_| assert_eq!(story.exchange(1), 1));
+    let again = Wish::Retry { after: None };
+    let unclear = || (FailureClass::Unclear, Failure::new("HTTP_500", "no"));
+    (0..7).for_each(|_| story.fail_first(0, unclear(), again));
+    for _ in 7..12 {
+        let nobody = (FailureClass::Unreachable, Failure::new("CONNECT", "nobody"));
+        story.fail_first(0, nobody, again);
+    }
+    assert_eq!(story.exchange(1), 0, "an outage");
+    let mut probed = Vec::new();
+    for _ in 0..2 {
+        story.pass(40_000);
+        assert_eq!(story.exchange(1), 1);
+        probed.push(story.out[0].run.first().0);
+        story.fail_first(0, unclear(), again);
+    }
+    assert!(probed[0] < 7 && probed[1] >= 7, "{probed:?}");
+}

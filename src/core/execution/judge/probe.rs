@@ -1,8 +1,8 @@
 //! What leaves while the handler may be down: one probe at a time, then small rounds.
 //!
-//! Probes take turns between an item that failed, the next fresh one, and one far ahead: where neighbours are bad
-//! together, the one far ahead shows that the handler isn't down. A round is of fresh items, where there are any: the failed
-//! ones may be bad.
+//! Probes take turns between an item that failed, the next fresh one or one that never reached the handler, and one far ahead:
+//! where neighbours are bad together, the one far ahead shows that the handler isn't down. A round is of such items, where
+//! there are any: the failed ones may be bad.
 
 use super::circuit::Room;
 use crate::execution::Execution;
@@ -80,8 +80,29 @@ impl Execution {
         if self.tuning.ordered && !self.troubles.is_empty() {
             return 0;
         }
-        let granted = self.grant_again(room, fx);
-        granted + self.grant_fresh(room - granted, fx)
+        let mut granted = self.grant_again(room, fx);
+        granted += self.grant_fresh(room - granted, fx);
+        granted + self.grant_unreached(room - granted, fx)
+    }
+
+    /// Items whose calls never reached the handler, whether they are due or not: nothing is known against them.
+    fn grant_unreached(&mut self, room: u32, fx: &mut Effects) -> u32 {
+        if room == 0 {
+            return 0;
+        }
+        let is_one =
+            |t: &Trouble| t.attempts == 0 && t.turns.all == 0 && matches!(t.doing, Doing::Waiting(_));
+        let unreached = self.troubles.which(is_one);
+        let mut granted = 0;
+        for index in unreached.into_iter().take(room as usize) {
+            if let Some(mut trouble) = self.troubles.take(index) {
+                trouble.doing = Doing::InFlight;
+                self.troubles.put(index, trouble);
+                self.push_retry(index, 0, fx);
+                granted += 1;
+            }
+        }
+        granted
     }
 
     /// The last item that the window, the source and the store let out. From here on it is known singly, so that it doesn't leave
