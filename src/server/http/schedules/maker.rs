@@ -17,7 +17,8 @@ use windrow_engine::ports::schedules::store::TakenFire;
 use windrow_engine::ports::tasks::store::FireKey;
 
 /// What would do where a fire finds the name of its task taken.
-const FINER: &str = "with {fire_time:unix} in the name each fire has its own";
+const FINER: &str =
+    "with {fire_time:unix} in the name each fire has its own, with {fire_time:time} each minute";
 
 /// See the module. It doesn't keep the service: the node's actors, which the service has, have it.
 pub struct Maker {
