@@ -137,6 +137,10 @@ fn a_worker_that_prints_what_is_no_answer_is_not_called_slow() {
         "{}",
         done.stderr
     );
+    // The sentence is for whoever waits: no time, no place in the code.
+    let said = done.stderr.lines().find(|line| line.contains("WARN"));
+    let said = said.expect("a warning").trim_start();
+    assert!(said.starts_with("WARN worker 1 printed line "), "{said}");
 }
 
 #[test]

@@ -108,6 +108,17 @@ async fn a_mistyped_name_is_told_with_the_one_that_is_meant() {
     ] {
         person.windrow(words).await.refused(3, &told);
     }
+    for (address, meant) in [
+        ("black-friday", "did you mean push/black-friday?"),
+        ("blak-friday", "did you mean push/black-friday?"),
+        ("1", "did you mean t1?"),
+    ] {
+        let told = ["neither t42 nor business/name", meant];
+        person
+            .windrow(&format!("task show {address}"))
+            .await
+            .refused(2, &told);
+    }
     for words in ["task list --business nosuch", "task show nosuch/x"] {
         let told = person.windrow(words).await.expect(3).stderr;
         assert!(told.contains("`windrow biz list`"), "{told}");

@@ -14,7 +14,7 @@ pub(super) struct Past {
     run: RunNo,
     node: Option<String>,
     updated_at: WallMs,
-    open: u64,
+    may_repeat: u64,
 }
 
 impl Past {
@@ -24,7 +24,7 @@ impl Past {
             run: shard.run,
             node: shard.node.clone(),
             updated_at: shard.updated_at,
-            open: shard.open(),
+            may_repeat: shard.may_repeat(),
         }
     }
 
@@ -36,7 +36,7 @@ impl Past {
             run: self.run,
             node: self.node.as_deref(),
             silent,
-            open: self.open,
+            may_repeat: self.may_repeat,
             fate,
         };
         let change = (Some(episode.before()), Some(episode.after()));

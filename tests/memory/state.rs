@@ -250,15 +250,9 @@ impl Shard {
     }
 
     /// How many items at most had left without being saved as settled.
-    pub(super) fn open(&self) -> u64 {
+    pub(super) fn may_repeat(&self) -> u64 {
         let left = self.may_have_left().min(self.end).0 - self.first.0;
-        let Counters {
-            succeeded,
-            skipped,
-            abandoned,
-            ..
-        } = self.counters;
-        left.saturating_sub(succeeded + skipped + abandoned)
+        left.saturating_sub(self.counters.settled())
     }
 }
 

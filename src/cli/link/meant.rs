@@ -39,51 +39,30 @@ impl Link<'_> {
         }
     }
 
-    /// That no task of a business has a name; or that there is no such business.
-    pub(super) async fn no_task(&self, business: &str, name: &str) -> Fault {
+    /// That no task (or schedule) of a business has a name; or that there is no such business.
+    pub(crate) async fn no_such(&self, noun: &str, business: &str, name: &str) -> Fault {
         if let Err(fault) = self.is_business(Some(business)).await {
             return fault;
         }
-        let because = format!("{business} has no task {name:?}");
-        let fault = Fault::new(Exit::NotFound, "no such task", because)
-            .hint(format!("windrow task list --business {business}"));
-        let list = Request::get("/v1/tasks")
+        let because = format!("{business} has no {noun} {name:?}");
+        let fault = Fault::new(Exit::NotFound, format!("no such {noun}"), because)
+            .hint(format!("windrow {noun} list --business {business}"));
+        let list = Request::get(&format!("/v1/{noun}s"))
             .query("business", business)
             .query("limit", LOOKED_THROUGH_MAX);
         self.guessed(fault, list, "name", name).await
     }
 
-    /// That an address of a task is neither its number nor its name; with the task that is meant, if one is called like it.
-    pub(super) async fn no_address(&self, address: &str) -> Fault {
-        let because = format!("{address:?} is neither t42 nor business/name");
-        let fault =
-            Fault::new(Exit::Usage, "invalid task address", because).hint("`windrow task list` shows both");
+    /// That an address of a task (or schedule) is neither its number, `example` for one, nor its name; with the one that is
+    /// meant, if one is called like it.
+    pub(crate) async fn no_address(&self, noun: &str, example: &str, address: &str) -> Fault {
+        let because = format!("{address:?} is neither {example} nor business/name");
+        let fault = Fault::new(Exit::Usage, format!("invalid {noun} address"), because)
+            .hint(format!("`windrow {noun} list` shows both"));
         if !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_digit()) {
-            return fault.meant(Some(&format!("t{address}")));
+            return fault.meant(Some(&format!("{}{address}", &example[..1])));
         }
-        fault.meant(self.in_full("/v1/tasks", address).await.as_deref())
-    }
-
-    /// That an address of a schedule is neither its number nor its name; with the schedule that is meant.
-    pub(crate) async fn no_schedule_address(&self, address: &str) -> Fault {
-        let because = format!("{address:?} is neither s7 nor business/name");
-        let fault = Fault::new(Exit::Usage, "invalid schedule address", because)
-            .hint("`windrow schedule list` shows both");
-        fault.meant(self.in_full("/v1/schedules", address).await.as_deref())
-    }
-
-    /// That no schedule of a business has a name; or that there is no such business.
-    pub(crate) async fn no_schedule(&self, business: &str, name: &str) -> Fault {
-        if let Err(fault) = self.is_business(Some(business)).await {
-            return fault;
-        }
-        let because = format!("{business} has no schedule {name:?}");
-        let fault = Fault::new(Exit::NotFound, "no such schedule", because)
-            .hint(format!("windrow schedule list --business {business}"));
-        let list = Request::get("/v1/schedules")
-            .query("business", business)
-            .query("limit", LOOKED_THROUGH_MAX);
-        self.guessed(fault, list, "name", name).await
+        fault.meant(self.in_full(&format!("/v1/{noun}s"), address).await.as_deref())
     }
 
     /// `push/team-board`, of the thing of a list whose name is this one, or like it.

@@ -101,7 +101,7 @@ impl<'a> Link<'a> {
             .split_once('/')
             .filter(|(b, n)| !b.is_empty() && !n.is_empty())
         else {
-            return Err(self.no_address(address).await);
+            return Err(self.no_address("task", "t42", address).await);
         };
         let request = Request::get("/v1/tasks")
             .query("business", business)
@@ -111,7 +111,7 @@ impl<'a> Link<'a> {
         let id = found["items"].get(0).and_then(|task| task["id"].as_str());
         match id {
             Some(id) => Ok(id.to_owned()),
-            None => Err(self.no_task(business, name).await),
+            None => Err(self.no_such("task", business, name).await),
         }
     }
 

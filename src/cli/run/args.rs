@@ -119,8 +119,8 @@ pub struct RunArgs {
     pub each: EachArgs,
     /// How long a handler is tried that can't be reached (502 and 503 say so), answers every item with 4xx, or dies before it
     /// takes an item, before the job ends (exit 7). Three refusals in a row (401, 403, 404 …; more, where some items are
-    /// refused all along), or ten of another 4xx before the first success, end it at once. Other 5xx, timeouts, broken connections and workers that die with an item may pass:
-    /// --judge-after says how long those are tried
+    /// refused all along), or ten of another 4xx before the first success, end it at once. Other 5xx, timeouts, broken
+    /// connections and workers that die with an item may pass: --judge-after says how long those are tried
     #[arg(long, value_name = "SPAN", value_parser = parse_span, default_value = "30s", help_heading = "Handler")]
     pub first_contact: Duration,
     /// Wait for a handler that isn't there yet, however long it takes; one that is there and answers nothing is tried for

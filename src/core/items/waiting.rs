@@ -94,6 +94,11 @@ impl Trouble {
         self.attempts == 0 && self.turns.all > 0
     }
 
+    /// Its refusals that didn't count so far do.
+    pub fn charge_refusals(&mut self) {
+        self.charged = self.charged.saturating_add(std::mem::take(&mut self.refused));
+    }
+
     /// Remembers a failed attempt, and forgets the oldest when there are too many.
     pub fn note(&mut self, note: AttemptNote) {
         if self.history.len() >= NOTES_MAX {

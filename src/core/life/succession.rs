@@ -29,7 +29,7 @@ pub struct Episode<'a> {
     /// How old the last word of it in the store was.
     pub silent: Duration,
     /// How many items at most had left without being saved as settled: they may be called again.
-    pub open: u64,
+    pub may_repeat: u64,
     /// What befell it.
     pub fate: Fate<'a>,
 }
@@ -52,16 +52,16 @@ impl Episode<'_> {
     /// use windrow_core::life::succession::{Episode, Fate};
     ///
     /// let (fate, silent) = (Fate::TakenOver("n2"), Duration::from_secs(12));
-    /// let episode = Episode { shard: 0, run: RunNo(3), node: Some("n1"), silent, open: 120, fate };
+    /// let episode = Episode { shard: 0, run: RunNo(3), node: Some("n1"), silent, may_repeat: 120, fate };
     /// let said = "n2 took shard 0 over from n1, which was fenced and had saved nothing for 12 s: up to 120 items may be called again";
     /// assert_eq!(episode.sentence(), said);
     /// ```
     pub fn sentence(&self) -> String {
         let (shard, node) = (self.shard, self.node.unwrap_or("a node whose name was not kept"));
         let silent = self.silent.as_secs();
-        let again = match self.open {
+        let again = match self.may_repeat {
             0 => String::new(),
-            open => format!(": up to {} may be called again", counted(open, "item")),
+            items => format!(": up to {} may be called again", counted(items, "item")),
         };
         match self.fate {
             Fate::TakenOver(to) if Some(to) == self.node => {
@@ -86,14 +86,14 @@ impl Episode<'_> {
 
     /// Who runs it now, as JSON.
     pub fn after(&self) -> String {
-        let (shard, silent, open) = (self.shard, self.silent.as_secs(), self.open);
+        let (shard, silent, items) = (self.shard, self.silent.as_secs(), self.may_repeat);
         let after = match self.fate {
             Fate::TakenOver(to) => {
                 let run = self.run.0 + 1;
-                serde_json::json!({"shard": shard, "run": run, "node": to, "silent_seconds": silent, "may_repeat": open})
+                serde_json::json!({"shard": shard, "run": run, "node": to, "silent_seconds": silent, "may_repeat": items})
             }
             Fate::Lost => {
-                serde_json::json!({"shard": shard, "node": null, "silent_seconds": silent, "may_repeat": open})
+                serde_json::json!({"shard": shard, "node": null, "silent_seconds": silent, "may_repeat": items})
             }
             Fate::Recovering(_) => serde_json::json!({"shard": shard, "node": null}),
         };
@@ -113,7 +113,7 @@ pub struct Loss {
     /// How old the last word of it in the store was; earlier versions wrote that in the sentence only.
     pub silent: Duration,
     /// How many items at most may be called again; earlier versions didn't say.
-    pub open: u64,
+    pub may_repeat: u64,
     /// Who has the shard since; none where it waited for a node then.
     pub heir: Option<String>,
 }
@@ -143,7 +143,7 @@ impl Loss {
     /// use windrow_core::life::succession::{Episode, Fate, Loss};
     ///
     /// let (node, silent) = (Some("n1"), Duration::from_secs(12));
-    /// let episode = Episode { shard: 2, run: RunNo(3), node, silent, open: 7, fate: Fate::Lost };
+    /// let episode = Episode { shard: 2, run: RunNo(3), node, silent, may_repeat: 7, fate: Fate::Lost };
     /// let mut loss = Loss::of(&episode.before(), &episode.after()).expect("it was lost");
     /// assert_eq!((loss.run, loss.silent, loss.sentence()), (RunNo(3), silent, None));
     /// loss.heir = Some("n2".to_owned());
@@ -159,7 +159,7 @@ impl Loss {
             run: RunNo(before.run),
             node: before.node,
             silent: Duration::from_secs(after.silent_seconds),
-            open: after.may_repeat,
+            may_repeat: after.may_repeat,
             heir: after.node,
         })
     }
@@ -171,7 +171,7 @@ impl Loss {
             run: self.run,
             node: self.node.as_deref(),
             silent: self.silent,
-            open: self.open,
+            may_repeat: self.may_repeat,
             fate: Fate::TakenOver(self.heir.as_deref()?),
         };
         Some(episode.sentence())

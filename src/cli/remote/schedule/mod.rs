@@ -47,7 +47,7 @@ async fn place(link: &Link<'_>, address: &str) -> Result<String, Fault> {
         .split_once('/')
         .filter(|(b, n)| !b.is_empty() && !n.is_empty());
     let Some((business, name)) = parts else {
-        return Err(link.no_schedule_address(address).await);
+        return Err(link.no_address("schedule", "s7", address).await);
     };
     let request = Request::get("/v1/schedules")
         .query("business", business)
@@ -56,7 +56,7 @@ async fn place(link: &Link<'_>, address: &str) -> Result<String, Fault> {
     let found: Value = link.send(request).await?.json()?;
     match found["items"].get(0).and_then(|schedule| schedule["id"].as_str()) {
         Some(id) => Ok(format!("/v1/schedules/{id}")),
-        None => Err(link.no_schedule(business, name).await),
+        None => Err(link.no_such("schedule", business, name).await),
     }
 }
 

@@ -65,9 +65,8 @@ impl Refusals {
             return ROW_MIN;
         }
         let share = self.among as f64 / (self.among + answered) as f64;
-        let mut chance = share.powi(ROW_MIN as i32);
-        let mut row = ROW_MIN;
-        while chance > CHANCE && row < ROW_MAX {
+        let (mut chance, mut row) = (1.0, 0);
+        while row < ROW_MIN || chance > CHANCE && row < ROW_MAX {
             (chance, row) = (chance * share, row + 1);
         }
         row
@@ -106,9 +105,7 @@ impl Execution {
         let first = *trouble.refused_first.get_or_insert(departed);
         let is_own = self.is_own_refusal(first);
         if is_own {
-            trouble.charged = trouble
-                .charged
-                .saturating_add(std::mem::take(&mut trouble.refused));
+            trouble.charge_refusals();
         } else {
             trouble.refused += 1;
         }
@@ -125,9 +122,7 @@ impl Execution {
         };
         for index in self.troubles.which(is_explained) {
             if let Some(mut trouble) = self.troubles.take(index) {
-                trouble.charged = trouble
-                    .charged
-                    .saturating_add(std::mem::take(&mut trouble.refused));
+                trouble.charge_refusals();
                 self.record(index, &trouble);
                 self.troubles.put(index, trouble);
             }
@@ -183,7 +178,7 @@ mod tests {
             };
             refusals.row_at_most(answered)
         };
-        assert_eq!((row(0, 0), row(0, 1_000), row(1, 999)), (3, 3, 3));
+        assert_eq!((row(0, 0), row(0, 1_000), row(1, 9_999)), (3, 3, 3));
         assert_eq!((row(10, 990), row(60, 940), row(200, 800)), (5, 8, 13));
         assert_eq!((row(600, 400), row(999, 1)), (41, 100));
     }

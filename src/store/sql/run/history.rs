@@ -182,7 +182,7 @@ pub(crate) fn told(
         run: RunNo(row.run_no.cast_unsigned()),
         node,
         silent: Duration::from_millis(u64::try_from(now.0 - row.updated_at).unwrap_or_default()),
-        open: open(row),
+        may_repeat: may_repeat(row),
         fate,
     };
     let change = Change {
@@ -196,7 +196,7 @@ pub(crate) fn told(
 }
 
 /// How many items at most had left a shard without being saved as settled.
-fn open(row: &shard_head::Model) -> u64 {
+fn may_repeat(row: &shard_head::Model) -> u64 {
     let left = row.reach.max(row.high_water).min(row.end_index) - row.first_index;
     let settled = row.succeeded + row.skipped + row.abandoned;
     u64::try_from(left - settled).unwrap_or_default()
