@@ -257,6 +257,7 @@ impl Execution {
         };
         let others = Others {
             can_leave: self.can_leave(),
+            is_fresh_left: self.is_fresh_left(),
             in_order: self.tuning.ordered,
             most: self.calls_at_most(),
         };

@@ -37,8 +37,10 @@ impl Evidence {
         self.row.is_empty() && self.unreached == 0
     }
 
-    pub(super) fn add(&mut self, call: &Unanswered) {
+    pub(super) fn add(&mut self, call: &Unanswered, others: Others) {
         let is_unreached = matches!(call.class, FailureClass::Unreachable | FailureClass::Unavailable);
+        // A 503 may be about its item: of one that failed before it says nothing, as long as fresh ones are there to ask.
+        let is_known = call.class == FailureClass::Unavailable && !call.is_new && others.is_fresh_left;
         self.row
             .push_back(is_unreached || call.class == FailureClass::Unclear);
         if self.row.len() > UNANSWERED_CALLS {
@@ -47,7 +49,7 @@ impl Evidence {
         if call.is_new {
             remember(&mut self.new_items, call.item, UNANSWERED_ITEMS);
         }
-        if is_unreached {
+        if is_unreached && !is_known {
             self.unreached += 1;
             remember(&mut self.unreached_items, call.item, UNREACHED_ITEMS);
         }

@@ -42,6 +42,8 @@ pub(super) struct Unanswered {
 pub(super) struct Others {
     /// How many items could leave, its own among them.
     pub(super) can_leave: u64,
+    /// Whether one of them was never called.
+    pub(super) is_fresh_left: bool,
     pub(super) in_order: bool,
     /// How many calls may be in flight.
     pub(super) most: u32,
@@ -285,7 +287,7 @@ impl Circuit {
     }
 
     fn on_unanswered_closed(&mut self, call: Unanswered, others: Others, now: Moment, wall: WallMs) -> Turn {
-        self.evidence.add(&call);
+        self.evidence.add(&call, others);
         if !self.evidence.is_enough(others) {
             return Turn::Same;
         }

@@ -34,6 +34,7 @@ impl Rig {
         };
         let others = Others {
             can_leave,
+            is_fresh_left: can_leave == LOTS,
             in_order: false,
             most: 64,
         };
@@ -74,6 +75,23 @@ fn five_calls_that_reached_nobody_open_it_over_three_items_or_as_many_as_there_a
         turns,
         [Turn::Same, Turn::Same, Turn::Same, Turn::Same, Turn::Opened]
     );
+}
+
+#[test]
+fn a_503_of_items_that_failed_before_opens_it_only_where_nothing_fresh_is_left() {
+    let mut rig = Rig::new();
+    for item in 0..50 {
+        assert_eq!(
+            rig.fail(FailureClass::Unavailable, item, false),
+            Turn::Same,
+            "known to be bad"
+        );
+    }
+    let mut last = Rig::new();
+    let turns: Vec<Turn> = (0..5)
+        .map(|item| last.fail_of(FailureClass::Unavailable, item, false, 9))
+        .collect();
+    assert_eq!(turns.last(), Some(&Turn::Opened));
 }
 
 #[test]
