@@ -75,6 +75,8 @@ pub(crate) struct Case {
     /// How many of a hundred items always fail, and how.
     pub(crate) bad_percent: u64,
     pub(crate) bad: Vec<Fault>,
+    /// So many of a hundred calls, whatever their items, bring 503.
+    pub(crate) shed_percent: u64,
     /// An earlier run called the first so many items, and the bad ones among them failed.
     pub(crate) called_before: u64,
     /// Bad items stand together instead of anywhere.
@@ -104,6 +106,7 @@ impl Case {
             outage,
             bad_percent: 0,
             bad: Vec::new(),
+            shed_percent: 0,
             called_before: 0,
             block,
             seed: 1,
@@ -142,7 +145,11 @@ impl Case {
         let down = self
             .outage
             .filter(|(from, to, _)| (from * SECOND..to * SECOND).contains(&now));
-        down.map(|(_, _, fault)| fault).or_else(|| self.bad_fault(index))
+        let mut rng = Rng(self.seed ^ index.wrapping_mul(0x9e37_79b9) ^ now.wrapping_mul(0xd1b5_4a32));
+        let is_shed = rng.chance(self.shed_percent * 10);
+        down.map(|(_, _, fault)| fault)
+            .or_else(|| is_shed.then_some(Fault::Unavailable))
+            .or_else(|| self.bad_fault(index))
     }
 }
 

@@ -117,12 +117,13 @@ fn judge_mixture(name: &str, case: Case) {
         .collect();
     let total = case.total;
     let story = play(case);
-    assert_eq!(story.end, Some(RunEnd::Done), "{name}");
+    assert_eq!(story.end, Some(RunEnd::Done), "{name}, at {} s", story.over_at);
     let codes = |fault: &Fault| match fault {
         Fault::Status500 => "HTTP_500",
         Fault::Timeout => "TIMEOUT",
         Fault::Reset => "RESET",
         Fault::NotFound => "HTTP_404",
+        Fault::Unavailable => "HTTP_503",
         _ => "HTTP_422",
     };
     let wanted: BTreeMap<u64, String> = bad
@@ -213,7 +214,8 @@ fn items_that_are_refused_while_others_are_answered_are_given_up() {
             let mut case = with(percent);
             case.seed = seed;
             case.tuning.judge_after = judge_after.unwrap_or(case.tuning.judge_after);
-            while case.bad_fault(case.total - 1).is_some() {
+            // Three that are refused before any is answered stop the task.
+            while (0..3).all(|index| case.bad_fault(index).is_some()) {
                 case.seed += 10;
             }
             let mut resumed = case.clone();
@@ -223,18 +225,54 @@ fn items_that_are_refused_while_others_are_answered_are_given_up() {
             judge_mixture(&format!("{percent} % not found, and an outage"), case);
         }
     }
-    // The last one has nobody after it who is answered: people have to say what it is.
-    let with_bad_end = || {
-        let mut case = with(1);
-        while case.bad_fault(case.total - 1).is_none() {
-            case.seed += 1;
+    // The last one has nobody after it who is answered: others that were refused alike say what it is …
+    let mut alike = with(1);
+    while alike.bad_fault(alike.total - 1).is_none() {
+        alike.seed += 1;
+    }
+    judge_mixture("the last one not found, as others were", alike);
+    // … or people have to.
+    let mut only = with(0);
+    only.block = Some((only.total - 1, only.total));
+    assert_eq!(stopped(&play(only.clone())), Some(StopReason::HandlerRejected));
+    only.tuning.judge_after = Duration::ZERO;
+    judge_mixture("the last one not found, decided", only);
+}
+
+#[test]
+fn items_to_which_the_handler_is_never_there_are_given_up() {
+    for bad in [
+        vec![Fault::Unavailable],
+        vec![Fault::Unavailable, Fault::Status500, Fault::NotFound],
+    ] {
+        for (percent, rate, before) in [
+            (1, 20, 0),
+            (1, 500, 0),
+            (10, 100, 0),
+            (10, 100, 1_000),
+            (30, 20, 0),
+        ] {
+            for seed in 3..6 {
+                let mut case = Case::new(Some(rate), 2_000);
+                (case.bad, case.bad_percent, case.seed) = (bad.clone(), percent, seed);
+                case.called_before = before;
+                judge_mixture(&format!("{bad:?} {percent} % at {rate}/s, {before} before"), case);
+            }
         }
-        case
-    };
-    assert_eq!(stopped(&play(with_bad_end())), Some(StopReason::HandlerRejected));
-    let mut decided = with_bad_end();
-    decided.tuning.judge_after = Duration::ZERO;
-    judge_mixture("the last one not found, decided", decided);
+    }
+}
+
+#[test]
+fn a_handler_that_sheds_a_share_of_all_calls_costs_no_item() {
+    for percent in [1, 10, 30, 60, 75] {
+        for rate in [20, 200] {
+            for outage in [None, Some((30, 930, Fault::Unavailable))] {
+                let mut case = Case::new(Some(rate), rate * 60);
+                (case.shed_percent, case.outage) = (percent, outage);
+                judge_mixture(&format!("{percent} % shed at {rate}/s, {outage:?}"), case);
+            }
+        }
+    }
 }
 
 #[test]

@@ -72,6 +72,8 @@ pub struct Execution {
     /// Fresh items that came back without having left.
     again: VecDeque<IndexRun>,
     troubles: Troubles,
+    /// What due parked items may leave first, less than one. Unit: a quarter of an item.
+    parked_quarters: u64,
     counters: Counters,
     skips: skips::Skips,
 
@@ -116,6 +118,7 @@ impl Execution {
             ahead: reach::Ahead::new(&start.restored, low),
             again: VecDeque::new(),
             troubles: Troubles::default(),
+            parked_quarters: 0,
             counters: start.restored.counters,
             skips: skips::Skips::new(start.restored.counters.skipped),
             pace: Pace::new(tuning.rate, tuning.burst, tuning.batch.get(), now.moment),

@@ -92,6 +92,7 @@ impl Execution {
             return;
         }
         if let Some(trouble) = self.troubles.take(index) {
+            self.judge.on_recovered(&trouble);
             self.leave_trouble(index, &trouble, fx);
         }
         self.solo.on_answered(index);

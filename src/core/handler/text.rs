@@ -61,14 +61,14 @@ fn said(error: &LastError) -> String {
     )
 }
 
-/// Which items are tried although they used all their attempts, how often, until when, and what shortens that.
+/// Which items are tried with nothing left to compare them with, how often, until when, and what shortens that.
 fn judged(state: &HandlerState) -> String {
     let Some(wait) = state.judged_in.filter(|_| state.held > 0) else {
         return String::new();
     };
-    let (whose, them, they) = match state.held {
-        1 => ("its", "it", "it is"),
-        _ => ("their", "them", "each is"),
+    let (them, they) = match state.held {
+        1 => ("it", "it is"),
+        _ => ("them", "each is"),
     };
     let times = match state.held_tries {
         0 => String::new(),
@@ -76,8 +76,8 @@ fn judged(state: &HandlerState) -> String {
         tries => format!("{tries} times more "),
     };
     format!(
-        "; {} used all {whose} attempts, and nothing else is left to compare {them} with: {they} tried {times}and judged \
-         in {} (a shorter --judge-after judges sooner)",
+        "; {} failed each time, and nothing else is left to compare {them} with: {they} tried {times}and judged in {} (a \
+         shorter --judge-after judges sooner)",
         held(state),
         seconds(wait)
     )
@@ -231,18 +231,18 @@ mod tests {
         };
         assert_eq!(
             of(&[7], 1, 2),
-            "item 7 used all its attempts, and nothing else is left to compare it with: it is tried 2 times more and \
+            "item 7 failed each time, and nothing else is left to compare it with: it is tried 2 times more and \
              judged in 9m 57s (a shorter --judge-after judges sooner)"
         );
         let many = of(&[7, 9, 12], 43, 1);
         assert!(
-            many.starts_with("items 7, 9, 12 and 40 more used all their attempts")
+            many.starts_with("items 7, 9, 12 and 40 more failed each time")
                 && many.contains("each is tried once more and judged in 9m 57s"),
             "{many}"
         );
-        assert!(of(&[7, 9], 2, 0).starts_with("items 7 and 9 used"));
+        assert!(of(&[7, 9], 2, 0).starts_with("items 7 and 9 failed"));
         assert!(
-            of(&[], 5, 3).starts_with("5 items used"),
+            of(&[], 5, 3).starts_with("5 items failed"),
             "an older node names none"
         );
     }

@@ -145,7 +145,7 @@ pub struct HandlerState {
     pub next_probe_in: Option<Duration>,
     /// What last went wrong; none when nothing did.
     pub error: Option<LastError>,
-    /// Items that used all their attempts without a verdict and wait for another item's answer.
+    /// Items that failed each time without a verdict and wait for another item's answer.
     pub held: u64,
     /// The first few of those.
     #[serde(default)]

@@ -59,6 +59,8 @@ pub struct Trouble {
     pub held: Option<(Moment, u32)>,
     /// How often it was turned away.
     pub turns: Turns,
+    /// Its calls that brought 502 or 503.
+    pub absences: Absences,
     /// Where.
     pub place: Place,
     /// What.
@@ -86,6 +88,21 @@ pub struct Turns {
     pub answered: u64,
     /// How many had been turned away then.
     pub turned_away: u64,
+}
+
+/// Calls of an item to which the handler "isn't there", in this run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Absences {
+    /// All of them.
+    pub calls: u32,
+    /// The first one outside an outage, and each one with calls for others that were answered since the last.
+    pub own: u32,
+    /// How likely so many in a row are for an item that is as good as others.
+    pub chance: f64,
+    /// How many calls of the run had been answered when `own` was counted.
+    pub answered: u64,
+    /// How many fresh items had met it at first then.
+    pub absent: u64,
 }
 
 impl Trouble {

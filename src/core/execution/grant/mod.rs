@@ -197,9 +197,11 @@ impl Execution {
             granted += self.grant_due(Place::Outside, room - granted, now, fx);
             return self.depart(granted, now.moment);
         }
-        // At least a quarter of what is left goes to due parked items, the whole of it when nothing is fresh.
-        let left = room - granted;
-        let parked_first = left.div_ceil(4);
+        // A quarter of what is left goes to due parked items first, the whole of it when nothing is fresh. Over time: where one
+        // item leaves at a time, parked ones that fail for ever would let no fresh one leave any more.
+        let quarters = u64::from(room - granted) + self.parked_quarters;
+        self.parked_quarters = quarters % 4;
+        let parked_first = (quarters / 4) as u32;
         granted += self.grant_due(Place::Outside, parked_first, now, fx);
         granted += self.grant_again(room - granted, fx);
         granted += self.grant_fresh(room - granted, fx);

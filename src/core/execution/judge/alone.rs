@@ -27,11 +27,17 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// likelier than that all of them are bad: they are tried for so many times longer, two hours as configured.
 const OUTAGE_FACTOR: u32 = 12;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Alone {
     since: Option<Moment>,
     looked: Moment,
     over: bool,
+    /// Whether some of the items are there because of 502 or 503, and most of those look bad themselves.
+    absent: bool,
+    /// Calls that nobody answered since.
+    calls: usize,
+    /// Whether one also failed while others were answered.
+    proven: bool,
     in_order: InOrder,
 }
 
@@ -59,6 +65,16 @@ impl Alone {
         self.over
     }
 
+    /// Nobody answered a call.
+    pub(super) fn on_unanswered(&mut self) {
+        self.calls += usize::from(self.since.is_some());
+    }
+
+    /// Whether the time of trying is over for 502 and 503 too.
+    pub(super) fn charges_absences(&self) -> bool {
+        self.over && self.absent
+    }
+
     pub(super) fn end(&mut self) {
         let in_order = match self.in_order {
             InOrder::Unknown => InOrder::Unknown,
@@ -83,7 +99,8 @@ impl Alone {
 impl Execution {
     /// Looks whether only items without a verdict are left, and what follows; says when to look again.
     pub(in crate::execution) fn judge_alone(&mut self, now: Now, fx: &mut Effects) -> Option<Moment> {
-        let matters = self.troubles.held_first().is_some() || !self.circuit.is_closed();
+        let matters =
+            self.troubles.held_first().is_some() || !self.circuit.is_closed() || self.judge.absent > 0;
         if !matters || self.judge.alone.over {
             return None;
         }
@@ -93,7 +110,12 @@ impl Execution {
         }
         self.judge.alone.looked = now.moment;
         if !self.is_alone() {
-            self.judge.alone.since = None;
+            self.judge.alone = Alone {
+                since: None,
+                absent: false,
+                calls: 0,
+                ..self.judge.alone
+            };
             return Some(now.moment.plus(LOOK_EVERY));
         }
         let since = *self.judge.alone.since.get_or_insert(now.moment);
@@ -105,14 +127,29 @@ impl Execution {
         Some(now.moment.plus(LOOK_EVERY))
     }
 
-    /// Nothing fresh can leave, and every retrying item failed without a verdict.
-    fn is_alone(&self) -> bool {
+    /// Nothing fresh can leave, and no retrying item could show whether the handler answers.
+    fn is_alone(&mut self) -> bool {
         let may_leave = self.is_fresh_left() && !self.tuning.ordered;
         if may_leave || !self.again.is_empty() || self.troubles.is_empty() {
             return false;
         }
         let in_flight = self.troubles.which(|t| t.doing == Doing::InFlight).len() as u64;
-        in_flight == self.counters.in_flight && self.troubles.iter().all(|(_, t)| self.is_without_verdict(t))
+        let is_mute = |t: &Trouble| self.is_unclear(t) || t.absences.calls > 0 || t.refused_first.is_some();
+        let is_alone = in_flight == self.counters.in_flight && self.troubles.iter().all(|(_, t)| is_mute(t));
+        is_alone && self.may_judge_absences()
+    }
+
+    /// Where 502 and 503 alone keep some of them here, most of those must have shown that it is them, or people have decided
+    /// so: else the handler isn't there, however long it takes.
+    fn may_judge_absences(&mut self) -> bool {
+        let is_absent = |t: &Trouble| t.absences.calls > 0 && !self.is_unclear(t);
+        let absent = self.troubles.which(is_absent).len();
+        let suspects = self
+            .troubles
+            .which(|t| is_absent(t) && t.absences.is_suspect())
+            .len();
+        self.judge.alone.absent = absent > 0;
+        self.is_decided() && self.has_succeeded() || suspects * 2 >= absent
     }
 
     /// Whether an item could leave that was never called.
@@ -120,32 +157,40 @@ impl Execution {
         self.cursor < self.fresh_end() && self.cursor < self.window.limit()
     }
 
-    fn is_without_verdict(&self, trouble: &Trouble) -> bool {
+    /// Whether nobody knows what its last attempts did.
+    fn is_unclear(&self, trouble: &Trouble) -> bool {
         let circuit = &self.circuit;
         let in_outage = !circuit.is_closed() && trouble.outage == circuit.outages();
         in_outage || trouble.held.is_some() || !trouble.doubts.is_empty()
     }
 
-    fn is_tried_enough(&self, since: Moment, now: Now) -> bool {
-        let answered = self.circuit.answered();
+    fn is_tried_enough(&mut self, since: Moment, now: Now) -> bool {
+        let (answered, most) = (self.circuit.answered(), self.tuning.max_attempts.get());
         // It also failed while others were answered: it has shown what it is.
         let is_proven = |t: &Trouble| t.doubts.iter().any(|departed| *departed <= answered);
         let proven = self.troubles.which(is_proven).len();
+        self.judge.alone.proven = proven > 0 || self.judge.alone.absent;
         if proven == self.troubles.len() && self.has_succeeded() {
             return true;
         }
-        let (Some(span), most) = (self.judged_after(proven > 0), self.tuning.max_attempts.get()) else {
+        let Some(span) = self.judged_after() else {
             return false;
         };
-        let is_called = |t: &Trouble| t.held.is_some_and(|(_, calls)| calls >= most || span.is_zero());
+        let is_called = |t: &Trouble| {
+            let calls = t.held.map_or(t.absences.calls, |(_, calls)| calls);
+            calls >= most || span.is_zero()
+        };
+        if self.judge.alone.absent && !self.is_decided() && !self.is_no_shedding(self.judge.alone.calls) {
+            return false;
+        }
         let is_enough = !self.circuit.is_closed() || self.troubles.iter().all(|(_, t)| is_called(t));
         now.moment.since(since) >= span && is_enough
     }
 
     /// How long items are tried before their attempts count; none for as long as it takes.
-    fn judged_after(&self, is_one_proven: bool) -> Option<Duration> {
+    fn judged_after(&self) -> Option<Duration> {
         let (after, in_order) = (self.whole.judge_after, self.judge.alone.in_order);
-        if after.is_zero() || is_one_proven {
+        if after.is_zero() || self.judge.alone.proven {
             return Some(after);
         }
         match (self.tuning.ordered && self.has_succeeded(), in_order) {
@@ -183,9 +228,17 @@ impl Execution {
         }
     }
 
+    /// Items that are tried for lack of others to compare them with, or that wait for a witness.
+    pub(in crate::execution) fn tried_alone(&self) -> Vec<ItemIndex> {
+        if self.judge.alone.since.is_some() && self.judge.alone.absent {
+            return self.troubles.which(|t| t.absences.calls > 0 || t.held.is_some());
+        }
+        self.troubles.held().collect()
+    }
+
     /// How long until items without a verdict are judged without one.
     pub(in crate::execution) fn judged_in(&self, now: Now) -> Option<Duration> {
-        let (since, after) = (self.judge.alone.since?, self.judged_after(false)?);
+        let (since, after) = (self.judge.alone.since?, self.judged_after()?);
         Some(since.plus(after).since(now.moment))
     }
 
@@ -211,6 +264,7 @@ impl Execution {
     pub(in crate::execution) fn believe_attempts(&mut self, now: Now, fx: &mut Effects) {
         self.judge.alone.over = true;
         self.circuit.give_up_waiting(now.moment);
+        self.charge_absences(now, fx);
         let held: Vec<ItemIndex> = self.troubles.held().collect();
         for index in held {
             self.give_up_held(index, now, fx);

@@ -15,8 +15,9 @@ impl Execution {
         match failed.class {
             FailureClass::Answered => true,
             FailureClass::Faulty | FailureClass::Unsendable => self.judge.contacted,
-            FailureClass::Rejected => self.charge_refusal(failed.departed, trouble),
-            FailureClass::Unreachable | FailureClass::Unavailable => false,
+            FailureClass::Rejected => self.charge_refusal(failed, trouble),
+            FailureClass::Unavailable => self.charge_absence(failed.departed, trouble),
+            FailureClass::Unreachable => false,
             FailureClass::Unclear => !self.is_excused(failed.departed, trouble),
         }
     }

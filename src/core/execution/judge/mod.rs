@@ -4,8 +4,10 @@
 //! refusals of us as such, are never charged. Calls of which nobody knows what they did are charged provisionally: an outage
 //! excuses those that departed after the last answered call, and an item that has used all its attempts on them is *held*
 //! until a call for another item that departed later was answered (`excuse`). `alone` decides when nothing else is left,
-//! `patience` how long any of it is borne, `probe` what leaves meanwhile, `refused` what a refusal says.
+//! `patience` how long any of it is borne, `probe` what leaves meanwhile, `refused` what a refusal says,
+//! `absent` what a 502 or 503 does.
 
+mod absent;
 mod alone;
 pub(super) mod circuit;
 pub(super) mod errors;
@@ -44,6 +46,10 @@ pub(super) struct Judge {
     unclear_contact: bool,
     first_contact: Option<Moment>,
     refusals: refused::Refusals,
+    /// Fresh items that met a 502 or 503.
+    absent: u64,
+    /// Those of them that were answered later.
+    recovered: u64,
     /// Unclear attempts that are charged and not yet counted against the error budget.
     doubtful: u64,
     reached_probes: u32,
@@ -66,6 +72,8 @@ impl Judge {
             unclear_contact: false,
             first_contact: start.first_contact.map(|span| now.plus(span)),
             refusals: refused::Refusals::default(),
+            absent: 0,
+            recovered: 0,
             doubtful: 0,
             reached_probes: 0,
             pauses_in_a_row: 0,
@@ -75,6 +83,11 @@ impl Judge {
             ahead: None,
             drafted: start.restored.outage,
         }
+    }
+
+    /// An item that had failed ended well.
+    pub(super) fn on_recovered(&mut self, trouble: &Trouble) {
+        self.recovered += u64::from(trouble.absences.calls > 0);
     }
 
     /// Keeps what a call said that was turned away.
@@ -132,13 +145,14 @@ impl Execution {
     /// How the handler fares.
     pub fn handler(&self, now: Now) -> HandlerState {
         let next_probe = self.circuit.next_probe();
+        let tried = self.tried_alone();
         HandlerState {
             contacted: self.judge.contacted,
             outage: self.circuit.outage(),
             next_probe_in: next_probe.map(|next| next.since(now.moment)),
             error: self.errors.lately(),
-            held: self.troubles.held().count() as u64,
-            held_items: self.troubles.held().take(HELD_NAMED).collect(),
+            held: tried.len() as u64,
+            held_items: tried.into_iter().take(HELD_NAMED).collect(),
             held_tries: self.tries_left(),
             judged_in: self.judged_in(now),
             paused: self.pace.paused(now.moment).map(|until| Paused {
@@ -214,7 +228,7 @@ impl Execution {
         let class = match call.class {
             FailureClass::Faulty if self.judge.takes_requests() => FailureClass::Answered,
             FailureClass::Unsendable => return self.on_unsendable(call),
-            FailureClass::Rejected if self.is_own_refusal_of(call) => return self.on_own_refusal(),
+            FailureClass::Rejected if self.is_own_refusal_of(call) => return self.on_own_refusal(call),
             class => class,
         };
         match class {
@@ -231,9 +245,16 @@ impl Execution {
         }
         if class == FailureClass::Unclear {
             self.count_reached_probe(call, now, fx);
-            if self.judge.alone.is_over() {
-                return;
-            }
+        }
+        self.judge.alone.on_unanswered();
+        let alone = &self.judge.alone;
+        let is_believed = match class {
+            FailureClass::Unclear => alone.is_over(),
+            FailureClass::Unavailable => alone.charges_absences(),
+            _ => false,
+        };
+        if is_believed {
+            return;
         }
         self.tell_circuit(call, class, now);
     }

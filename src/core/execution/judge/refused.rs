@@ -4,10 +4,12 @@
 //! the handler. Of all of us, where so many come in a row that chance doesn't explain it: then the task stops, and nobody is
 //! charged. What an earlier run saw fail says little, as long as something fresh is left to call for.
 
+use std::borrow::Cow;
+
 use crate::execution::Execution;
 use crate::execution::types::RunEnd;
 use crate::ids::{ItemIndex, Moment};
-use crate::items::verdict::{FailedCall, FailureClass};
+use crate::items::verdict::{Failed, FailedCall, FailureClass};
 use crate::items::waiting::{Doing, Trouble};
 use crate::task::lifecycle::StopReason;
 
@@ -16,7 +18,7 @@ const ROW_MIN: usize = 3;
 /// Beyond so many no share of refused items is an excuse, nor that people have decided that it is the items.
 const ROW_MAX: usize = 100;
 /// A row that comes up by chance more seldom than that is none of chance: once in 10^9 places.
-const CHANCE: f64 = 1e-9;
+pub(super) const CHANCE: f64 = 1e-9;
 /// So many answers of 400 and the like, before the first verdict, stop it too: the first items may be bad ones.
 const FAULTS_MAX: usize = 10;
 
@@ -29,6 +31,8 @@ pub(super) struct Refusals {
     items: Vec<ItemIndex>,
     /// Calls that were refused while others were answered.
     among: u64,
+    /// What the latest of them said.
+    among_code: Option<Cow<'static, str>>,
     /// Whether the last calls were for items that an earlier run saw fail: something fresh should leave, to tell.
     wants_fresh: bool,
 }
@@ -65,28 +69,41 @@ impl Refusals {
             return ROW_MIN;
         }
         let share = self.among as f64 / (self.among + answered) as f64;
-        let (mut chance, mut row) = (1.0, 0);
-        while row < ROW_MIN || chance > CHANCE && row < ROW_MAX {
-            (chance, row) = (chance * share, row + 1);
-        }
-        row
+        row_beyond_chance(share).clamp(ROW_MIN, ROW_MAX)
     }
+}
+
+/// How many calls in a row of which each fails with this likelihood come up by chance more seldom than [`CHANCE`] says; at
+/// most 1,000.
+pub(super) fn row_beyond_chance(share: f64) -> usize {
+    let chances = std::iter::successors(Some(share), |chance| Some(chance * share));
+    chances.take_while(|chance| *chance > CHANCE).take(999).count() + 1
 }
 
 impl Execution {
     /// Whether a refusal is the item's own: since it was refused first, calls of others that departed later were answered, or
-    /// people have decided that it is the items that are left. While fresh ones are left it may be the handler whatever was
+    /// people have decided that it is the items that are left, or so few are left that chance explains them. While fresh ones are left it may be the handler whatever was
     /// decided: a token that ran out would cost them all. Of an item that shares its call nothing is said: the innocent beside
     /// it would pay.
-    fn is_own_refusal(&self, refused_first: Moment) -> bool {
-        let is_decided = self.is_decided() && self.has_succeeded() && !self.is_fresh_left();
-        self.is_alone_in_calls() && (is_decided || refused_first < self.circuit.answered())
+    fn is_own_refusal(&self, refused_first: Moment, code: &str) -> bool {
+        let is_of_rest = self.has_succeeded()
+            && !self.is_fresh_left()
+            && (self.is_decided() || self.is_rest_refused_by_chance(code));
+        self.is_alone_in_calls() && (is_of_rest || refused_first < self.circuit.answered())
+    }
+
+    /// Others were refused alike while the handler answered, and all that are left make no row that chance doesn't explain.
+    fn is_rest_refused_by_chance(&self, code: &str) -> bool {
+        let refusals = &self.judge.refusals;
+        let is_known = refusals.among_code.as_deref() == Some(code);
+        is_known && self.can_leave() < refusals.row_at_most(self.turned_away.answered()) as u64
     }
 
     /// The same of a call.
     pub(super) fn is_own_refusal_of(&self, call: &FailedCall) -> bool {
         let known = self.troubles.get(call.index);
-        self.is_own_refusal(known.and_then(|t| t.refused_first).unwrap_or(call.departed))
+        let first = known.and_then(|t| t.refused_first).unwrap_or(call.departed);
+        self.is_own_refusal(first, &call.failure.code)
     }
 
     /// Whether fresh items should leave before those that failed.
@@ -95,15 +112,19 @@ impl Execution {
     }
 
     /// It says nothing of the handler: a round of probes goes on with others.
-    pub(super) fn on_own_refusal(&mut self) {
-        self.judge.refusals.among += 1;
+    pub(super) fn on_own_refusal(&mut self, call: &FailedCall) {
+        let refusals = &mut self.judge.refusals;
+        refusals.among += 1;
+        if refusals.among_code.as_ref() != Some(&call.failure.code) {
+            refusals.among_code = Some(call.failure.code.clone());
+        }
         self.circuit.on_returned(1);
     }
 
     /// Whether a refusal counts against its item. Where it does, those count too that couldn't be told before.
-    pub(super) fn charge_refusal(&mut self, departed: Moment, trouble: &mut Trouble) -> bool {
-        let first = *trouble.refused_first.get_or_insert(departed);
-        let is_own = self.is_own_refusal(first);
+    pub(super) fn charge_refusal(&mut self, failed: &Failed, trouble: &mut Trouble) -> bool {
+        let first = *trouble.refused_first.get_or_insert(failed.departed);
+        let is_own = self.is_own_refusal(first, &failed.failure.code);
         if is_own {
             trouble.charge_refusals();
         } else {
@@ -129,11 +150,11 @@ impl Execution {
         }
     }
 
-    fn is_alone_in_calls(&self) -> bool {
+    pub(super) fn is_alone_in_calls(&self) -> bool {
         self.tuning.batch.get() == 1
     }
 
-    fn is_decided(&self) -> bool {
+    pub(super) fn is_decided(&self) -> bool {
         self.whole.judge_after.is_zero()
     }
 
