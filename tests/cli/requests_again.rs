@@ -97,6 +97,27 @@ fn flags_that_fit_no_request_are_refused_where_the_job_has_a_command() {
 }
 
 #[test]
+fn a_job_that_goes_on_writes_its_failures_where_it_was_begun_to() {
+    let place = Place::new();
+    let script = "[ -e go ] || exit 1; while read -r l; do echo abandon; done";
+    let begun = [
+        "run",
+        "--total",
+        "3",
+        "--name",
+        "push",
+        "--failures-out",
+        "f.ndjson",
+    ];
+    let handler = ["--first-contact", "1s", "--", "sh", "-c", script];
+    place.windrow(&[&begun[..], &handler].concat()).expect(7);
+    place.write("go", "");
+    place.windrow(&["run", "--resume", "push"]).expect(8);
+    let failures = place.read("f.ndjson");
+    assert_eq!(failures.lines().count(), 3, "{failures}");
+}
+
+#[test]
 fn results_are_written_again_without_the_handler_and_what_was_typed_is_advised() {
     let (place, api) = shipped("authorization: Bearer 5ecret");
     let calls = api.seen().len();

@@ -118,6 +118,10 @@ fn a_handler_that_breaks_the_contract_is_told_so() {
     place
         .windrow(&silent)
         .refused(11, &["no call was answered", "flush"]);
+    let closed = ["try", "http://127.0.0.1:1/", "--items", "0"];
+    place
+        .windrow(&closed)
+        .refused(7, &["no call was answered", "Connection refused"]);
 }
 
 #[test]

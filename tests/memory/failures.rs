@@ -141,6 +141,7 @@ fn recorded(item: &Item) -> RecordedItem {
         shard: item.shard,
         state,
         attempts: item.trouble.attempts,
+        charged: item.trouble.charged,
         due_at,
         code: failure.map(|failure| failure.code.clone().into_owned()),
         message: failure.map(|failure| failure.message.clone()),

@@ -67,6 +67,7 @@ async fn minute(world: &World, task: TaskId) -> Explanation {
     let tuning = world.view(task).await.life.tuning;
     explain(&Facts {
         task,
+        business: "push".to_owned(),
         covered: SPAN,
         idle: Duration::ZERO,
         stood: Stood::default(),

@@ -19,6 +19,8 @@ use crate::task::lifecycle::Status;
 pub struct Facts {
     /// Which task.
     pub task: TaskId,
+    /// The slug of its business.
+    pub business: String,
     /// The time that this is about: with a run and without.
     pub covered: Duration,
     /// The part of it in which nothing of the task ran, although it was there.

@@ -36,6 +36,7 @@ fn minute(settled: u64, change: &str) -> Facts {
     };
     Facts {
         task: TaskId(7),
+        business: "push".to_owned(),
         covered: Duration::from_secs(60),
         idle: Duration::ZERO,
         stood: Stood::default(),
@@ -630,6 +631,22 @@ fn calls_that_fail_are_told_also_where_no_permit_is_lost() {
 }
 
 #[test]
+fn while_the_handler_is_down_nothing_else_is_advised() {
+    let facts = |handler| {
+        let mut facts = lost(20_000, StallReason::HandlerDown, "{}");
+        facts.permits.late = 3_000 * MICRO;
+        Facts { handler, ..facts }
+    };
+    let about = |handler| {
+        let advice = explained(&facts(handler)).advice.into_iter();
+        advice.map(|advice| advice.about).collect::<Vec<_>>()
+    };
+    let down = CauseKind::Stall(StallReason::HandlerDown);
+    assert_eq!(about(failing("CONNECT", Some(40_000))), [down]);
+    assert!(about(HandlerSight::default()).len() > 1);
+}
+
+#[test]
 fn what_is_not_to_run_misses_nothing() {
     for status in [
         Status::Created,
@@ -660,16 +677,22 @@ fn a_cause_below_two_hundredths_of_the_rate_gets_no_advice() {
 
 #[test]
 fn advice_for_what_doesnt_run_is_a_command_for_this_task() {
-    for (status, commands) in [
+    for (status, reason, commands) in [
         (
             Status::Recovering,
+            None,
             &["windrow task recover t7", "windrow task log t7"][..],
         ),
-        (Status::Stopped, &["windrow task start t7"]),
+        (Status::Stopped, None, &["start it (`windrow task start t7`)"]),
+        (
+            Status::Stopped,
+            Some("handler_rejected"),
+            &["windrow biz edit push", "windrow task start t7"],
+        ),
     ] {
         let standing = Standing {
             status,
-            reason: None,
+            reason: reason.map(str::to_owned),
             text: None,
         };
         let explanation = explained(&Facts {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use windrow_core::items::output::Output;
-use windrow_core::items::verdict::{Failure, Outcome, Wish, cut};
+use windrow_core::items::verdict::{Failure, FailureClass, Outcome, Wish, cut};
 use windrow_core::template::TEMPLATE_VALUE;
 use windrow_engine::ports::handling::handler::{CallFailure, ItemVerdict, Reply};
 
@@ -24,6 +24,8 @@ pub(super) struct ItemReport {
     understood: bool,
     /// An answer came, whatever it was.
     answered: bool,
+    /// The call can't have reached anybody.
+    unreached: bool,
     /// How the contract was broken.
     flaw: Option<Failure>,
 }
@@ -37,6 +39,7 @@ pub(super) fn read(items: &[u64], reply: Reply, took: Duration) -> Vec<ItemRepor
         retry: None,
         understood: true,
         answered: true,
+        unreached: false,
         flaw: None,
     };
     match reply {
@@ -125,6 +128,13 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
         failure,
         CallFailure::Abandoned(_) | CallFailure::BackPressure { .. }
     );
+    let unreached = matches!(
+        failure,
+        CallFailure::Failed {
+            class: FailureClass::Unreachable,
+            ..
+        }
+    );
     let is_http = matches!(failure, CallFailure::Failed { failure, .. } if failure.code.starts_with("HTTP_"));
     ItemReport {
         text: format!("{sign} {}{}", told(why), wait_text(retry.flatten())),
@@ -132,6 +142,7 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
         retry,
         understood,
         answered: understood || is_http,
+        unreached,
         ..said
     }
 }
@@ -155,6 +166,7 @@ pub(super) struct Tally {
     flaws: Vec<Failure>,
     understood: bool,
     answered: bool,
+    reached: bool,
     last: Option<String>,
     items: BTreeSet<u64>,
     /// Items that nothing came of so far, and what was said of each last.
@@ -177,6 +189,7 @@ impl Tally {
             self.latencies.push(took);
         }
         self.answered |= said.iter().any(|one| one.answered);
+        self.reached |= said.iter().any(|one| !one.unreached);
         if let Some(one) = said.last() {
             self.last = Some(one.text.clone());
         }
@@ -250,7 +263,13 @@ impl Tally {
                     "check that it runs and answers within --timeout",
                 ),
             };
-            return Err(Fault::new(Exit::BadHandler, what, because).hint(hint));
+            // `run` ends like that where its handler was never reached.
+            let exit = if self.reached {
+                Exit::BadHandler
+            } else {
+                Exit::Rejected
+            };
+            return Err(Fault::new(exit, what, because).hint(hint));
         }
         if let Some((index, last)) = self.undone.first_key_value() {
             let because = format!("#{index} {last}");
@@ -264,7 +283,6 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_core::items::verdict::FailureClass;
 
     #[test]
     fn one_bad_reply_breaks_the_contract() {
@@ -332,7 +350,7 @@ mod tests {
         let mut tally = Tally::default();
         let lost = Reply::failed(FailureClass::Unreachable, Failure::new("CONNECT", "refused"));
         tally.on_call(read(&[0], lost, Duration::ZERO), Duration::from_millis(1));
-        assert_eq!(tally.contract().expect_err("no answer").exit, Exit::BadHandler);
+        assert_eq!(tally.contract().expect_err("no answer").exit, Exit::Rejected);
     }
 
     #[test]

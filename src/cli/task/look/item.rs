@@ -63,6 +63,7 @@ fn card(item: &Value, times: &Times) -> Card {
     for attempt in list(&item["timeline"]) {
         card = card.line(&format!("attempt {}", attempt["attempt"]), told(attempt, times));
     }
+    card = card.maybe("attempts", excused(item));
     if state == "succeeded" {
         // What it came to is kept; how often it was tried is not.
         card = card.line("attempts", UNTOLD.to_owned());
@@ -85,6 +86,13 @@ fn card(item: &Value, times: &Times) -> Card {
             "origin",
             origin.map(|task| format!("#{} of {task}", failure["origin_index"])),
         )
+}
+
+/// How many attempts count, where not all of them do.
+fn excused(item: &Value) -> Option<String> {
+    let (made, charged) = (number(&item["attempts"]), item["charged"].as_u64()?);
+    let is_told = charged < made;
+    is_told.then(|| format!("{made}, {charged} counted; the others are excused, by an outage for instance"))
 }
 
 /// `3m ago   run 3   3.000 s   TIMEOUT`
@@ -128,7 +136,7 @@ mod tests {
 
     #[test]
     fn an_item_is_told_attempt_by_attempt() {
-        let item = json!({"index": 3817, "state": "abandoned", "attempts": 2, "due_at": null,
+        let item = json!({"index": 3817, "state": "abandoned", "attempts": 2, "charged": 1, "due_at": null,
             "failure": {"code": "HTTP_500", "message": "db gone", "output": null, "origin_task": null},
             "timeline": [{"attempt": 1, "at_ms": 1_795_194_000_000_i64, "duration_ms": 3000, "code": "TIMEOUT", "run": 3},
                 {"attempt": 2, "at_ms": 1_795_194_004_000_i64, "duration_ms": 21, "code": "HTTP_500", "run": 3}]});
@@ -143,7 +151,8 @@ mod tests {
         assert_eq!(
             text,
             "#3,817  abandoned\n  attempt 1  2026-11-20 17:00:00Z   run 3   3.000 s   TIMEOUT\n  \
-             attempt 2  2026-11-20 17:00:04Z   run 3   0.021 s   HTTP_500\n  message    db gone\n"
+             attempt 2  2026-11-20 17:00:04Z   run 3   0.021 s   HTTP_500\n  attempts   2, 1 counted; the others are excused, by an outage for \
+             instance\n  message    db gone\n"
         );
     }
 }

@@ -33,6 +33,11 @@ pub(super) fn of(facts: &Facts, explanation: &Explanation) -> Vec<Advice> {
         .filter(|cause| cause.kind != CauseKind::Late || facts.taken_over.is_none())
         .flat_map(|cause| about(cause, facts, explanation))
         .collect();
+    // Before it answers again nothing else helps, and it isn't true that nothing is wrong.
+    let is_down = facts.handler.state.outage.is_some() && !facts.handler.is_up_elsewhere;
+    if is_down && advice.iter().any(|advice| advice.about == HANDLER_DOWN) {
+        advice.retain(|advice| advice.about == HANDLER_DOWN);
+    }
     // Nothing is wrong where items are only on their way.
     if let Some(waits) = advice
         .iter()
@@ -50,6 +55,7 @@ pub(super) fn of(facts: &Facts, explanation: &Explanation) -> Vec<Advice> {
     advice
 }
 
+const HANDLER_DOWN: CauseKind = CauseKind::Stall(StallReason::HandlerDown);
 /// Against this one a lower rate helps.
 const BACK_PRESSURE: CauseKind = CauseKind::Stall(StallReason::BackPressure);
 

@@ -9,7 +9,7 @@ use crate::explain::facts::Facts;
 use crate::explain::text::{rate_text, round_up};
 use crate::settings::{Rate, RateLimit};
 use crate::stats::stall::StallReason;
-use crate::task::lifecycle::{DORMANT, KEY_MISSING, Status};
+use crate::task::lifecycle::{DORMANT, KEY_MISSING, Status, StopReason};
 
 /// The handler turns calls away: no setting makes it faster, a lower rate makes it steady.
 pub(super) fn back_pressure(case: &Case<'_>) -> Advice {
@@ -204,6 +204,10 @@ pub(super) fn standing(facts: &Facts) -> Advice {
         "move the deadline first (`windrow task set {0} --deadline TIME`, or `--no-deadline`), then `windrow task start {0}`",
         facts.task
     );
+    let mend = format!(
+        "mend the handler, or correct how it is called (`windrow biz edit {}`); then {start}",
+        facts.business
+    );
     let recover = format!(
         "recover it now (`windrow task recover {0}`), or see its log for what failed (`windrow task log {0}`)",
         facts.task
@@ -231,11 +235,26 @@ pub(super) fn standing(facts: &Facts) -> Advice {
         (Status::Created | Status::Stopped, Some(LATE)) => {
             (moved.as_str(), "it is over: the task would stop at once")
         }
+        (Status::Stopped, Some(reason)) if is_of_handler(reason) => {
+            (mend.as_str(), "started as it is, it would stop again")
+        }
         (Status::Created | Status::Stopped, _) => (start.as_str(), "it runs only once it is started"),
         (Status::Stopping, _) => ("wait: it drains", "no new calls"),
         _ => ("nothing to do", "its items are done"),
     };
     cant(kind, text, hindrance)
+}
+
+/// Whether a task stopped for what its handler does.
+fn is_of_handler(reason: &str) -> bool {
+    [
+        StopReason::HandlerRejected,
+        StopReason::HandlerGone,
+        StopReason::HandlerUnreachable,
+        StopReason::NoItemSucceeds,
+    ]
+    .iter()
+    .any(|of_handler| of_handler.as_str() == reason)
 }
 
 /// Against a rate that no node has room for: the rate that this one has left, or more room.

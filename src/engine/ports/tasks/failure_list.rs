@@ -34,6 +34,8 @@ pub struct RecordedItem {
     pub state: RecordedState,
     /// Attempts made.
     pub attempts: u32,
+    /// Those that count against the item; see [`windrow_core::items::verdict::ItemTrouble::charged`].
+    pub charged: u32,
     /// When the next attempt is due; only when parked.
     pub due_at: Option<WallMs>,
     /// The last failure's code; none for an item that was parked while its first call was still out.

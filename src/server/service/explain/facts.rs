@@ -24,6 +24,7 @@ pub(super) fn facts(task: &TaskView, parts: &[(String, ExplainPart)], ran: Ran) 
     let p95 = each().filter_map(|part| part.latency_p95).max();
     Facts {
         task: task.id,
+        business: task.business.clone(),
         covered: ran.covered,
         idle: ran.idle,
         stood: ran.stood,

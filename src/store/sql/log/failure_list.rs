@@ -151,11 +151,13 @@ fn recorded(row: item::Model) -> Result<RecordedItem, StoreError> {
         items::ABANDONED => RecordedState::Abandoned,
         other => return Err(damaged("an item's state", other)),
     };
+    let charged = items::charged(&row);
     Ok(RecordedItem {
         index: ItemIndex(row.idx.cast_unsigned()),
         shard: row.shard_no.cast_unsigned(),
         state,
         attempts: row.attempts.cast_unsigned(),
+        charged,
         due_at: (state == RecordedState::Parked).then_some(WallMs(row.due_at)),
         code: row.code,
         message: row.message,

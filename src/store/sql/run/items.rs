@@ -176,7 +176,7 @@ pub(crate) fn trouble(row: item::Model) -> Result<ItemTrouble, StoreError> {
 }
 
 /// The attempts that count; all of them in a row of before there was a difference.
-fn charged(row: &item::Model) -> u32 {
+pub(crate) fn charged(row: &item::Model) -> u32 {
     row.charged.map_or_else(
         || row.attempts.cast_unsigned(),
         |charged| u32::try_from(charged).unwrap_or(u32::MAX),

@@ -1,4 +1,4 @@
-//! The handler that a job was begun with, and where its results go, so that `--resume NAME` alone goes on with them: kept
+//! The handler that a job was begun with, and where its results and failures go, so that `--resume NAME` alone goes on with them: kept
 //! with the job as the words that were typed for it. What may be a secret is never kept; such a command is told instead, to be
 //! typed once more.
 
@@ -112,7 +112,7 @@ pub(in crate::run) async fn completed(mut args: Box<RunArgs>, shell: &Shell) -> 
     match begun.kept(task.as_ref(), &args) {
         Ok(mut kept) => {
             if task.is_some_and(|task| is_only_told(&task, &args)) {
-                kept.results.out = None;
+                (kept.results.out, kept.failures_out) = (None, None);
             }
             take(&mut args, kept);
         }
@@ -158,6 +158,9 @@ fn take(args: &mut RunArgs, kept: RunArgs) {
     args.config = kept.config;
     if kept.results.out.is_some() {
         args.results = kept.results;
+    }
+    if kept.failures_out.is_some() {
+        args.failures_out = kept.failures_out;
     }
 }
 

@@ -45,6 +45,9 @@ pub(super) fn over(kept: &mut RunArgs, given: &RunArgs) -> Result<(), Fault> {
     if given.results.out.is_some() || given.only_failed {
         kept.results.out = None;
     }
+    if given.failures_out.is_some() || given.only_failed {
+        kept.failures_out = None;
+    }
     kept.workers = given.workers.or(kept.workers);
     replace(&mut kept.config, &given.config);
     replace(&mut kept.http.secret_file, &given.http.secret_file);

@@ -32,6 +32,7 @@ pub(super) fn of(args: &RunArgs) -> Option<Words> {
     words.http(&args.http)?;
     words.request(&args.request)?;
     words.results(&args.results)?;
+    words.failures(args.failures_out.as_deref())?;
     let each = &args.each;
     words.switch("--shell", each.shell);
     words.switch(super::ALLOW_DASHES, each.allow_dashes);
@@ -135,6 +136,12 @@ impl Words {
             }
         }
         Some(())
+    }
+
+    fn failures(&mut self, out: Option<&Path>) -> Option<()> {
+        let file = out.filter(|out| out.as_os_str() != "-");
+        let file = file.map(|out| std::path::absolute(out).unwrap_or_else(|_| out.to_path_buf()));
+        self.path("--failures-out", file.as_deref())
     }
 
     /// A URL without what may be a secret in it: who calls, and parameters that are named like one.
@@ -270,6 +277,7 @@ mod tests {
                 "--",
                 "true",
             ],
+            &["--failures-out", "/d/bad.ndjson", "--", "true"],
             &["--each", "--", "gzip", "-k", "{file}"],
             &["--url", "https://a.example/x", "--header", "x-team: growth"],
             &[

@@ -36,6 +36,8 @@ pub(crate) struct ItemBody {
     skip: Option<&'static str>,
     /// Attempts made, as far as they are recorded.
     attempts: u32,
+    /// Those that count against `max_attempts`: not those that an outage excuses, say.
+    charged: u32,
     /// When the next attempt is due; only when parked.
     #[schema(format = DateTime)]
     due_at: Option<String>,
@@ -104,6 +106,7 @@ pub(crate) async fn item(
         state,
         skip: is_skipped.then_some(SKIPPED_BY_OPERATOR),
         attempts: 0,
+        charged: 0,
         due_at: None,
         failure: None,
         timeline: Vec::new(),
@@ -119,6 +122,7 @@ pub(crate) async fn item(
         Some(ItemStory::Recorded(shown)) => ItemBody {
             state: state_word(shown.item.state),
             attempts: shown.item.attempts,
+            charged: shown.item.charged,
             due_at: shown.item.due_at.map(rfc3339),
             timeline: timeline(&shown.item),
             failure: shown.item.code.is_some().then(|| FailureBody::new(*shown, &keys)),

@@ -100,6 +100,8 @@ pub(crate) struct FailureBody {
     pub(crate) output: Option<Value>,
     /// Attempts made.
     pub(crate) attempts: u32,
+    /// Those that count against `max_attempts`: not those that an outage excuses, say.
+    pub(crate) charged: u32,
     /// When it first failed.
     #[schema(format = DateTime)]
     pub(crate) first_at: String,
@@ -152,6 +154,7 @@ impl FailureBody {
             message: item.message,
             output: item.output.as_deref().map(value),
             attempts: item.attempts,
+            charged: item.charged,
             first_at: rfc3339(item.first_at),
             last_at: rfc3339(item.last_at),
             origin_task: origin.map(|(task, _)| task.to_string()),

@@ -97,6 +97,7 @@ mod tests {
             shard: 0,
             state: RecordedState::Abandoned,
             attempts: 1,
+            charged: 1,
             due_at: None,
             code: Some(group.to_owned()),
             message: None,
