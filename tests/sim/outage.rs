@@ -79,6 +79,8 @@ pub(crate) struct Case {
     pub(crate) shed_percent: u64,
     /// An earlier run called the first so many items, and the bad ones among them failed.
     pub(crate) called_before: u64,
+    /// So many of their attempts count, unless it was 503.
+    pub(crate) charged_before: u32,
     /// Bad items stand together instead of anywhere.
     pub(crate) block: Option<(u64, u64)>,
     pub(crate) seed: u64,
@@ -108,6 +110,7 @@ impl Case {
             bad: Vec::new(),
             shed_percent: 0,
             called_before: 0,
+            charged_before: 0,
             block,
             seed: 1,
         }
@@ -126,14 +129,18 @@ impl Case {
         let failed: Vec<u64> = (0..self.called_before)
             .filter(|index| self.bad_fault(*index).is_some())
             .collect();
-        let parked = failed.iter().map(|index| ParkedItem {
-            index: ItemIndex(*index),
-            attempts: 1,
-            charged: 0,
-            failure: None,
-            at: at(0).wall,
-            due_at: at(0).wall,
-            history: Vec::new(),
+        let parked = failed.iter().map(|index| {
+            let fault = self.bad_fault(*index);
+            let is_absent = fault == Some(Fault::Unavailable);
+            ParkedItem {
+                index: ItemIndex(*index),
+                attempts: self.charged_before.max(1),
+                charged: if is_absent { 0 } else { self.charged_before },
+                failure: fault.map(|fault| Failure::new(fault.code(), "before")),
+                at: at(0).wall,
+                due_at: at(0).wall,
+                history: Vec::new(),
+            }
         });
         saved.parked = parked.collect();
         (saved.low_water, saved.high_water) = (ItemIndex(self.called_before), ItemIndex(self.called_before));

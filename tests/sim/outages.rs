@@ -263,6 +263,21 @@ fn items_to_which_the_handler_is_never_there_are_given_up() {
 }
 
 #[test]
+fn a_job_that_goes_on_with_its_last_items_ends_with_exactly_the_bad_ones_given_up() {
+    let bad = vec![Fault::Unavailable, Fault::Status500, Fault::NotFound];
+    for (before, judge_after) in [(2_000, 600), (2_000, 5), (2_000, 0), (1_990, 600), (1_900, 600)] {
+        let mut case = Case::new(Some(100), 2_000);
+        (case.bad, case.bad_percent, case.seed) = (bad.clone(), 10, 3);
+        (case.called_before, case.charged_before) = (before, 2);
+        case.tuning.judge_after = Duration::from_secs(judge_after);
+        let story = play(case.clone());
+        let most = judge_after + 900;
+        assert!(story.over_at < most, "{before} before: {} s", story.over_at);
+        judge_mixture(&format!("{before} before, judged after {judge_after} s"), case);
+    }
+}
+
+#[test]
 fn a_handler_that_sheds_a_share_of_all_calls_costs_no_item() {
     for percent in [1, 10, 30, 60, 75] {
         for rate in [20, 200] {

@@ -2,7 +2,7 @@
 
 use super::Execution;
 use super::types::{Command, Now, RunEnd};
-use crate::ids::{ItemIndex, Moment};
+use crate::ids::ItemIndex;
 use crate::items::verdict::{ItemTrouble, ParkedItem};
 use crate::items::waiting::{Doing, Place, Trouble};
 
@@ -49,7 +49,6 @@ impl Execution {
     }
 
     pub(super) fn restore_troubles(&mut self, retrying: Vec<ItemTrouble>, parked: Vec<ParkedItem>, now: Now) {
-        let most = self.tuning.max_attempts.get();
         let highest = retrying.iter().map(|row| row.index.plus(1)).max();
         self.window.cover(highest.unwrap_or_default());
         for row in retrying
@@ -66,7 +65,6 @@ impl Execution {
                 at: row.at,
                 due_at: now.wall,
                 has_row: true,
-                refused_first: (row.charged >= most).then_some(Moment(0)),
                 ..Trouble::default()
             };
             self.high = self.high.max(row.index.plus(1));
@@ -83,7 +81,6 @@ impl Execution {
                 at: row.at,
                 due_at: row.due_at,
                 has_row: true,
-                refused_first: (row.charged >= most).then_some(Moment(0)),
                 ..Trouble::default()
             };
             self.troubles.put(row.index, trouble);

@@ -64,6 +64,9 @@ impl Execution {
             return self.skip_known(index, &trouble, fx);
         }
         let is_charged = self.is_charged(&failed, &mut trouble);
+        if trouble.absences.is_last && failed.class != FailureClass::Unavailable {
+            self.judge.on_contradicted();
+        }
         self.note_attempt(&failed, &mut trouble, is_charged, now);
         let class = failed.class;
         let wish = failed.wish;
@@ -89,6 +92,7 @@ impl Execution {
         } else {
             trouble.uncharged = trouble.uncharged.saturating_add(1);
         }
+        trouble.absences.is_last = failed.class == FailureClass::Unavailable;
         if is_charged && failed.class == FailureClass::Unclear {
             trouble.doubts.push(failed.departed);
         }
@@ -131,7 +135,7 @@ impl Execution {
             Wish::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX),
             Wish::Retry { after: None } | Wish::Abandon => steady.max(UNCHARGED_WAIT_MIN),
         };
-        self.wait_for_retry(index, trouble, wait, now);
+        self.wait_for_retry(index, trouble, self.at_most_alone(wait), now);
     }
 
     /// All attempts are used, and it is certain that they count.

@@ -647,6 +647,21 @@ fn while_the_handler_is_down_nothing_else_is_advised() {
 }
 
 #[test]
+fn where_only_items_are_left_that_failed_each_time_it_is_advised_to_judge_them() {
+    let mut handler = failing("HTTP_503", None);
+    handler.state.judged_in = Some(Duration::from_secs(590));
+    let facts = Facts {
+        handler,
+        ..lost(20_000, StallReason::RetryWait, "{}")
+    };
+    let advice = &explained(&facts).advice[0].text;
+    assert!(
+        advice.contains("windrow task set t7 --judge-after 1m"),
+        "{advice}"
+    );
+}
+
+#[test]
 fn what_is_not_to_run_misses_nothing() {
     for status in [
         Status::Created,

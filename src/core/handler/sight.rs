@@ -63,6 +63,7 @@ pub fn together<'a>(states: impl IntoIterator<Item = &'a HandlerState>) -> Handl
         all.held += state.held;
         all.held_items.extend(&state.held_items);
         all.held_tries = all.held_tries.max(state.held_tries);
+        all.unjudged += state.unjudged;
         all.judged_in = sooner(all.judged_in, state.judged_in);
         all.next_probe_in = sooner(all.next_probe_in, state.next_probe_in);
         all.outage = match (all.outage, state.outage) {

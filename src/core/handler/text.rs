@@ -63,6 +63,16 @@ fn said(error: &LastError) -> String {
 
 /// Which items are tried with nothing left to compare them with, how often, until when, and what shortens that.
 fn judged(state: &HandlerState) -> String {
+    if state.unjudged > 0 {
+        let (items, them) = match state.unjudged {
+            1 => ("item is", "it"),
+            _ => ("items are", "them"),
+        };
+        let left = state.unjudged;
+        return format!(
+            "; {left} {items} left, for which nobody was ever there: if it is {them}, --judge-after 0s gives {them} up"
+        );
+    }
     let Some(wait) = state.judged_in.filter(|_| state.held > 0) else {
         return String::new();
     };
@@ -75,6 +85,12 @@ fn judged(state: &HandlerState) -> String {
         1 => "once more ".to_owned(),
         tries => format!("{tries} times more "),
     };
+    if wait.is_zero() {
+        let held = held(state);
+        return format!(
+            "; {held} failed each time, and nothing else is left to compare {them} with: {they} called until it can't be chance"
+        );
+    }
     format!(
         "; {} failed each time, and nothing else is left to compare {them} with: {they} tried {times}and judged in {} (a \
          shorter --judge-after judges sooner)",
@@ -190,6 +206,26 @@ mod tests {
         assert_eq!(
             sentence(&state, WallMs(41_000)).as_deref(),
             Some("handler down for 40s (CONNECT at item 7: connection refused); next probe in 8s")
+        );
+    }
+
+    #[test]
+    fn where_only_people_can_say_that_it_is_the_items_they_hear_how() {
+        let state = HandlerState {
+            outage: Some(Outage {
+                since: WallMs(1_000),
+                probes: 4,
+            }),
+            next_probe_in: Some(Duration::from_millis(8_900)),
+            unjudged: 2,
+            ..HandlerState::default()
+        };
+        assert_eq!(
+            sentence(&state, WallMs(41_000)).as_deref(),
+            Some(
+                "handler down for 40s; next probe in 8s; 2 items are left, for which nobody was ever there: if it is \
+                 them, --judge-after 0s gives them up"
+            )
         );
     }
 

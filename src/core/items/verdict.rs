@@ -155,6 +155,9 @@ pub struct HandlerState {
     pub held_tries: u32,
     /// How long until held items are judged without one, where nothing else is left.
     pub judged_in: Option<Duration>,
+    /// Items that are left and brought 502 or 503 each time, of which only people can say that it is them.
+    #[serde(default)]
+    pub unjudged: u64,
     /// It asked for a pause, which goes on.
     #[serde(default)]
     pub paused: Option<Paused>,

@@ -50,8 +50,8 @@ pub struct Trouble {
     pub outage: u32,
     /// When its first failed attempt of this run departed; none where an earlier run saw it fail.
     pub failed_first: Option<Moment>,
-    /// When the first call of this run departed that was refused; the beginning of time where it had used all its attempts
-    /// before.
+    /// When the first call of this run departed that was refused; the beginning of time where an earlier run had the same
+    /// answer.
     pub refused_first: Option<Moment>,
     /// Refusals that don't count as long as nobody was answered after the first.
     pub refused: u32,
@@ -93,8 +93,10 @@ pub struct Turns {
 /// Calls of an item to which the handler "isn't there", in this run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Absences {
-    /// All of them.
-    pub calls: u32,
+    /// Whether its first call of this run was one.
+    pub is_first: bool,
+    /// Whether its last call was one.
+    pub is_last: bool,
     /// The first one outside an outage, and each one with calls for others that were answered since the last.
     pub own: u32,
     /// How likely so many in a row are for an item that is as good as others.
@@ -109,6 +111,11 @@ impl Trouble {
     /// Whether it has not failed so far, but was turned away.
     pub fn is_only_turned_away(&self) -> bool {
         self.attempts == 0 && self.turns.all > 0
+    }
+
+    /// Whether an earlier run saw it fail.
+    pub fn is_restored(&self) -> bool {
+        self.failed_first.is_none() && self.attempts > 0
     }
 
     /// Its refusals that didn't count so far do.

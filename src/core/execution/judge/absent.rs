@@ -5,16 +5,18 @@
 //! handler that sheds a share of all calls charges nobody: that an item was unlucky each time must be unlikely, with the share
 //! of fresh items that fared the same meanwhile.
 
-use super::refused::{CHANCE, row_beyond_chance};
+use super::refused::CHANCE;
 use crate::execution::Execution;
 use crate::execution::types::{Effects, Now};
-use crate::ids::Moment;
+use crate::ids::ItemIndex;
+use crate::items::verdict::Failed;
 use crate::items::waiting::{Absences, Doing, Trouble};
 
 /// So many of them at least, with answered calls for others between any two.
 const OWN_MIN: u32 = 5;
-/// So many make a suspect: among the last items of a task, where nobody else is left who could be answered.
-const SUSPECT_MIN: u32 = 2;
+
+/// Of fewer calls for fresh items no share is told.
+const CALLS_MIN: u64 = 100;
 
 /// How fresh items fared in this run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,51 +36,67 @@ impl Fresh {
 
 impl Absences {
     /// One more, if others were answered since the last one.
-    fn count(&mut self, so_far: Fresh) -> bool {
+    fn count(&mut self, so_far: Fresh) {
         let since = Fresh {
             answered: so_far.answered.saturating_sub(self.answered),
             absent: so_far.absent.saturating_sub(self.absent),
         };
-        if self.own > 0 && since.answered == 0 {
-            return false;
+        if self.own == 0 || since.answered > 0 {
+            self.add(since.share());
+            (self.answered, self.absent) = (so_far.answered, so_far.absent);
         }
-        self.chance = if self.own == 0 {
-            1.0
-        } else {
-            self.chance * since.share()
-        };
+    }
+
+    /// One more, which comes to an item that is as good as others as often as this says.
+    fn add(&mut self, share: f64) {
+        self.chance = if self.own == 0 { 1.0 } else { self.chance * share };
         self.own += 1;
-        (self.answered, self.absent) = (so_far.answered, so_far.absent);
-        true
     }
 
     fn is_proven(&self) -> bool {
         self.own >= OWN_MIN && self.chance <= CHANCE
     }
 
-    /// Whether it is more likely bad than others.
-    pub(super) fn is_suspect(&self) -> bool {
-        self.own >= SUSPECT_MIN
+    /// Whether it met one beside others that were answered later.
+    fn is_suspect(&self, so_far: Fresh) -> bool {
+        self.own > 1 || self.own == 1 && so_far.answered > self.answered
+    }
+}
+
+impl Trouble {
+    /// Whether its last call brought a 502 or 503, and its attempts aren't used up.
+    pub(super) fn is_absent(&self) -> bool {
+        self.absences.is_last && self.held.is_none()
     }
 }
 
 impl Execution {
     /// Whether a 502 or 503 counts against its item. Where it does, those before count too.
-    pub(super) fn charge_absence(&mut self, departed: Moment, trouble: &mut Trouble) -> bool {
-        self.judge.absent += u64::from(trouble.failed_first == Some(departed));
-        trouble.absences.calls += 1;
-        if self.judge.alone.is_over() {
-            return self.judge.alone.charges_absences();
+    pub(super) fn charge_absence(&mut self, failed: &Failed, trouble: &mut Trouble) -> bool {
+        if trouble.failed_first == Some(failed.departed) {
+            trouble.absences.is_first = true;
+            self.judge.absent += 1;
         }
-        if !self.is_alone_in_calls() || self.circuit.excuses(departed) {
-            return false;
-        }
-        let is_own = trouble.absences.count(self.fresh_so_far());
-        let is_charged = is_own && trouble.absences.is_proven();
+        let own = trouble.absences.own;
+        self.count_absence(failed, trouble);
+        let absences = &trouble.absences;
+        let is_decided = self.judge.alone.charges_absences() && self.is_decided();
+        let is_charged = is_decided || absences.own > own && absences.is_proven();
         if is_charged {
-            trouble.charged = trouble.charged.max(trouble.absences.own - 1);
+            trouble.charged = trouble.charged.max(own);
         }
         is_charged
+    }
+
+    fn count_absence(&self, failed: &Failed, trouble: &mut Trouble) {
+        let so_far = self.fresh_so_far();
+        if self.judge.alone.is_over() {
+            if self.judge.alone.charges_absences() {
+                trouble.absences.add(self.share_of_all());
+            }
+        } else if self.is_alone_in_calls() && !self.circuit.excuses(failed.departed) {
+            trouble.absences.count(so_far);
+        }
     }
 
     fn fresh_so_far(&self) -> Fresh {
@@ -88,27 +106,49 @@ impl Execution {
         }
     }
 
-    /// Whether so many calls in a row that nobody answered are too many for a handler that sheds as large a share of all calls
-    /// as it did of those for fresh items.
-    pub(super) fn is_no_shedding(&self, calls: usize) -> bool {
-        calls >= row_beyond_chance(self.fresh_so_far().share())
+    /// How likely a fresh item of the task is to meet it; at most, where this run has called too few to tell.
+    fn share_of_all(&self) -> f64 {
+        let fresh = self.fresh_so_far();
+        if fresh.answered + fresh.absent >= CALLS_MIN {
+            return fresh.share();
+        }
+        let failed = self.troubles.len() as u64 + self.counters.abandoned;
+        Fresh {
+            answered: fresh.answered + self.counters.succeeded,
+            absent: fresh.absent + failed,
+        }
+        .share()
     }
 
-    /// It is the items that are left: what each of them brought while others were answered counts, and what it brings next.
+    /// Whether most of the items that these calls keep here have shown that it is them.
+    pub(super) fn are_mostly_suspects(&self, absent: &[ItemIndex]) -> bool {
+        let (so_far, is_known) = (
+            self.fresh_so_far(),
+            !self.judge.began_down && self.has_succeeded(),
+        );
+        let is_suspect = |index: &&ItemIndex| {
+            let known = self.troubles.get(**index);
+            known.is_some_and(|t| is_known && t.is_restored() || t.absences.is_suspect(so_far))
+        };
+        absent.iter().filter(is_suspect).count() * 2 >= absent.len()
+    }
+
+    /// It is the items that are left: what they bring counts from now on, whether others are answered or not. Where people have
+    /// decided so, what they brought counts too.
     pub(super) fn charge_absences(&mut self, now: Now, fx: &mut Effects) {
         if !self.judge.alone.charges_absences() {
             return;
         }
         let most = self.tuning.max_attempts.get();
-        for index in self
-            .troubles
-            .which(|t| t.absences.calls > 0 && matches!(t.doing, Doing::Waiting(_)))
-        {
+        let is_next = |t: &Trouble| t.is_absent() && matches!(t.doing, Doing::Waiting(_));
+        for index in self.troubles.which(is_next) {
             let Some(mut trouble) = self.troubles.take(index) else {
                 continue;
             };
-            trouble.charged = trouble.charged.max(trouble.absences.own);
-            trouble.doing = Doing::Waiting(now.moment);
+            (trouble.doing, trouble.uncharged) = (Doing::Waiting(now.moment), 0);
+            if self.is_decided() {
+                trouble.charged = trouble.charged.max(trouble.absences.own);
+            }
             if trouble.charged >= most {
                 self.exhaust(index, trouble, now, fx);
             } else {

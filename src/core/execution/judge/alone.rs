@@ -6,6 +6,9 @@
 //! outage isn't believed any longer: attempts count, and who has used all of them is exhausted. A task of which no item
 //! ever succeeded stops instead, unless `judge_after` is zero: then people have decided that it is the items.
 //!
+//! Items that brought 502 or 503 are among them where most of them have shown that it is them (`absent`). Where the last ones
+//! have shown what they are, no outage is told or saved.
+//!
 //! Where calls leave in order, every failing item looks like an outage, and every outage like a failing item. So it is called
 //! as often as a probe is sent, and the first one is tried for as long as an outage is believed. Where nothing is
 //! answered after it was given up either, it was an outage: no further one is given up. Where the next one is answered, the
@@ -32,11 +35,15 @@ pub(super) struct Alone {
     since: Option<Moment>,
     looked: Moment,
     over: bool,
-    /// Whether some of the items are there because of 502 or 503, and most of those look bad themselves.
+    /// Whether some of the items are there because of 502 or 503 …
     absent: bool,
-    /// Calls that nobody answered since.
-    calls: usize,
-    /// Whether one also failed while others were answered.
+    /// … and most of those have shown that it is them.
+    shown: bool,
+    /// How many are left of which only people can say that it is them.
+    unjudged: usize,
+    /// Whether one of those failed in another way since: then it is likelier that nobody is there.
+    contradicted: bool,
+    /// Whether one also failed while others were answered, or most did before this run, outside an outage.
     proven: bool,
     in_order: InOrder,
 }
@@ -65,9 +72,14 @@ impl Alone {
         self.over
     }
 
-    /// Nobody answered a call.
-    pub(super) fn on_unanswered(&mut self) {
-        self.calls += usize::from(self.since.is_some());
+    /// A call for an item to which the handler wasn't there failed in another way.
+    pub(super) fn on_contradicted(&mut self) {
+        self.contradicted |= self.since.is_some();
+    }
+
+    /// Whether it is likely that the items that are left cause it, and not that nobody is there.
+    pub(super) fn is_of_items(&self) -> bool {
+        self.since.is_some() && self.proven
     }
 
     /// Whether the time of trying is over for 502 and 503 too.
@@ -99,8 +111,8 @@ impl Alone {
 impl Execution {
     /// Looks whether only items without a verdict are left, and what follows; says when to look again.
     pub(in crate::execution) fn judge_alone(&mut self, now: Now, fx: &mut Effects) -> Option<Moment> {
-        let matters =
-            self.troubles.held_first().is_some() || !self.circuit.is_closed() || self.judge.absent > 0;
+        let is_tail = !self.troubles.is_empty() && !self.is_fresh_left();
+        let matters = is_tail || self.troubles.held_first().is_some() || !self.circuit.is_closed();
         if !matters || self.judge.alone.over {
             return None;
         }
@@ -113,7 +125,9 @@ impl Execution {
             self.judge.alone = Alone {
                 since: None,
                 absent: false,
-                calls: 0,
+                shown: false,
+                proven: false,
+                contradicted: false,
                 ..self.judge.alone
             };
             return Some(now.moment.plus(LOOK_EVERY));
@@ -127,29 +141,32 @@ impl Execution {
         Some(now.moment.plus(LOOK_EVERY))
     }
 
-    /// Nothing fresh can leave, and no retrying item could show whether the handler answers.
+    /// Nothing can leave that never failed, so nothing is likely to show whether the handler answers.
     fn is_alone(&mut self) -> bool {
         let may_leave = self.is_fresh_left() && !self.tuning.ordered;
+        self.judge.alone.unjudged = 0;
         if may_leave || !self.again.is_empty() || self.troubles.is_empty() {
             return false;
         }
         let in_flight = self.troubles.which(|t| t.doing == Doing::InFlight).len() as u64;
-        let is_mute = |t: &Trouble| self.is_unclear(t) || t.absences.calls > 0 || t.refused_first.is_some();
-        let is_alone = in_flight == self.counters.in_flight && self.troubles.iter().all(|(_, t)| is_mute(t));
-        is_alone && self.may_judge_absences()
+        let failed = self.troubles.iter().all(|(_, t)| t.attempts > 0);
+        in_flight == self.counters.in_flight && failed && self.may_judge_absences()
     }
 
-    /// Where 502 and 503 alone keep some of them here, most of those must have shown that it is them, or people have decided
-    /// so: else the handler isn't there, however long it takes.
+    /// Where 502 and 503 keep most of them here, most of those must have shown that it is them, or people have decided so: else
+    /// the handler isn't there, however long it takes.
     fn may_judge_absences(&mut self) -> bool {
-        let is_absent = |t: &Trouble| t.absences.calls > 0 && !self.is_unclear(t);
-        let absent = self.troubles.which(is_absent).len();
-        let suspects = self
-            .troubles
-            .which(|t| is_absent(t) && t.absences.is_suspect())
-            .len();
-        self.judge.alone.absent = absent > 0;
-        self.is_decided() && self.has_succeeded() || suspects * 2 >= absent
+        let absent = self.troubles.which(Trouble::is_absent);
+        let is_decided = self.is_decided() && self.has_succeeded();
+        let are_few = absent.len() * 2 < self.troubles.len();
+        let shown = is_decided || self.are_mostly_suspects(&absent);
+        let may = shown || are_few;
+        let has_succeeded = self.has_succeeded();
+        let alone = &mut self.judge.alone;
+        alone.absent = !absent.is_empty();
+        alone.shown = alone.absent && shown && !alone.contradicted;
+        alone.unjudged = if may || !has_succeeded { 0 } else { absent.len() };
+        may
     }
 
     /// Whether an item could leave that was never called.
@@ -157,19 +174,15 @@ impl Execution {
         self.cursor < self.fresh_end() && self.cursor < self.window.limit()
     }
 
-    /// Whether nobody knows what its last attempts did.
-    fn is_unclear(&self, trouble: &Trouble) -> bool {
-        let circuit = &self.circuit;
-        let in_outage = !circuit.is_closed() && trouble.outage == circuit.outages();
-        in_outage || trouble.held.is_some() || !trouble.doubts.is_empty()
-    }
-
     fn is_tried_enough(&mut self, since: Moment, now: Now) -> bool {
         let (answered, most) = (self.circuit.answered(), self.tuning.max_attempts.get());
         // It also failed while others were answered: it has shown what it is.
         let is_proven = |t: &Trouble| t.doubts.iter().any(|departed| *departed <= answered);
         let proven = self.troubles.which(is_proven).len();
-        self.judge.alone.proven = proven > 0 || self.judge.alone.absent;
+        let is_known = !self.judge.began_down && self.has_succeeded();
+        let known = self.troubles.which(|t| is_known && t.is_restored()).len();
+        let is_proven = proven > 0 || known * 2 > self.troubles.len();
+        self.judge.alone.proven = self.judge.alone.shown || is_proven && !self.judge.alone.contradicted;
         if proven == self.troubles.len() && self.has_succeeded() {
             return true;
         }
@@ -177,12 +190,9 @@ impl Execution {
             return false;
         };
         let is_called = |t: &Trouble| {
-            let calls = t.held.map_or(t.absences.calls, |(_, calls)| calls);
-            calls >= most || span.is_zero()
+            let held = t.held.map_or(0, |(_, calls)| calls);
+            held.max(t.uncharged) >= most || span.is_zero()
         };
-        if self.judge.alone.absent && !self.is_decided() && !self.is_no_shedding(self.judge.alone.calls) {
-            return false;
-        }
         let is_enough = !self.circuit.is_closed() || self.troubles.iter().all(|(_, t)| is_called(t));
         now.moment.since(since) >= span && is_enough
     }
@@ -228,10 +238,15 @@ impl Execution {
         }
     }
 
+    /// How many items are left that brought 502 or 503 each time, of which only people can say that it is them.
+    pub(in crate::execution) fn unjudged(&self) -> u64 {
+        self.judge.alone.unjudged as u64
+    }
+
     /// Items that are tried for lack of others to compare them with, or that wait for a witness.
     pub(in crate::execution) fn tried_alone(&self) -> Vec<ItemIndex> {
-        if self.judge.alone.since.is_some() && self.judge.alone.absent {
-            return self.troubles.which(|t| t.absences.calls > 0 || t.held.is_some());
+        if self.judge.alone.is_of_items() {
+            return self.troubles.which(|_| true);
         }
         self.troubles.held().collect()
     }
@@ -247,6 +262,15 @@ impl Execution {
         let calls = |index| self.troubles.get(index)?.held.map(|(_, calls)| calls);
         let least = self.troubles.held().filter_map(calls).min();
         least.map_or(0, |calls| self.tuning.max_attempts.get().saturating_sub(calls))
+    }
+
+    /// Nothing else is left to do: items wait no longer than if they were called spread over the whole span.
+    pub(in crate::execution) fn at_most_alone(&self, wait: Duration) -> Duration {
+        let most = self.whole.judge_after / self.tuning.max_attempts.get();
+        match self.judge.alone.charges_absences() {
+            true => wait.min(most.max(LOOK_EVERY)),
+            false => wait,
+        }
     }
 
     fn give_up_alone(&mut self, now: Now, fx: &mut Effects) {
@@ -265,8 +289,9 @@ impl Execution {
         self.judge.alone.over = true;
         self.circuit.give_up_waiting(now.moment);
         self.charge_absences(now, fx);
-        let held: Vec<ItemIndex> = self.troubles.held().collect();
-        for index in held {
+        // Also those that wait since a call that doesn't count: they had used all their attempts.
+        let held = |t: &Trouble| t.held.is_some() && t.doing != Doing::InFlight;
+        for index in self.troubles.which(held) {
             self.give_up_held(index, now, fx);
             if self.tuning.ordered {
                 self.judge.alone.on_given_up_in_order();

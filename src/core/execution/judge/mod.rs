@@ -46,6 +46,8 @@ pub(super) struct Judge {
     unclear_contact: bool,
     first_contact: Option<Moment>,
     refusals: refused::Refusals,
+    /// The run before ended in an outage: what it saw fail says nothing against items.
+    began_down: bool,
     /// Fresh items that met a 502 or 503.
     absent: u64,
     /// Those of them that were answered later.
@@ -72,6 +74,7 @@ impl Judge {
             unclear_contact: false,
             first_contact: start.first_contact.map(|span| now.plus(span)),
             refusals: refused::Refusals::default(),
+            began_down: start.restored.outage.is_some(),
             absent: 0,
             recovered: 0,
             doubtful: 0,
@@ -85,9 +88,14 @@ impl Judge {
         }
     }
 
+    /// A call for an item to which the handler wasn't there failed in another way.
+    pub(super) fn on_contradicted(&mut self) {
+        self.alone.on_contradicted();
+    }
+
     /// An item that had failed ended well.
     pub(super) fn on_recovered(&mut self, trouble: &Trouble) {
-        self.recovered += u64::from(trouble.absences.calls > 0);
+        self.recovered += u64::from(trouble.absences.is_first);
     }
 
     /// Keeps what a call said that was turned away.
@@ -117,11 +125,17 @@ impl Judge {
         doubled(PAUSE, self.pauses_in_a_row - 1)
     }
 
-    /// Whether an outage began or ended since the last draft: a take-over should know.
+    /// The outage that people are told and a take-over should know: none where it is the items that are left.
+    #[inline]
+    pub(super) fn outage(&self, circuit: &Circuit) -> Option<Outage> {
+        circuit.outage().filter(|_| !self.alone.is_of_items())
+    }
+
+    /// Whether an outage began or ended since the last draft.
     #[inline]
     pub(super) fn is_outage_due(&self, circuit: &Circuit) -> bool {
         let since = |outage: Option<Outage>| outage.map(|outage| outage.since);
-        since(circuit.outage()) != since(self.drafted)
+        since(self.outage(circuit)) != since(self.drafted)
     }
 
     /// The outage is in a draft.
@@ -148,13 +162,14 @@ impl Execution {
         let tried = self.tried_alone();
         HandlerState {
             contacted: self.judge.contacted,
-            outage: self.circuit.outage(),
+            outage: self.judge.outage(&self.circuit),
             next_probe_in: next_probe.map(|next| next.since(now.moment)),
             error: self.errors.lately(),
             held: tried.len() as u64,
             held_items: tried.into_iter().take(HELD_NAMED).collect(),
             held_tries: self.tries_left(),
             judged_in: self.judged_in(now),
+            unjudged: self.unjudged(),
             paused: self.pace.paused(now.moment).map(|until| Paused {
                 left: until.since(now.moment),
                 said: self.judge.turned_away_with.clone(),
@@ -246,7 +261,6 @@ impl Execution {
         if class == FailureClass::Unclear {
             self.count_reached_probe(call, now, fx);
         }
-        self.judge.alone.on_unanswered();
         let alone = &self.judge.alone;
         let is_believed = match class {
             FailureClass::Unclear => alone.is_over(),

@@ -33,7 +33,13 @@ impl Execution {
             Room::Completion => Wait::Completion,
         };
         self.starved = true;
-        self.stall(Some(StallReason::HandlerDown), now.moment);
+        let is_down = self.judge.outage(&self.circuit).is_some();
+        let reason = if is_down {
+            StallReason::HandlerDown
+        } else {
+            StallReason::RetryWait
+        };
+        self.stall(Some(reason), now.moment);
         true
     }
 

@@ -75,21 +75,49 @@ impl Refusals {
 
 /// How many calls in a row of which each fails with this likelihood come up by chance more seldom than [`CHANCE`] says; at
 /// most 1,000.
-pub(super) fn row_beyond_chance(share: f64) -> usize {
+fn row_beyond_chance(share: f64) -> usize {
     let chances = std::iter::successors(Some(share), |chance| Some(chance * share));
     chances.take_while(|chance| *chance > CHANCE).take(999).count() + 1
 }
 
+/// A refusal of one item.
+#[derive(Clone, Copy)]
+struct Refusal<'a> {
+    code: &'a str,
+    /// When the first call of this run departed that was refused; the beginning of time where an earlier run had the same
+    /// answer.
+    first: Moment,
+    /// Whether that one counted.
+    is_known: bool,
+}
+
+impl<'a> Refusal<'a> {
+    /// Of a call that departed then, for an item of which this much is known.
+    fn of(trouble: Option<&Trouble>, code: &'a str, departed: Moment) -> Refusal<'a> {
+        let before = trouble.filter(|t| t.is_restored());
+        let is_alike = |t: &&Trouble| t.failure.as_ref().is_some_and(|before| before.code == code);
+        let begun = before.filter(is_alike).map_or(departed, |_| Moment(0));
+        let first = trouble.and_then(|t| t.refused_first).unwrap_or(begun);
+        let is_known = first == Moment(0) && before.is_some_and(|t| t.charged > 0);
+        Refusal {
+            code,
+            first,
+            is_known,
+        }
+    }
+}
+
 impl Execution {
     /// Whether a refusal is the item's own: since it was refused first, calls of others that departed later were answered, or
-    /// people have decided that it is the items that are left, or so few are left that chance explains them. While fresh ones are left it may be the handler whatever was
-    /// decided: a token that ran out would cost them all. Of an item that shares its call nothing is said: the innocent beside
-    /// it would pay.
-    fn is_own_refusal(&self, refused_first: Moment, code: &str) -> bool {
+    /// it was its own in an earlier run. Of the rest, once nothing fresh is left, also where people have decided that it is
+    /// the items, or where chance explains them: before that it may be the handler, a token that ran out, whatever was decided.
+    /// Of an item that shares its call nothing is said: the innocent beside it would pay.
+    fn is_own_refusal(&self, refusal: Refusal<'_>) -> bool {
         let is_of_rest = self.has_succeeded()
             && !self.is_fresh_left()
-            && (self.is_decided() || self.is_rest_refused_by_chance(code));
-        self.is_alone_in_calls() && (is_of_rest || refused_first < self.circuit.answered())
+            && (self.is_decided() || self.is_rest_refused_by_chance(refusal.code));
+        let is_explained = refusal.is_known || refusal.first < self.circuit.answered();
+        self.is_alone_in_calls() && (is_of_rest || is_explained)
     }
 
     /// Others were refused alike while the handler answered, and all that are left make no row that chance doesn't explain.
@@ -102,8 +130,7 @@ impl Execution {
     /// The same of a call.
     pub(super) fn is_own_refusal_of(&self, call: &FailedCall) -> bool {
         let known = self.troubles.get(call.index);
-        let first = known.and_then(|t| t.refused_first).unwrap_or(call.departed);
-        self.is_own_refusal(first, &call.failure.code)
+        self.is_own_refusal(Refusal::of(known, &call.failure.code, call.departed))
     }
 
     /// Whether fresh items should leave before those that failed.
@@ -123,8 +150,9 @@ impl Execution {
 
     /// Whether a refusal counts against its item. Where it does, those count too that couldn't be told before.
     pub(super) fn charge_refusal(&mut self, failed: &Failed, trouble: &mut Trouble) -> bool {
-        let first = *trouble.refused_first.get_or_insert(failed.departed);
-        let is_own = self.is_own_refusal(first, &failed.failure.code);
+        let refusal = Refusal::of(Some(trouble), &failed.failure.code, failed.departed);
+        trouble.refused_first = Some(refusal.first);
+        let is_own = self.is_own_refusal(refusal);
         if is_own {
             trouble.charge_refusals();
         } else {
@@ -160,8 +188,7 @@ impl Execution {
 
     pub(super) fn on_refusal(&mut self, call: &FailedCall) {
         let known = self.troubles.get(call.index);
-        let failed_before = known.is_some_and(|t| t.failed_first.is_none() && t.attempts > 0);
-        if failed_before && self.is_fresh_left() && !self.tuning.ordered {
+        if known.is_some_and(Trouble::is_restored) && self.is_fresh_left() && !self.tuning.ordered {
             self.judge.refusals.wants_fresh = true;
             return;
         }

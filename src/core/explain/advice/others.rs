@@ -90,8 +90,20 @@ pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
     if let (StallReason::Limit, Some(advice)) = (reason, named_limit(case)) {
         return advice;
     }
+    if reason == StallReason::RetryWait && case.facts.handler.state.judged_in.is_some() {
+        return last_ones(case);
+    }
     let (text, hindrance) = words(reason);
     case.cant(text, hindrance)
+}
+
+/// Only items are left that failed each time.
+fn last_ones(case: &Case<'_>) -> Advice {
+    let text = format!(
+        "judge them sooner (`windrow task set {} --judge-after 1m`; `--judge-after 0s` at once)",
+        case.facts.task
+    );
+    case.cant(&text, "only items are left that failed each time")
 }
 
 fn words(reason: StallReason) -> (&'static str, &'static str) {
