@@ -64,9 +64,7 @@ impl Execution {
             return self.skip_known(index, &trouble, fx);
         }
         let is_charged = self.is_charged(&failed, &mut trouble);
-        if trouble.absences.is_last && failed.class != FailureClass::Unavailable {
-            self.judge.on_contradicted();
-        }
+        self.judge.on_failed(failed.class, &trouble, now.moment);
         self.note_attempt(&failed, &mut trouble, is_charged, now);
         let class = failed.class;
         let wish = failed.wish;

@@ -41,7 +41,8 @@ pub(super) struct Alone {
     shown: bool,
     /// How many are left of which only people can say that it is them.
     unjudged: usize,
-    /// Whether one of those failed in another way since: then it is likelier that nobody is there.
+    /// Whether the last of their calls couldn't be made at all, or failed in another way than before: then it is likelier that
+    /// nobody is there.
     contradicted: bool,
     /// Whether one also failed while others were answered, or most did before this run, outside an outage.
     proven: bool,
@@ -72,9 +73,16 @@ impl Alone {
         self.over
     }
 
-    /// A call for an item to which the handler wasn't there failed in another way.
-    pub(super) fn on_contradicted(&mut self) {
-        self.contradicted |= self.since.is_some();
+    /// A call couldn't be made at all: that is an outage, and the wait begins anew after it.
+    pub(super) fn on_unreachable(&mut self, now: Moment) {
+        if self.since.is_some() {
+            (self.since, self.contradicted) = (Some(now), true);
+        }
+    }
+
+    /// A call failed: as before, or oddly, which speaks for an outage.
+    pub(super) fn on_failed(&mut self, is_odd: bool) {
+        self.contradicted = self.since.is_some() && is_odd;
     }
 
     /// Whether it is likely that the items that are left cause it, and not that nobody is there.
@@ -183,7 +191,7 @@ impl Execution {
         let known = self.troubles.which(|t| is_known && t.is_restored()).len();
         let is_proven = proven > 0 || known * 2 > self.troubles.len();
         self.judge.alone.proven = self.judge.alone.shown || is_proven && !self.judge.alone.contradicted;
-        if proven == self.troubles.len() && self.has_succeeded() {
+        if proven == self.troubles.len() && self.has_succeeded() && !self.judge.alone.contradicted {
             return true;
         }
         let Some(span) = self.judged_after() else {

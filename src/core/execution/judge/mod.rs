@@ -88,9 +88,14 @@ impl Judge {
         }
     }
 
-    /// A call for an item to which the handler wasn't there failed in another way.
-    pub(super) fn on_contradicted(&mut self) {
-        self.alone.on_contradicted();
+    /// A call for an item failed; `trouble` is what was known of it.
+    pub(super) fn on_failed(&mut self, class: FailureClass, trouble: &Trouble, now: Moment) {
+        if class == FailureClass::Unreachable {
+            self.alone.on_unreachable(now);
+        } else {
+            let is_odd = trouble.absences.is_last && class != FailureClass::Unavailable;
+            self.alone.on_failed(is_odd);
+        }
     }
 
     /// An item that had failed ended well.
