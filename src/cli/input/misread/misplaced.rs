@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use clap::Command;
+use clap::{Arg, Command};
 
 use super::{HANDLER, HANDLER_TIP};
 
@@ -49,8 +49,51 @@ pub(super) fn tip(word: &str, command: &Command, words: &[&str]) -> Option<Strin
         _ if is_plain && is_without_text(words) => {
             Some("the command of --each stands directly behind it: --each 'wc -c {path}'".to_owned())
         }
-        _ => is_plain.then(|| HANDLER_TIP.to_owned()),
+        _ if !is_plain => None,
+        _ if words[at..].contains(&"--") => Some(before_handler(word, command, before)),
+        _ => Some(HANDLER_TIP.to_owned()),
     }
+}
+
+/// What is said of a word behind a flag that takes none, or takes it joined only.
+fn without_value(command: &Command, before: &[&str]) -> Option<String> {
+    let flag = before.last()?.strip_prefix("--")?;
+    let argument = command
+        .get_arguments()
+        .find(|argument| argument.get_long() == Some(flag))?;
+    if !argument.get_action().takes_values() {
+        return Some(format!("'--{flag}' takes no value"));
+    }
+    let values = argument.get_possible_values();
+    let values: Vec<&str> = values.iter().map(|value| value.get_name()).collect();
+    argument.is_require_equals_set().then(|| {
+        format!(
+            "'--{flag}' stands alone, or with = and its value: '--{flag}={}'",
+            values.join("|")
+        )
+    })
+}
+
+/// What is said of a word before a handler that stands where it should: most often a file of items.
+fn before_handler(word: &str, command: &Command, before: &[&str]) -> String {
+    let packed = [".gz", ".zst"].iter().find_map(|end| word.strip_suffix(end));
+    let end = Path::new(packed.unwrap_or(word)).extension();
+    let flag = match end.and_then(|end| end.to_str()) {
+        Some("csv" | "tsv") => "csv",
+        Some("ndjson" | "jsonl") => "ndjson",
+        Some("txt" | "list" | "log") => "lines",
+        _ => "",
+    };
+    let mut flags = command.get_arguments().filter_map(Arg::get_long);
+    if flags.any(|long| long == flag) {
+        return format!("a file of items stands behind its flag: '--{flag} {word}'");
+    }
+    without_value(command, before).unwrap_or_else(|| {
+        format!(
+            "'{word}' belongs to no flag: items come from --csv, --ndjson or --lines FILE; words of the handler stand \
+             behind --"
+        )
+    })
 }
 
 /// What is said of a task or a schedule whose business and name are two words.
@@ -208,6 +251,15 @@ mod tests {
                 "comes last, behind --",
             ),
             (&["python3", "--csv", "u.csv"], "comes last, behind --"),
+            (&["rows.csv", "--", "cat"], "'--csv rows.csv'"),
+            (&["rows.jsonl.gz", "--", "cat"], "'--ndjson rows.jsonl.gz'"),
+            (&["urls.txt", "--", "cat"], "'--lines urls.txt'"),
+            (&["rows", "--", "cat"], "'rows' belongs to no flag"),
+            (
+                &["--total", "3", "--control", "maybe", "--", "cat"],
+                "with = and its value: '--control=",
+            ),
+            (&["--total", "3", "--ordered", "yes", "--", "cat"], "'--ordered"),
         ] {
             let said = said(words);
             assert!(said.contains("tip: ") && said.contains(tip), "{words:?}: {said}");

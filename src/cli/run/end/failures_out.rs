@@ -69,8 +69,13 @@ pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
     };
     let Some(because) = because else { return Ok(()) };
     let what = format!("failures can't be written to {}", path.display());
-    Err(Fault::new(Exit::Usage, what, because)
-        .hint("name a file of its own in a directory that exists, or - for standard output"))
+    let or_stdout = if path.as_os_str() == "-" {
+        ""
+    } else {
+        ", or - for standard output"
+    };
+    let hint = format!("name a file of its own in a directory that exists{or_stdout}");
+    Err(Fault::new(Exit::Usage, what, because).hint(hint))
 }
 
 /// Why nothing may be written there; none when a file can be made.
