@@ -3,9 +3,11 @@
 
 use std::path::Path;
 
-use clap::{Arg, Command};
+use clap::builder::{PossibleValue, Str};
+use clap::{Arg, Command, ValueEnum};
 
 use super::{HANDLER, HANDLER_TIP};
+use crate::remote::token::RoleWord;
 
 const SHELL_FORM: &str = "the text for sh stands directly behind --each: --shell --each 'wc -c \"$ROW_path\"' ($ROW_column is a column)";
 
@@ -13,6 +15,16 @@ const SHELL_FORM: &str = "the text for sh stands directly behind --each: --shell
 pub(super) fn tip(word: &str, command: &Command, words: &[&str]) -> Option<String> {
     if let Some(tip) = one_name(word, command, words) {
         return Some(tip);
+    }
+    if command
+        .get_arguments()
+        .any(|argument| argument.get_long() == Some("role"))
+        && !word.starts_with('-')
+    {
+        let roles = roles();
+        return Some(format!(
+            "'--name {word}' says who holds the token, and what it allows: {roles}"
+        ));
     }
     let takes_a_handler = command
         .get_arguments()
@@ -55,6 +67,15 @@ pub(super) fn tip(word: &str, command: &Command, words: &[&str]) -> Option<Strin
     }
 }
 
+/// The flag of a token with its words.
+pub(super) fn roles() -> String {
+    let words = RoleWord::value_variants()
+        .iter()
+        .filter_map(ValueEnum::to_possible_value);
+    let words: Vec<String> = words.map(|word| word.get_name().to_owned()).collect();
+    format!("'--role {}'", words.join("|"))
+}
+
 /// What is said of a word behind a flag that takes none, or takes it joined only.
 fn without_value(command: &Command, before: &[&str]) -> Option<String> {
     let flag = before.last()?.strip_prefix("--")?;
@@ -64,8 +85,11 @@ fn without_value(command: &Command, before: &[&str]) -> Option<String> {
     if !argument.get_action().takes_values() {
         return Some(format!("'--{flag}' takes no value"));
     }
-    let values = argument.get_possible_values();
-    let values: Vec<&str> = values.iter().map(|value| value.get_name()).collect();
+    let words = argument.get_possible_values();
+    let mut values: Vec<&str> = words.iter().map(PossibleValue::get_name).collect();
+    if values.is_empty() {
+        values.extend(argument.get_value_names()?.iter().map(Str::as_str));
+    }
     argument.is_require_equals_set().then(|| {
         format!(
             "'--{flag}' stands alone, or with = and its value: '--{flag}={}'",
@@ -195,6 +219,15 @@ mod tests {
     }
 
     #[test]
+    fn a_token_without_its_role_is_told_which_there_are() {
+        let roles = "--role viewer|operator|admin|business|reader";
+        let said = said_of(&["token", "create"]);
+        assert!(said.contains(roles), "{said}");
+        let said = said_of(&["token", "create", "me"]);
+        assert!(said.contains("'--name me'") && said.contains(roles), "{said}");
+    }
+
+    #[test]
     fn a_pattern_that_the_shell_replaced_is_told_and_guessed() {
         for (words, pattern) in [
             (
@@ -257,9 +290,12 @@ mod tests {
             (&["rows", "--", "cat"], "'rows' belongs to no flag"),
             (
                 &["--total", "3", "--control", "maybe", "--", "cat"],
-                "with = and its value: '--control=",
+                "with = and its value: '--control=on|off'",
             ),
-            (&["--total", "3", "--ordered", "yes", "--", "cat"], "'--ordered"),
+            (
+                &["--total", "3", "--ordered", "yes", "--", "cat"],
+                "with = and its value: '--ordered=BOOL'",
+            ),
         ] {
             let said = said(words);
             assert!(said.contains("tip: ") && said.contains(tip), "{words:?}: {said}");
