@@ -13,18 +13,8 @@ const SHELL_FORM: &str = "the text for sh stands directly behind --each: --shell
 
 /// What is said of a word that a command doesn't expect. `words` is the command line.
 pub(super) fn tip(word: &str, command: &Command, words: &[&str]) -> Option<String> {
-    if let Some(tip) = one_name(word, command, words) {
+    if let Some(tip) = one_name(word, command, words).or_else(|| of_token(word, command)) {
         return Some(tip);
-    }
-    if command
-        .get_arguments()
-        .any(|argument| argument.get_long() == Some("role"))
-        && !word.starts_with('-')
-    {
-        let roles = roles();
-        return Some(format!(
-            "'--name {word}' says who holds the token, and what it allows: {roles}"
-        ));
     }
     let takes_a_handler = command
         .get_arguments()
@@ -65,6 +55,18 @@ pub(super) fn tip(word: &str, command: &Command, words: &[&str]) -> Option<Strin
         _ if words[at..].contains(&"--") => Some(before_handler(word, command, before)),
         _ => Some(HANDLER_TIP.to_owned()),
     }
+}
+
+/// What is said of a word where a token is made.
+fn of_token(word: &str, command: &Command) -> Option<String> {
+    let mut flags = command.get_arguments().filter_map(Arg::get_long);
+    let makes_one = flags.any(|long| long == "role") && !word.starts_with('-');
+    makes_one.then(|| {
+        format!(
+            "'--name {word}' says who holds the token, and what it allows: {}",
+            roles()
+        )
+    })
 }
 
 /// The flag of a token with its words.
