@@ -30,8 +30,8 @@ pub enum FaultKind {
     },
     /// Bytes that are no UTF-8.
     NotUtf8,
-    /// A line that is not one JSON value; the parser's words, and whether it looks like a row of CSV.
-    NotJson(String, bool),
+    /// A line that is not one JSON value; the parser's words, and what the line looks like.
+    NotJson(String, Looks),
     /// The header of a CSV file that begins as JSON does: one value a line, or (true) an array over lines.
     LikeJson(bool),
     /// The row is longer than [`ROW_BYTES_MAX`].
@@ -47,6 +47,19 @@ pub enum FaultKind {
         /// As parsed.
         actual: u64,
     },
+}
+
+/// What a line looks like that is not one JSON value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looks {
+    /// A row of CSV.
+    Csv,
+    /// The beginning of an array that goes on in the next line.
+    Array,
+    /// The beginning of an object that goes on in the next line.
+    Object,
+    /// Nothing that is known.
+    Other,
 }
 
 impl fmt::Display for Fault {
@@ -93,9 +106,13 @@ impl FaultKind {
             FaultKind::NotUtf8 => {
                 "convert the file from what it was written in: iconv -f LATIN1 -t UTF-8 FILE (Western Europe), -f GB18030 (Chinese)"
             }
-            FaultKind::NotJson(_, true) => "it looks like CSV: read it as such with --csv FILE",
+            FaultKind::NotJson(_, Looks::Csv) => "it looks like CSV: read it as such with --csv FILE",
             FaultKind::LikeJson(false) => "read it as NDJSON: --ndjson FILE",
-            FaultKind::NotJson(..) | FaultKind::LikeJson(true) => {
+            FaultKind::NotJson(_, Looks::Object) => "write one JSON value per line: jq -c . FILE",
+            FaultKind::NotJson(_, Looks::Other) => {
+                "correct that line: each is one JSON value of its own; lines of plain text are read with --lines FILE"
+            }
+            FaultKind::NotJson(_, Looks::Array) | FaultKind::LikeJson(true) => {
                 "write one JSON value per line and read it with --ndjson, for example: jq -c '.[]' FILE"
             }
             FaultKind::TooLong => {

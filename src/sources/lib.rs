@@ -50,7 +50,7 @@ mod upload;
 
 pub use appended::AppendedSource;
 pub use block_index::{Block, BlockIndex, DamagedIndex, Located, PART_BYTES_MAX};
-pub use fault::{Fault, FaultKind, IndexError};
+pub use fault::{Fault, FaultKind, IndexError, Looks};
 pub use file::FileSource;
 pub use frames::unpacked_bytes;
 pub use inline::InlineSource;

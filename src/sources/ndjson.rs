@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
-use super::fault::FaultKind;
+use super::fault::{FaultKind, Looks};
 use super::json_rows::JsonRows;
 use super::rows::{Beginning, RowFormat, Split, without_bom};
 
@@ -39,12 +39,7 @@ impl RowFormat for NdjsonRows {
     fn check(&self, row: &[u8]) -> Result<(), FaultKind> {
         match serde_json::from_slice::<IgnoredAny>(trim(row)) {
             Ok(IgnoredAny) => Ok(()),
-            Err(error) => {
-                let is_json_like =
-                    row.trim_ascii_start().starts_with(b"{") || row.trim_ascii_start().starts_with(b"[");
-                let is_table = !is_json_like && memchr::memchr3(b',', b';', b'\t', row).is_some();
-                Err(FaultKind::NotJson(reason(&error), is_table))
-            }
+            Err(error) => Err(FaultKind::NotJson(reason(&error), looks(trim(row), &error))),
         }
     }
 
@@ -73,6 +68,17 @@ impl RowFormat for NdjsonRows {
     }
 }
 
+/// What a line looks like in which the parser found fault.
+fn looks(row: &[u8], error: &serde_json::Error) -> Looks {
+    match row.first() {
+        Some(b'[') if error.is_eof() => Looks::Array,
+        Some(b'{') if error.is_eof() => Looks::Object,
+        Some(b'[' | b'{') => Looks::Other,
+        _ if memchr::memchr3(b',', b';', b'\t', row).is_some() => Looks::Csv,
+        _ => Looks::Other,
+    }
+}
+
 /// The parser's words, with the column in place of its own line, which is always 1.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
@@ -98,4 +104,26 @@ pub(super) fn on_one_line(json: &[u8]) -> Cow<'_, [u8]> {
         }
     };
     Cow::Owned(json.iter().map(blank).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::{Fault, IndexError};
+
+    #[test]
+    fn a_line_that_is_no_json_is_followed_by_what_helps_with_it() {
+        for (row, helps) in [
+            ("{bad", "correct that line"),
+            ("hello", "--lines FILE"),
+            ("[", "jq -c '.[]' FILE"),
+            ("{", "jq -c . FILE"),
+            ("id,name", "--csv FILE"),
+        ] {
+            let kind = NdjsonRows.check(row.as_bytes()).expect_err("no JSON");
+            let faults = vec![Fault { line: 1, kind }];
+            let error = IndexError::BadRows { faults, more: false };
+            assert!(error.hint().contains(helps), "{row}: {}", error.hint());
+        }
+    }
 }

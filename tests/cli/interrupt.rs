@@ -259,13 +259,8 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     place
         .windrow(&["job", "show", "mien"])
         .refused(3, &["did you mean mine?", "those that run: mine"]);
-    assert!(
-        place
-            .windrow(&["job", "stop", "mine"])
-            .expect(0)
-            .stdout
-            .contains("stopping")
-    );
+    let mut stop = place.start(&["job", "stop", "mine"]);
+    stop.wait_for("mine  stopping: no new calls; waiting for 1 item in flight");
     let stopping = place
         .windrow(&["job", "show", "mine", "-o", "json"])
         .expect(0)
@@ -277,6 +272,14 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     worker.answer(OK);
     let rest = worker.serve();
     assert!(rest.is_empty(), "{rest:?}");
+    let stopped = stop.end().expect(0).stdout;
+    assert_eq!(
+        stopped,
+        "mine  stopped; windrow run --resume mine goes on with it\n"
+    );
+    assert!(!windrow_node::StateDir::is_held(
+        &place.path(".local/state/windrow/mine")
+    ));
     job.end().expect(9);
     let none = place.windrow(&["job", "list", "--running"]).expect(0);
     assert!(none.stderr.contains("no job runs"), "{none:?}");
@@ -320,9 +323,15 @@ fn a_job_with_a_long_name_is_steered_like_any_other() {
     let listed = place.windrow(&["job", "-o", "json"]).expect(0).json();
     assert_eq!(listed["items"][0]["name"], name.as_str(), "{listed:#}");
     place.windrow(&["job", "set", &name, "--rate", "7/s"]).expect(0);
-    place.windrow(&["job", "stop", &name]).expect(0);
+    let mut stop = place.start(&["job", "stop", &name, "-o", "json"]);
+    stop.wait_for("stopping: ");
     worker.answer(OK);
     worker.serve();
+    // The job can go on at once: its directory is free.
+    let stopped = stop.end().expect(0).json();
+    let kept = stopped["place"].as_str().expect("a directory");
+    assert!(!windrow_node::StateDir::is_held(kept.as_ref()), "{stopped:#}");
+    assert_eq!(stopped["status"], "stopped", "{stopped:#}");
     job.end().expect(9);
 }
 

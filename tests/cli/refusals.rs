@@ -66,12 +66,44 @@ fn a_wrong_command_line_is_a_usage_error() {
             "--",
             "true",
         ],
+        &["task", "create", "push", "--total", "3", "--shards", "0"],
+        &["task", "set", "t1", "--shards", "-1"],
         &["frobnicate"],
         &["help", "frobnicate"],
     ] {
         let done = place.windrow(wrong).expect(2);
         assert!(done.stderr.contains("error: "), "{wrong:?}: {}", done.stderr);
     }
+    assert_eq!(place.names(), [""; 0], "nothing was made");
+}
+
+#[test]
+fn what_would_be_read_otherwise_than_meant_is_told_what_to_write() {
+    let place = Place::new();
+    let refused = |more: &[&str], texts: &[&str]| {
+        place
+            .windrow(&[&["run", "--total", "3"], more].concat())
+            .refused(2, texts)
+    };
+    refused(
+        &["--url", "http://127.0.0.1:9/user/{id}"],
+        &[
+            "{id} of --url",
+            "--request 'POST http://127.0.0.1:9/user/{id}'",
+            "%7B",
+        ],
+    );
+    let tried = place.windrow(&["try", "--url", "http://127.0.0.1:9/user/{id}"]);
+    tried.refused(2, &["{id} of --url", "--request 'POST "]);
+    refused(
+        &["--failures-out", "bad.csv", "--", "true"],
+        &["a line of JSON", "--failures-out bad.ndjson"],
+    );
+    let both = refused(
+        &["--failures-out", "-", "--results-out", "-", "--", "true"],
+        &["the failed items go to standard output"],
+    );
+    assert!(!both.stderr.contains("or - for"), "{}", both.stderr);
     assert_eq!(place.names(), [""; 0], "nothing was made");
 }
 

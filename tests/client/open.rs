@@ -21,16 +21,24 @@ async fn lines_of_a_file_are_appended_once_a_key() {
     let (business, _node, person) = place().await;
     let file = person.write("new.ndjson", "{\"to\":\"ann\"}\n\n{\"to\":\"bob\"}\n");
     let append = format!("task append push/inbox --ndjson {file} --key monday");
-    for _ in 0..2 {
-        let told = person.windrow(&append).await.expect(0).stdout;
-        assert_eq!(told, "t1  2 items appended; it has 2 items\n");
-    }
+    let told = person.windrow(&append).await.expect(0).stdout;
+    assert_eq!(told, "t1  2 items appended; it has 2 items\n");
+    let told = person.windrow(&append).await.expect(0).stdout;
+    assert_eq!(
+        told,
+        "t1  nothing appended: with this key 2 items had been appended before; it has 2 items\n"
+    );
+    let other = format!(
+        "task append push/inbox --ndjson {} --key monday",
+        person.write("other.ndjson", "3\n")
+    );
+    person.windrow(&other).await.refused(7, &["another --key"]);
     let told = person
         .run(&["task", "append", "t1", "--ndjson", "-", "-o", "json"], "3\n4\n")
         .await;
     assert_eq!(
         told.expect(0).json(),
-        json!({"task": "t1", "items": 2, "first_index": 2, "total": 4})
+        json!({"task": "t1", "items": 2, "repeated": 0, "first_index": 2, "total": 4})
     );
     let told = person
         .windrow("task seal push/inbox --yes --reason done")

@@ -52,7 +52,7 @@ fn text_that_is_only_split_into_fields_within_a_letter_is_bad() {
 fn lines_that_are_not_one_json_value_are_named() {
     let found = faults("{}\n\n{\"a\":}\n1 2\n\"open\n{}", &Format::Ndjson);
     assert_eq!(found.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5]);
-    let FaultKind::NotJson(reason, false) = &found[0].1 else {
+    let FaultKind::NotJson(reason, _) = &found[0].1 else {
         panic!("{found:?}")
     };
     assert_eq!(reason, "expected value at column 6");

@@ -10,6 +10,9 @@ const REACH_HINT: &str = "is the node running, and is this its address? --server
 /// The problem of a node without its database, and what to try.
 const STORE_AWAY: &str = "store-unavailable";
 const STORE_HINT: &str = "look at the database, then the same again; `windrow doctor --config FILE` on the node's machine says what it sees of it";
+/// The problem of a key with which something else was sent before, and what to try.
+const KEY_REUSED: &str = "idempotency-key-reused";
+const KEY_HINT: &str = "another --key for other lines; the same lines again under this one";
 /// What to try when the caller isn't known.
 const SIGN_IN_HINT: &str = "--token-file FILE, WINDROW_TOKEN, or a context with a token: `windrow ctx add NAME --server URL --token-file FILE`";
 
@@ -254,6 +257,9 @@ fn hint(problem: &Problem, names: Names) -> Option<String> {
     if problem.slug() == STORE_AWAY {
         return Some(STORE_HINT.to_owned());
     }
+    if problem.slug() == KEY_REUSED && names == Names::Flags {
+        return Some(KEY_HINT.to_owned());
+    }
     let rates = problem.more.get("max_rate").and_then(|rates| rates.as_object());
     let rates = rates
         .into_iter()
@@ -416,6 +422,7 @@ mod tests {
         let inside = fault(500, "internal").to_string();
         assert!(inside.contains("it was request r-1"), "{inside}");
         assert!(fault(401, "unauthenticated").to_string().contains("--token-file"));
+        assert!(fault(422, KEY_REUSED).to_string().contains("another --key"));
     }
 
     #[test]

@@ -229,12 +229,8 @@ impl ControlTarget {
     }
 
     fn show(&self, task: &TaskView) -> Value {
-        let picture = self.shown.borrow().clone();
-        let mut picture = picture.unwrap_or_else(|| Picture::of(task, &[], self.clock.wall()));
-        // What it was doing when it was seen last is over.
-        if task.status != Status::Running {
-            picture.status = task.status;
-        }
+        let kept = Picture::of(task, &[], self.clock.wall());
+        let picture = current(self.shown.borrow().clone(), kept);
         let is_moving = matches!(picture.status, Status::Running | Status::Stopping);
         let handler = picture
             .trouble
@@ -253,6 +249,20 @@ impl ControlTarget {
     }
 }
 
+/// The picture that was seen last, as far as it holds: once a task has ended, what is kept of it is final, and the picture
+/// is older.
+fn current(seen: Option<Picture>, kept: Picture) -> Picture {
+    match seen {
+        Some(seen) if kept.status == Status::Running => seen,
+        // What it was doing when it was seen last is over.
+        Some(seen) if !kept.status.is_terminal() => Picture {
+            status: kept.status,
+            ..seen
+        },
+        _ => kept,
+    }
+}
+
 /// What can be changed while it runs, as it is written on the command line.
 pub(super) fn settings_json(tuning: &Tuning) -> Value {
     json!({
@@ -262,4 +272,48 @@ pub(super) fn settings_json(tuning: &Tuning) -> Value {
         "ordered": tuning.ordered, "outage_patience": span_text(tuning.outage_patience),
         "judge_after": span_text(tuning.judge_after),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_core::ids::ItemCount;
+    use windrow_core::items::counters::Counters;
+    use windrow_core::settings::RateLimit;
+
+    use super::*;
+
+    fn picture(status: Status, succeeded: u64) -> Picture {
+        let counts = Counters {
+            succeeded,
+            ..Counters::default()
+        };
+        Picture {
+            status,
+            why: None,
+            total: 20,
+            counts,
+            pending: counts.pending(ItemCount(20)),
+            rate: RateLimit::Unlimited,
+            actual: 0.0,
+            latency_p95: None,
+            stall: None,
+            trouble: None,
+            who: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_job_that_has_finished_is_shown_with_its_final_counts() {
+        let seen = || Some(picture(Status::Running, 19));
+        for (kept, shown) in [
+            ((Status::Running, 10), (Status::Running, 19)),
+            ((Status::Stopping, 10), (Status::Stopping, 19)),
+            ((Status::Finished, 20), (Status::Finished, 20)),
+        ] {
+            assert_eq!(
+                current(seen(), picture(kept.0, kept.1)),
+                picture(shown.0, shown.1)
+            );
+        }
+    }
 }

@@ -204,7 +204,7 @@ live_settings! {
     batch_linger: Duration = "5ms";
     /// How long one call of the handler may take
     timeout: Duration = "10s" above "0s" to "365d";
-    /// Attempts of one item before it is given up
+    /// Attempts of one item before it is given up; calls in an outage don't count
     ///
     /// They are counted across restarts
     max_attempts: NonZeroU32 = 5;

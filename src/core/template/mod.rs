@@ -319,5 +319,11 @@ pub fn url_encoded(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
 }
 
+/// What looks like a placeholder in a URL that is called as it stands. Braces that are meant are written `%7B` and `%7D`.
+pub fn unfilled(url: &str) -> Option<&str> {
+    let rest = &url[url.find('{')?..];
+    rest.find('}').map(|end| &rest[..=end])
+}
+
 #[cfg(test)]
 mod tests;

@@ -441,3 +441,11 @@ mod properties {
         }
     }
 }
+
+#[test]
+fn a_placeholder_where_nothing_is_filled_in_is_found() {
+    assert_eq!(unfilled("http://h/user/{id}?a={b}"), Some("{id}"));
+    for url in ["http://h/user/%7Bid%7D", "http://h/{", "http://h/}{", "http://h/"] {
+        assert_eq!(unfilled(url), None, "{url}");
+    }
+}

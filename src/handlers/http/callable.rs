@@ -6,7 +6,7 @@ use super::options;
 use crate::classify::Pointer;
 use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::business::{BusinessSpec, HandlerSpec, HookKind, HttpHandlerSpec};
-use windrow_core::template::Secrets;
+use windrow_core::template::{Secrets, unfilled};
 use windrow_engine::ports::handling::hook::HandlerFault;
 use windrow_net::proxy::Proxy;
 use windrow_net::tls;
@@ -29,6 +29,9 @@ pub(super) fn faults(spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<Hand
         // A business without url and command is told so elsewhere.
         if !http.url.is_empty() {
             found.url("/url", &http.url);
+            if let Some(name) = unfilled(&http.url) {
+                found.add("/url", filled_elsewhere(name));
+            }
         }
         check_headers(http, secrets, &mut found);
         check_rest(http, &mut found);
@@ -50,6 +53,14 @@ pub(super) fn faults(spec: &BusinessSpec, secrets: &BusinessSecrets) -> Vec<Hand
         }
     }
     found.0
+}
+
+/// A url is called as it stands; who writes a placeholder means a request.
+fn filled_elsewhere(name: &str) -> String {
+    format!(
+        "{name} would be sent as it stands: items go in the body of its calls; a `request` fills their values in, --request \
+         'POST https://…'. Braces that are meant are %7B and %7D"
+    )
 }
 
 struct Faults(Vec<HandlerFault>);

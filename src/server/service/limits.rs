@@ -250,9 +250,19 @@ fn check_bounds(bounds: Bounds) -> Result<(), ServiceError> {
     ))
 }
 
+/// What people write for no limit.
+const NONE: [&str; 4] = ["none", "no", "off", "unlimited"];
+
 fn unknown(place: String, name: &str, known: &BTreeSet<String>) -> FieldFault {
+    let is_of_business = place.starts_with("/limits/named");
     let fault = FieldFault::new(place, format!("there is no limit {name}"));
     let fault = fault.missing(format!("/v1/limits/{name}"));
+    if NONE.contains(&name) {
+        return fault.advise(match is_of_business {
+            true => "an empty list, --limit '', which takes limits away",
+            false => "leave it out: a task shares no limit that it doesn't name",
+        });
+    }
     if let Some(like) = nearest(name, known.iter().cloned()) {
         return fault.advise(format!("did you mean {like}?"));
     }
@@ -302,6 +312,9 @@ mod tests {
         assert_eq!(advice("vendor-y", &two), "did you mean vendor-x?");
         assert_eq!(advice("push", &two), "one of mail, vendor-x");
         assert!(advice("push", &[]).contains("windrow limit create"));
+        assert!(advice("none", &two).contains("leave it out"));
+        let of_business = unknown("/limits/named/0".to_owned(), "none", &BTreeSet::new());
+        assert!(of_business.advice.expect("advice").contains("--limit ''"));
         let many: Vec<String> = (0..12).map(|number| format!("limit-{number:02}")).collect();
         assert!(
             advice("push", &many).ends_with("limit-09 and 2 more"),

@@ -3,15 +3,17 @@
 
 use std::path::Path;
 
-use clap::Command;
+use clap::builder::{PossibleValue, Str};
+use clap::{Arg, Command, ValueEnum};
 
 use super::{HANDLER, HANDLER_TIP};
+use crate::remote::token::RoleWord;
 
 const SHELL_FORM: &str = "the text for sh stands directly behind --each: --shell --each 'wc -c \"$ROW_path\"' ($ROW_column is a column)";
 
 /// What is said of a word that a command doesn't expect. `words` is the command line.
 pub(super) fn tip(word: &str, command: &Command, words: &[&str]) -> Option<String> {
-    if let Some(tip) = one_name(word, command, words) {
+    if let Some(tip) = one_name(word, command, words).or_else(|| of_token(word, command)) {
         return Some(tip);
     }
     let takes_a_handler = command
@@ -49,8 +51,75 @@ pub(super) fn tip(word: &str, command: &Command, words: &[&str]) -> Option<Strin
         _ if is_plain && is_without_text(words) => {
             Some("the command of --each stands directly behind it: --each 'wc -c {path}'".to_owned())
         }
-        _ => is_plain.then(|| HANDLER_TIP.to_owned()),
+        _ if !is_plain => None,
+        _ if words[at..].contains(&"--") => Some(before_handler(word, command, before)),
+        _ => Some(HANDLER_TIP.to_owned()),
     }
+}
+
+/// What is said of a word where a token is made.
+fn of_token(word: &str, command: &Command) -> Option<String> {
+    let mut flags = command.get_arguments().filter_map(Arg::get_long);
+    let makes_one = flags.any(|long| long == "role") && !word.starts_with('-');
+    makes_one.then(|| {
+        format!(
+            "'--name {word}' says who holds the token, and what it allows: {}",
+            roles()
+        )
+    })
+}
+
+/// The flag of a token with its words.
+pub(super) fn roles() -> String {
+    let words = RoleWord::value_variants()
+        .iter()
+        .filter_map(ValueEnum::to_possible_value);
+    let words: Vec<String> = words.map(|word| word.get_name().to_owned()).collect();
+    format!("'--role {}'", words.join("|"))
+}
+
+/// What is said of a word behind a flag that takes none, or takes it joined only.
+fn without_value(command: &Command, before: &[&str]) -> Option<String> {
+    let flag = before.last()?.strip_prefix("--")?;
+    let argument = command
+        .get_arguments()
+        .find(|argument| argument.get_long() == Some(flag))?;
+    if !argument.get_action().takes_values() {
+        return Some(format!("'--{flag}' takes no value"));
+    }
+    let words = argument.get_possible_values();
+    let mut values: Vec<&str> = words.iter().map(PossibleValue::get_name).collect();
+    if values.is_empty() {
+        values.extend(argument.get_value_names()?.iter().map(Str::as_str));
+    }
+    argument.is_require_equals_set().then(|| {
+        format!(
+            "'--{flag}' stands alone, or with = and its value: '--{flag}={}'",
+            values.join("|")
+        )
+    })
+}
+
+/// What is said of a word before a handler that stands where it should: most often a file of items.
+fn before_handler(word: &str, command: &Command, before: &[&str]) -> String {
+    let packed = [".gz", ".zst"].iter().find_map(|end| word.strip_suffix(end));
+    let end = Path::new(packed.unwrap_or(word)).extension();
+    let flag = match end.and_then(|end| end.to_str()) {
+        Some("csv" | "tsv") => "csv",
+        Some("ndjson" | "jsonl") => "ndjson",
+        Some("txt" | "list" | "log") => "lines",
+        _ => "",
+    };
+    let mut flags = command.get_arguments().filter_map(Arg::get_long);
+    if flags.any(|long| long == flag) {
+        return format!("a file of items stands behind its flag: '--{flag} {word}'");
+    }
+    without_value(command, before).unwrap_or_else(|| {
+        format!(
+            "'{word}' belongs to no flag: items come from --csv, --ndjson or --lines FILE; words of the handler stand \
+             behind --"
+        )
+    })
 }
 
 /// What is said of a task or a schedule whose business and name are two words.
@@ -152,6 +221,15 @@ mod tests {
     }
 
     #[test]
+    fn a_token_without_its_role_is_told_which_there_are() {
+        let roles = "--role viewer|operator|admin|business|reader";
+        let said = said_of(&["token", "create"]);
+        assert!(said.contains(roles), "{said}");
+        let said = said_of(&["token", "create", "me"]);
+        assert!(said.contains("'--name me'") && said.contains(roles), "{said}");
+    }
+
+    #[test]
     fn a_pattern_that_the_shell_replaced_is_told_and_guessed() {
         for (words, pattern) in [
             (
@@ -208,6 +286,18 @@ mod tests {
                 "comes last, behind --",
             ),
             (&["python3", "--csv", "u.csv"], "comes last, behind --"),
+            (&["rows.csv", "--", "cat"], "'--csv rows.csv'"),
+            (&["rows.jsonl.gz", "--", "cat"], "'--ndjson rows.jsonl.gz'"),
+            (&["urls.txt", "--", "cat"], "'--lines urls.txt'"),
+            (&["rows", "--", "cat"], "'rows' belongs to no flag"),
+            (
+                &["--total", "3", "--control", "maybe", "--", "cat"],
+                "with = and its value: '--control=on|off'",
+            ),
+            (
+                &["--total", "3", "--ordered", "yes", "--", "cat"],
+                "with = and its value: '--ordered=BOOL'",
+            ),
         ] {
             let said = said(words);
             assert!(said.contains("tip: ") && said.contains(tip), "{words:?}: {said}");

@@ -195,6 +195,11 @@ fn missing(error: Error) -> Error {
         tipped(error, TRY_TIP)
     } else if is_missing("COMMAND") && !is_missing("--each") {
         tipped(error, HANDLER_TIP)
+    } else if is_missing("--role") {
+        tipped(
+            error,
+            format!("say what the token allows: {}", misplaced::roles()),
+        )
     } else if missing.iter().any(|argument| argument == "<WHAT>") {
         tipped(error, EXPORT_TIP)
     } else if is_missing(ALL) {

@@ -62,15 +62,30 @@ pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
     let Some(path) = &args.failures_out else {
         return Ok(());
     };
+    let what = format!("failures can't be written to {}", path.display());
+    if path
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("csv"))
+    {
+        let because = "each failure is a line of JSON, and by its name the file would be taken for CSV";
+        let named = path.with_extension("ndjson");
+        return Err(
+            Fault::new(Exit::Usage, what, because).hint(format!("--failures-out {}", named.display()))
+        );
+    }
     let because = if path.as_os_str() == "-" {
         (args.output == Output::Json).then(|| "standard output takes the JSON summary".to_owned())
     } else {
         unusable(path, args)
     };
     let Some(because) = because else { return Ok(()) };
-    let what = format!("failures can't be written to {}", path.display());
-    Err(Fault::new(Exit::Usage, what, because)
-        .hint("name a file of its own in a directory that exists, or - for standard output"))
+    let or_stdout = if path.as_os_str() == "-" {
+        ""
+    } else {
+        ", or - for standard output"
+    };
+    let hint = format!("name a file of its own in a directory that exists{or_stdout}");
+    Err(Fault::new(Exit::Usage, what, because).hint(hint))
 }
 
 /// Why nothing may be written there; none when a file can be made.

@@ -15,6 +15,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::run::JobRun;
 use crate::run::kept::recall;
+use windrow_core::template::unfilled;
 use windrow_engine::ports::handling::handler::HandlerFactory;
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_node::handlers::{self, HandlerChoice};
@@ -74,6 +75,14 @@ pub(crate) fn wanted<'a>(
         check_program(&argv)?;
         return Ok(HandlerChoice::Worker { argv, workers });
     };
+    if let Some(name) = unfilled(url) {
+        let because = format!(
+            "{name} of --url would be sent as it stands: --url calls one address, with the items in the body"
+        );
+        let hint =
+            format!("one request an item: --request 'POST {url}'; braces that are meant are %7B and %7D");
+        return Err(Fault::new(Exit::Usage, "the handler can't be used", because).hint(hint));
+    }
     let headers = http
         .headers
         .iter()

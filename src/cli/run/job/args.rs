@@ -49,7 +49,7 @@ pub enum Verb {
     Show(OneArgs),
     /// Change how a job is driven, while it runs
     Set(Box<SetArgs>),
-    /// Stop a job: calls in flight end first, the same `windrow run` goes on with it
+    /// Stop a job and wait for its end: calls in flight end first, the same `windrow run` goes on with it
     Stop(StopArgs),
     /// Delete what a job that doesn't run keeps on this machine
     #[command(visible_alias = "delete")]

@@ -22,18 +22,26 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// The longest answer. Unit: bytes.
 const TOLD_BYTES_MAX: u64 = 1 << 20;
 
-/// Asks a job.
+/// Asks a job; its answer.
+///
+/// # Errors
+/// As [`ask_in`].
+pub(super) async fn ask(which: &Which, ask: &Command, shell: &Shell) -> Result<Value, Fault> {
+    ask_in(which, ask, shell).await.map(|(answer, _)| answer)
+}
+
+/// Asks a job; its answer, and the directory that its process holds.
 ///
 /// # Errors
 /// `NotFound` when there is none; `Conflict` when it doesn't run; `Rejected` with what it refused.
-pub(super) async fn ask(which: &Which, ask: &Command, shell: &Shell) -> Result<Value, Fault> {
-    for place in &place::candidates(&which.name, which.state.as_deref(), &shell.env)? {
-        let Some(found) = reach(place).await? else {
+pub(super) async fn ask_in(which: &Which, ask: &Command, shell: &Shell) -> Result<(Value, PathBuf), Fault> {
+    for place in place::candidates(&which.name, which.state.as_deref(), &shell.env)? {
+        let Some(found) = reach(&place).await? else {
             continue;
         };
-        let is_it = told(found, place, &Command::Show).await?["name"] == *which.name;
-        if let (true, Some(again)) = (is_it, reach(place).await?) {
-            return told(again, place, ask).await;
+        let is_it = told(found, &place, &Command::Show).await?["name"] == *which.name;
+        if let (true, Some(again)) = (is_it, reach(&place).await?) {
+            return Ok((told(again, &place, ask).await?, place));
         }
     }
     let running = all(shell).await?;

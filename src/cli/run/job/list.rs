@@ -69,7 +69,10 @@ async fn in_place(place: &Path, shell: &Shell) -> Vec<Row> {
         live.is_none() && kept.iter().any(shelf::KeptJob::claims_to_run) && StateDir::is_held(place);
     let mut rows = Vec::new();
     for job in &kept {
-        let answer = live.take_if(|live| is_of(live, job));
+        // What ended after its run was asked has its last word in what is kept.
+        let answer = live
+            .take_if(|live| is_of(live, job))
+            .filter(|_| job.claims_to_run());
         let runs = answer.is_some() || (job.claims_to_run() && std::mem::take(&mut is_held));
         let mut shown = job.json(place, runs);
         if let (Some(Value::Object(answer)), Some(shown)) = (answer, shown.as_object_mut()) {

@@ -8,8 +8,10 @@ mod remove;
 mod shown;
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::{Instant, sleep};
 
 use self::args::{JobArgs, OneArgs, SetArgs, StopArgs, Verb};
 pub(super) use self::remove::remove_directory;
@@ -22,6 +24,13 @@ use crate::output::table::human;
 use crate::run::control::Command;
 use crate::task::difference_but;
 use windrow_core::settings::table::TuningPatch;
+use windrow_core::settings::text::parse_span;
+use windrow_node::StateDir;
+
+/// For so long a process may take to end once its last call may be over: what its items came to is still written.
+const END_PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks whether it has.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Does what the verb says; without one it lists.
 ///
@@ -80,15 +89,52 @@ async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     )
 }
 
+/// Stops a job and waits for the end of its process, so that the next command finds its directory free.
 async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let stopping = ask::ask(&args.which, &Command::Stop { now: args.now }, shell).await?;
+    let which = &args.which;
+    let (stopping, place) = ask::ask_in(which, &Command::Stop { now: args.now }, shell).await?;
     let in_flight = stopping["counts"]["in_flight"].as_u64().unwrap_or(0);
     let in_flight = human::counted(in_flight, "item");
     let what = match args.now {
         true => format!("stopping at once: {in_flight} in flight will be repeated"),
         false => format!("stopping: no new calls; waiting for {in_flight} in flight"),
     };
-    say(&stopping, &format!("{}  {what}", args.which.name), &args.view)
+    let sentence = format!("{}  {what}", which.name);
+    if shell.env.iter().any(|(name, _)| name == "WINDROW_TASK") {
+        // A handler asks: its own call would have to end first.
+        return say(&stopping, &sentence, &args.view);
+    }
+    shell.screen.say(&sentence);
+    let timeout = stopping["settings"]["timeout"].as_str();
+    let timeout = timeout.and_then(|text| parse_span(text).ok()).unwrap_or_default();
+    let until = Instant::now() + timeout.saturating_add(END_PATIENCE);
+    while StateDir::is_held(&place) {
+        if Instant::now() >= until {
+            return Err(still_stopping(&which.name, &stopping));
+        }
+        sleep(LOOK_EVERY).await;
+    }
+    let ended = list::kept(which, shell).await?.unwrap_or(stopping);
+    let go_on = ended["go_on"].as_str();
+    let go_on = go_on.map(|go_on| format!("; {go_on} goes on with it"));
+    let status = ended["status"].as_str().unwrap_or_default();
+    let sentence = format!("{}  {status}{}", which.name, go_on.unwrap_or_default());
+    say(&ended, &sentence, &args.view)
+}
+
+fn still_stopping(name: &str, stopping: &Value) -> Fault {
+    let because = format!(
+        "process {} has not ended yet, though its calls should have",
+        stopping["process"]
+    );
+    Fault::new(
+        Exit::Conflict,
+        format!("the job {name} is still stopping"),
+        because,
+    )
+    .hint(format!(
+        "windrow job show {name} says what it waits for, windrow job stop {name} --now cuts its calls off"
+    ))
 }
 
 /// What was done: a sentence for people, the answer for scripts.

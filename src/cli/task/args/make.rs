@@ -1,6 +1,6 @@
 //! What makes a task: create, clone, redrive, apply.
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
@@ -8,6 +8,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use super::settings::Settings;
 use crate::args::Items;
 use crate::link::{Remote, Write};
+use windrow_core::settings::Auto;
 
 /// clap's own is longer than a line.
 pub(super) const CREATE_USAGE: &str = "\
@@ -157,7 +158,7 @@ pub struct Content {
     pub send_params: Option<bool>,
     /// Cut it into so many shards, that different nodes can own; or "auto"
     #[arg(long, value_name = "N|auto")]
-    pub shards: Option<String>,
+    pub shards: Option<Auto<NonZeroU32>>,
     /// A limit that it shares with others (`windrow limit list`), beside those of its business; may be repeated
     #[arg(long = "limit", value_name = "NAME")]
     pub limits: Vec<String>,

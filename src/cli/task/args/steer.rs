@@ -1,10 +1,13 @@
 //! What steers tasks: start, stop, cancel, finish, recover, set, delete, move.
 
+use std::num::NonZeroU32;
+
 use clap::{Args, ValueEnum};
 
 use super::make::{Strict, label, label_sought};
 use super::settings::Settings;
 use crate::link::Write;
+use windrow_core::settings::Auto;
 
 /// How a task is moved.
 pub(in crate::task) const MOVE_EXAMPLES: &str = "\
@@ -202,7 +205,7 @@ pub struct SetArgs {
     pub skip_first: Option<u64>,
     /// Cut it into so many shards when it starts, or "auto"; only before it has run
     #[arg(long, value_name = "N|auto", help_heading = "Content")]
-    pub shards: Option<String>,
+    pub shards: Option<Auto<NonZeroU32>>,
     /// Stop it at this time (22:00, tonight, 8h, tomorrow 06:00, RFC 3339), or none
     #[arg(long, value_name = "TIME|none", help_heading = "Content")]
     pub deadline: Option<String>,

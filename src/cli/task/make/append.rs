@@ -60,7 +60,7 @@ pub(crate) async fn append(args: &AppendArgs, shell: &Shell) -> Result<Exit, Fau
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
     let mut input = Input::open(&args.ndjson, args.key.is_none()).await?;
-    let (mut items, mut blocks, mut answers) = (0_u64, 0_u64, (None, None));
+    let (mut items, mut repeated, mut blocks, mut answers) = (0_u64, 0_u64, 0_u64, (None, None));
     while let Some(block) = input.block().await.map_err(|fault| so_far(fault, items, &id))? {
         // Without a name each has a key of its own.
         let request = Request::post(&format!("/v1/tasks/{id}/items")).body("application/json", body(&block)?);
@@ -73,9 +73,13 @@ pub(crate) async fn append(args: &AppendArgs, shell: &Shell) -> Result<Exit, Fau
             .await
             .map_err(|fault| so_far(fault, items, &id))?;
         (items, blocks) = (items + block.rows.len() as u64, blocks + 1);
+        // Without a name only an answer that was lost makes a repeat, and that was of this command.
+        if args.key.is_some() && answer.json()?["repeated"] == true {
+            repeated += block.rows.len() as u64;
+        }
         answers = (answers.0.or_else(|| Some(answer.clone())), Some(answer));
     }
-    told(&link, &id, items, answers)
+    told(&link, &id, (items, repeated), answers)
 }
 
 /// What was appended, taken together.
@@ -85,6 +89,7 @@ const APPENDED: Listing = Listing {
         Column::count("ITEMS", Keep::Always, 5, "items"),
         Column::count("FIRST_INDEX", Keep::Always, 5, "first_index"),
         Column::count("TOTAL", Keep::Always, 5, "total"),
+        Column::count("REPEATED", Keep::Always, 5, "repeated"),
     ],
     name: |appended| text(&appended["task"]).to_owned(),
     none: "nothing was appended",
@@ -94,7 +99,7 @@ const APPENDED: Listing = Listing {
 fn told(
     link: &Link<'_>,
     id: &str,
-    items: u64,
+    (items, repeated): (u64, u64),
     answers: (Option<Answer>, Option<Answer>),
 ) -> Result<Exit, Fault> {
     let (Some(first), Some(last)) = answers else {
@@ -105,17 +110,32 @@ fn told(
         first.json()?["first_index"].clone(),
         last.json()?["total"].clone(),
     );
-    let appended = json!({"task": id, "items": items, "first_index": first, "total": total});
+    let appended =
+        json!({"task": id, "items": items, "repeated": repeated, "first_index": first, "total": total});
     let said = match link.look.form {
-        Form::Table | Form::Wide => {
-            let total = human::counted(number(&total), "item");
-            format!("{id}  {} appended; it has {total}", human::counted(items, "item"))
-        }
+        Form::Table | Form::Wide => format!(
+            "{id}  {}; it has {}",
+            sentence(items, repeated),
+            human::counted(number(&total), "item")
+        ),
         Form::Json | Form::Ndjson => appended.to_string(),
         Form::Name => APPENDED.names(&[appended]),
         Form::Csv => APPENDED.csv(&[appended], &link.times(&last)),
     };
     screen::put(&said).map(|()| Exit::Ok)
+}
+
+/// How many were added, and how many had been.
+fn sentence(items: u64, repeated: u64) -> String {
+    let (new, old) = (
+        human::counted(items - repeated, "item"),
+        human::counted(repeated, "item"),
+    );
+    match (items - repeated, repeated) {
+        (_, 0) => format!("{new} appended"),
+        (0, _) => format!("nothing appended: with this key {old} had been appended before"),
+        _ => format!("{new} appended, {old} had been before with this key"),
+    }
 }
 
 /// The body of a block: its lines as they were written.

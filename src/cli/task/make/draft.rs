@@ -138,7 +138,7 @@ impl Draft {
         self.params(content.params.as_deref())?;
         self.put_option("send_params", content.send_params)?;
         self.put_option("limits", (!content.limits.is_empty()).then_some(&content.limits))?;
-        self.put_option("shards", content.shards.as_deref().map(number_or_word))?;
+        self.put_option("shards", content.shards)?;
         self.put_option("skip_first", content.skip_first)
     }
 
@@ -320,11 +320,6 @@ fn example(flag: &str) -> &'static str {
         "--task" => r#"{"total":1000}"#,
         _ => r#"{"key":1}"#,
     }
-}
-
-/// A number as one; what else it is, the node judges.
-pub(crate) fn number_or_word(text: &str) -> Value {
-    text.parse::<u64>().map_or_else(|_| text.into(), Into::into)
 }
 
 #[cfg(test)]

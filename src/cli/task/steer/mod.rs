@@ -190,18 +190,27 @@ async fn steer(
 /// # Errors
 /// What the node refused; `Usage` without a yes.
 pub(super) async fn cancel(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let line = |task: &Value| {
-        let left = number(&task["counts"]["pending"]);
-        let are = if left == 1 { "is" } else { "are" };
-        let next = format!("{} {are} left undone", human::counted(left, "item"));
-        let id = text(&task["id"]);
-        format!(
-            "{}   do it after all: windrow task clone {id}",
-            standing(task, &next)
-        )
-    };
     let action = irreversible("cancel");
-    steer((&args.which, &args.write), shell, action, Draft::default(), line).await
+    steer(
+        (&args.which, &args.write),
+        shell,
+        action,
+        Draft::default(),
+        cancelled,
+    )
+    .await
+}
+
+/// What is left undone: also what failed and was to be tried again.
+fn cancelled(task: &Value) -> String {
+    let left = number(&task["counts"]["pending"]) + number(&task["counts"]["parked"]);
+    let are = if left == 1 { "is" } else { "are" };
+    let next = format!("{} {are} left undone", human::counted(left, "item"));
+    let id = text(&task["id"]);
+    format!(
+        "{}   do it after all: windrow task clone {id}",
+        standing(task, &next)
+    )
 }
 
 /// Tries recovering tasks now, and proves again the ends that didn't add up.
@@ -302,4 +311,22 @@ pub(super) async fn delete(args: &PlainArgs, shell: &Shell) -> Result<Exit, Faul
     };
     let became = async |id: &str, answer| Ok(Became::well(format!("{id}  deleted"), answer));
     each(&link, &ids, send, became).await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn items_that_were_to_be_tried_again_are_left_undone_as_well() {
+        let of = |pending, parked| {
+            cancelled(
+                &json!({"id": "t1", "status": "cancelled", "counts": {"pending": pending, "parked": parked}}),
+            )
+        };
+        assert!(of(4, 1).contains("5 items are left undone"), "{}", of(4, 1));
+        assert!(of(1, 0).contains("1 item is left undone"), "{}", of(1, 0));
+    }
 }

@@ -9,7 +9,7 @@ use crate::link::Link;
 use crate::output::body::{joined, shown, text};
 use crate::output::table::clean;
 use crate::task::args::steer::SetArgs;
-use crate::task::make::draft::{Draft, number_or_word, plan};
+use crate::task::make::draft::{Draft, plan};
 use crate::task::make::warnings;
 use crate::task::steer::ordinary;
 use crate::task::wait::until::{self, TaskAnswer};
@@ -76,7 +76,7 @@ fn draft(args: &SetArgs) -> Result<Draft, Fault> {
     draft.put_option("priority", args.priority)?;
     draft.put_option("total", args.total)?;
     draft.put_option("skip_first", args.skip_first)?;
-    draft.put_option("shards", args.shards.as_deref().map(number_or_word))?;
+    draft.put_option("shards", args.shards)?;
     draft.put_option("deadline", args.no_deadline.then_some(Value::Null))?;
     draft.params(args.params.as_deref())?;
     Ok(draft)

@@ -1,4 +1,4 @@
-//! What a rate that can't be read was probably meant to be: `500`, `0.5/s`, `500/sec`, `500 rps`.
+//! What a rate or a span that can't be read was probably meant to be: `500`, `0.5/s`, `500/sec`, `500 rps`; `2sec`, `1.5s`.
 
 /// Units of time as people and other tools write them, ours, and its seconds.
 const UNITS: [(&[&str], &str, f64); 4] = [
@@ -8,7 +8,9 @@ const UNITS: [(&[&str], &str, f64); 4] = [
     (&["d", "day", "days"], "d", 86_400.0),
 ];
 /// Words for "a second" without a unit.
-const PER_SECOND: [&str; 3] = ["rps", "qps", "tps"];
+const PER_SECOND: [&str; 4] = ["rps", "qps", "tps", "hz"];
+/// Thousandths of a second, which no rate has; `ms` itself is read, unless something else is wrong.
+const MILLISECONDS: [&str; 5] = ["ms", "msec", "msecs", "millisecond", "milliseconds"];
 
 /// The question behind a text that isn't what was expected; empty where nothing is guessed.
 pub(super) fn told(text: &str, expected: &str) -> String {
@@ -21,9 +23,42 @@ pub(super) fn told(text: &str, expected: &str) -> String {
     meant.map_or_else(String::new, |meant| format!("did you mean {meant:?}? "))
 }
 
-/// A number without its unit counts seconds, as other tools take it.
+/// Each number in the first unit in which it is whole. One without its unit counts seconds, as other tools take it.
 fn span(text: &str) -> Option<String> {
-    super::number::<u32>(text.trim()).map(|seconds| format!("{seconds}s"))
+    let text = text.trim().to_ascii_lowercase();
+    let (mut parts, mut rest) = (Vec::new(), text.as_str());
+    while !rest.is_empty() {
+        let is_amount = |c: char| c.is_ascii_digit() || ['.', ',', '_'].contains(&c);
+        let (amount, behind) = rest.split_at(rest.find(|c| !is_amount(c)).unwrap_or(rest.len()));
+        let behind = behind.trim_start();
+        let (unit, behind) = behind.split_at(
+            behind
+                .find(|c: char| !c.is_ascii_alphabetic())
+                .unwrap_or(behind.len()),
+        );
+        let is_bare = unit.is_empty() && parts.is_empty() && behind.is_empty();
+        parts.push(part(amount, if is_bare { "s" } else { unit })?);
+        rest = behind.trim_start();
+    }
+    let meant = parts.join(" ");
+    super::span(&meant).map(|_| meant)
+}
+
+/// `1.5`, `hours` as `90m`.
+fn part(amount: &str, unit: &str) -> Option<String> {
+    let named = UNITS.iter().find(|(words, ..)| words.contains(&unit));
+    let size = match named {
+        Some((_, _, seconds)) => *seconds,
+        None => MILLISECONDS.contains(&unit).then_some(0.001)?,
+    };
+    let seconds = number(amount)? * size;
+    let units = UNITS.iter().rev().map(|(_, unit, size)| (*unit, *size));
+    units
+        .chain([("ms", 0.001)])
+        .filter(|(_, unit)| *unit <= size)
+        .map(|(unit, size)| (unit, seconds / size))
+        .find(|(_, count)| *count > 0.5 && (count - count.round()).abs() < 1e-6)
+        .map(|(unit, count)| format!("{}{unit}", count.round()))
 }
 
 /// The rate in the first unit in which it is a whole number. A rate without its time is of a second, as many tools take it.
@@ -48,14 +83,17 @@ fn halves(text: &str) -> (&str, &str) {
     (amount.unwrap_or(text).trim(), "s")
 }
 
-/// `0.5`, `1_000`, `1.5k`, `2m`.
+/// `0.5`, `1_000`, `1,000`, `1.5k`, `2m`. A comma that isn't between thousands may be a decimal point.
 fn number(text: &str) -> Option<f64> {
     let (digits, factor) = match text.strip_suffix(['k', 'm']) {
         Some(digits) if text.ends_with('k') => (digits, 1e3),
         Some(digits) => (digits, 1e6),
         None => (text, 1.0),
     };
-    let digits = digits.trim().replace('_', "");
+    if digits.trim().split(',').skip(1).any(|group| group.len() != 3) {
+        return None;
+    }
+    let digits = digits.trim().replace(['_', ','], "");
     let is_number = digits.starts_with(|c: char| c.is_ascii_digit())
         && !digits.contains(|c: char| !c.is_ascii_digit() && c != '.');
     digits
@@ -83,6 +121,8 @@ mod tests {
             ("500 per second", "500/s"),
             ("500rps", "500/s"),
             ("1.5k/s", "1500/s"),
+            ("1,000/s", "1000/s"),
+            ("10hz", "10/s"),
         ] {
             assert_eq!(rate(text).as_deref(), Some(meant), "{text}");
         }
@@ -94,9 +134,40 @@ mod tests {
             "1/fortnight",
             "1e9/s",
             ".5.5/s",
+            "1,5/s",
             "0.0001/d",
         ] {
             assert_eq!(rate(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_span_is_guessed_as_it_would_be_written_here() {
+        for (text, meant) in [
+            ("5", "5s"),
+            ("2sec", "2s"),
+            ("2min", "2m"),
+            ("2 s", "2s"),
+            ("5S", "5s"),
+            ("1.5s", "1500ms"),
+            ("1.5 hours", "90m"),
+            ("250 msec", "250ms"),
+            ("1hour 30 min", "1h 30m"),
+            ("1,000ms", "1000ms"),
+        ] {
+            assert_eq!(span(text).as_deref(), Some(meant), "{text}");
+        }
+        for text in [
+            "",
+            "soon",
+            "-5s",
+            "5 fortnights",
+            "1h 30",
+            "1,5s",
+            "0.0001ms",
+            "s",
+        ] {
+            assert_eq!(span(text), None, "{text}");
         }
     }
 }

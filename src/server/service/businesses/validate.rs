@@ -60,8 +60,14 @@ fn check_handler(
     handlers: &dyn HandlerChecker,
     faults: &mut Vec<FieldFault>,
 ) {
+    // An empty one can't be called.
+    let has_none = body.url.as_deref().is_none_or(str::is_empty);
     match (&body.url, &body.command, &body.request) {
-        (Some(_), None, None) => check_no_request(body, faults),
+        (_, None, None) if has_none => {
+            let what = "one of `url`, `command` and `request` is required";
+            faults.push(FieldFault::new("/url", what).advise("http://127.0.0.1:9000/windrow"));
+        }
+        (_, None, None) => check_no_request(body, faults),
         (None, Some(command), None) => {
             check_command(command, config, handlers, faults);
             check_no_http(body, "command", faults);
@@ -70,10 +76,6 @@ fn check_handler(
         (None, None, Some(_)) => {
             check_no_http(body, "request", faults);
             check_batch(body, config, faults);
-        }
-        (None, None, None) => {
-            let what = "one of `url`, `command` and `request` is required";
-            faults.push(FieldFault::new("/url", what).advise("http://127.0.0.1:9000/windrow"));
         }
         (_, command, _) => {
             let pointer = if command.is_some() { "/command" } else { "/request" };

@@ -12,6 +12,7 @@ use crate::run::end::failures_out;
 /// How files of results begin: NDJSON, CSV.
 const ROW_BEGINNINGS: [&[u8]; 2] = [b"{\"index\":", b"index,key"];
 /// What to try instead.
+const FILE: &str = "name a file of its own in a directory that exists";
 const OWN_FILE: &str = "name a file of its own in a directory that exists, or - for standard output";
 const ALL_IN_ONE: &str = "go without --results-out, or name another file; afterwards the same command without --only-failed \
                           writes what all items came to into this one, those that were done again among them";
@@ -26,10 +27,10 @@ pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
     };
     let (because, hint) = match path.metadata() {
         _ if path.as_os_str() == "-" && args.output == crate::args::Output::Json => {
-            ("standard output takes the JSON summary", OWN_FILE)
+            ("standard output takes the JSON summary", FILE)
         }
         _ if path.as_os_str() == "-" && args.failures_out.as_deref() == Some(path) => {
-            ("the failed items go to standard output", OWN_FILE)
+            ("the failed items go to standard output", FILE)
         }
         Ok(there) if there.is_dir() => ("it is a directory", OWN_FILE),
         _ if path.as_os_str() == "-" => return Ok(()),
