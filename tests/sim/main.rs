@@ -9,6 +9,7 @@
 )]
 
 mod auditor;
+mod mixes;
 mod outage;
 mod outages;
 mod plan;
