@@ -122,15 +122,10 @@ impl Execution {
 
     /// Whether most of the items that these calls keep here have shown that it is them.
     pub(super) fn are_mostly_suspects(&self, absent: &[ItemIndex]) -> bool {
-        let (so_far, is_known) = (
-            self.fresh_so_far(),
-            !self.judge.began_down && self.has_succeeded(),
-        );
-        let is_suspect = |index: &&ItemIndex| {
-            let known = self.troubles.get(**index);
-            known.is_some_and(|t| is_known && t.is_restored() || t.absences.is_suspect(so_far))
-        };
-        absent.iter().filter(is_suspect).count() * 2 >= absent.len()
+        let so_far = self.fresh_so_far();
+        let is_suspect = |t: &Trouble| self.is_known_to_fail(t) || t.absences.is_suspect(so_far);
+        let suspects = absent.iter().filter_map(|index| self.troubles.get(*index));
+        suspects.filter(|t| is_suspect(t)).count() * 2 >= absent.len()
     }
 
     /// It is the items that are left: what they bring counts from now on, whether others are answered or not. Where people have

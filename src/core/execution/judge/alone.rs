@@ -165,16 +165,20 @@ impl Execution {
     /// the handler isn't there, however long it takes.
     fn may_judge_absences(&mut self) -> bool {
         let absent = self.troubles.which(Trouble::is_absent);
-        let is_decided = self.is_decided() && self.has_succeeded();
-        let are_few = absent.len() * 2 < self.troubles.len();
-        let shown = is_decided || self.are_mostly_suspects(&absent);
-        let may = shown || are_few;
         let has_succeeded = self.has_succeeded();
+        let shown = self.is_decided() && has_succeeded || self.are_mostly_suspects(&absent);
+        let may = shown || absent.len() * 2 < self.troubles.len();
         let alone = &mut self.judge.alone;
         alone.absent = !absent.is_empty();
         alone.shown = alone.absent && shown && !alone.contradicted;
         alone.unjudged = if may || !has_succeeded { 0 } else { absent.len() };
         may
+    }
+
+    /// Whether an earlier run saw it fail, outside an outage and beside others that succeeded.
+    pub(super) fn is_known_to_fail(&self, trouble: &Trouble) -> bool {
+        let says_so = !self.judge.began_down && !self.tuning.ordered && self.has_succeeded();
+        says_so && trouble.is_restored()
     }
 
     /// Whether an item could leave that was never called.
@@ -187,11 +191,11 @@ impl Execution {
         // It also failed while others were answered: it has shown what it is.
         let is_proven = |t: &Trouble| t.doubts.iter().any(|departed| *departed <= answered);
         let proven = self.troubles.which(is_proven).len();
-        let is_known = !self.judge.began_down && self.has_succeeded();
-        let known = self.troubles.which(|t| is_known && t.is_restored()).len();
+        let known = self.troubles.which(|t| self.is_known_to_fail(t)).len();
         let is_proven = proven > 0 || known * 2 > self.troubles.len();
-        self.judge.alone.proven = self.judge.alone.shown || is_proven && !self.judge.alone.contradicted;
-        if proven == self.troubles.len() && self.has_succeeded() && !self.judge.alone.contradicted {
+        let alone = &mut self.judge.alone;
+        alone.proven = alone.shown || is_proven && !alone.contradicted;
+        if proven == self.troubles.len() && !alone.contradicted && self.has_succeeded() {
             return true;
         }
         let Some(span) = self.judged_after() else {
