@@ -278,6 +278,24 @@ fn a_job_that_goes_on_with_its_last_items_ends_with_exactly_the_bad_ones_given_u
 }
 
 #[test]
+fn an_outage_while_only_bad_items_are_left_costs_its_own_time_and_no_more() {
+    for bad in [Fault::Status500, Fault::Unavailable] {
+        for outage in [None, Some((8, 28, Fault::Connect))] {
+            let mut case = Case::new(Some(200), 1_000);
+            (case.bad, case.bad_percent, case.seed) = (vec![bad], 2, 3);
+            case.tuning.max_attempts = n(8);
+            case.tuning.backoff.first = Duration::from_secs(1);
+            case.tuning.backoff.max = Duration::from_secs(60);
+            case.tuning.judge_after = Duration::from_secs(60);
+            case.outage = outage;
+            let story = play(case.clone());
+            assert!(story.over_at < 300, "{bad:?}, {outage:?}: {} s", story.over_at);
+            judge_mixture(&format!("{bad:?} at the end, {outage:?}"), case);
+        }
+    }
+}
+
+#[test]
 fn a_handler_that_sheds_a_share_of_all_calls_costs_no_item() {
     for (percent, rate) in [
         (1, 20),

@@ -47,6 +47,8 @@ struct Line<'a> {
     code: &'a str,
     message: &'a str,
     attempts: u32,
+    /// Those that count against `max_attempts`.
+    charged: u32,
     output: Option<Box<RawValue>>,
     at: String,
     data: Option<Box<RawValue>>,
@@ -236,6 +238,7 @@ fn line(keys: &Keys, item: &RecordedItem, carried: ItemData) -> String {
         code,
         message,
         attempts,
+        charged: item.charged,
         output,
         at,
         data,

@@ -5,7 +5,7 @@
 //! handler that sheds a share of all calls charges nobody: that an item was unlucky each time must be unlikely, with the share
 //! of fresh items that fared the same meanwhile.
 
-use super::refused::CHANCE;
+use super::refused::{CHANCE, row_beyond_chance};
 use crate::execution::Execution;
 use crate::execution::types::{Effects, Now};
 use crate::ids::ItemIndex;
@@ -79,9 +79,10 @@ impl Execution {
         }
         let own = trouble.absences.own;
         self.count_absence(failed, trouble);
-        let absences = &trouble.absences;
-        let is_decided = self.judge.alone.charges_absences() && self.is_decided();
-        let is_charged = is_decided || absences.own > own && absences.is_proven();
+        let (alone, absences) = (&self.judge.alone, &trouble.absences);
+        let may = !alone.is_of_items() || alone.is_over();
+        let is_decided = alone.charges_absences() && self.is_decided();
+        let is_charged = is_decided || may && absences.own > own && absences.is_proven();
         if is_charged {
             trouble.charged = trouble.charged.max(own);
         }
@@ -89,14 +90,17 @@ impl Execution {
     }
 
     fn count_absence(&self, failed: &Failed, trouble: &mut Trouble) {
-        let so_far = self.fresh_so_far();
-        if self.judge.alone.is_over() {
-            if self.judge.alone.charges_absences() {
-                trouble.absences.add(self.share_of_all());
-            }
-        } else if self.is_alone_in_calls() && !self.circuit.excuses(failed.departed) {
-            trouble.absences.count(so_far);
+        let alone = &self.judge.alone;
+        if alone.is_of_items() || alone.charges_absences() {
+            trouble.absences.add(self.share_of_all());
+        } else if !alone.is_over() && self.is_alone_in_calls() && !self.circuit.excuses(failed.departed) {
+            trouble.absences.count(self.fresh_so_far());
         }
+    }
+
+    /// How many calls prove that it is the item, where nobody else is answered.
+    pub(super) fn calls_to_prove(&self) -> u32 {
+        OWN_MIN.max(row_beyond_chance(self.share_of_all()) as u32)
     }
 
     fn fresh_so_far(&self) -> Fresh {
@@ -141,7 +145,7 @@ impl Execution {
                 continue;
             };
             (trouble.doing, trouble.uncharged) = (Doing::Waiting(now.moment), 0);
-            if self.is_decided() {
+            if self.is_decided() || trouble.absences.is_proven() {
                 trouble.charged = trouble.charged.max(trouble.absences.own);
             }
             if trouble.charged >= most {

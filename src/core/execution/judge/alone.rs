@@ -26,6 +26,9 @@ use crate::items::waiting::{Doing, Trouble};
 /// How often it is looked whether this is so: it walks all retrying items.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
+/// The last items are told after so long: most of them are over by then.
+const TOLD_AFTER: Duration = Duration::from_secs(15);
+
 /// While the circuit is open or calls leave in order, and none of the items failed beside an answered one, an outage is
 /// likelier than that all of them are bad: they are tried for so many times longer, two hours as configured.
 const OUTAGE_FACTOR: u32 = 12;
@@ -75,8 +78,8 @@ impl Alone {
 
     /// A call couldn't be made at all: that is an outage, and the wait begins anew after it.
     pub(super) fn on_unreachable(&mut self, now: Moment) {
-        if self.since.is_some() {
-            (self.since, self.contradicted) = (Some(now), true);
+        if self.since.is_some() || self.over {
+            (self.since, self.over, self.contradicted) = (Some(now), false, true);
         }
     }
 
@@ -144,7 +147,7 @@ impl Execution {
         if self.is_tried_enough(since, now) {
             self.give_up_alone(now, fx);
         } else {
-            self.call_held(now);
+            self.call_alone(now);
         }
         Some(now.moment.plus(LOOK_EVERY))
     }
@@ -224,6 +227,14 @@ impl Execution {
         }
     }
 
+    /// Where it is the items, they are called as usual, and not as probes.
+    fn call_alone(&mut self, now: Now) {
+        if self.judge.alone.is_of_items() && !self.circuit.is_closed() {
+            self.circuit.give_up_waiting(now.moment);
+        }
+        self.call_held(now);
+    }
+
     /// Held items are due again, one by one over the whole span.
     fn call_held(&mut self, now: Now) {
         let spread = self.whole.judge_after / self.tuning.max_attempts.get();
@@ -256,8 +267,9 @@ impl Execution {
     }
 
     /// Items that are tried for lack of others to compare them with, or that wait for a witness.
-    pub(in crate::execution) fn tried_alone(&self) -> Vec<ItemIndex> {
-        if self.judge.alone.is_of_items() {
+    pub(in crate::execution) fn tried_alone(&self, now: Now) -> Vec<ItemIndex> {
+        let since = self.judge.alone.since.filter(|_| self.judge.alone.is_of_items());
+        if since.is_some_and(|since| now.moment.since(since) >= TOLD_AFTER.min(self.whole.judge_after)) {
             return self.troubles.which(|_| true);
         }
         self.troubles.held().collect()
@@ -276,13 +288,13 @@ impl Execution {
         least.map_or(0, |calls| self.tuning.max_attempts.get().saturating_sub(calls))
     }
 
-    /// Nothing else is left to do: items wait no longer than if they were called spread over the whole span.
+    /// Nothing else is left to do: items wait no longer than if the calls that prove it were spread over the whole span.
     pub(in crate::execution) fn at_most_alone(&self, wait: Duration) -> Duration {
-        let most = self.whole.judge_after / self.tuning.max_attempts.get();
-        match self.judge.alone.charges_absences() {
-            true => wait.min(most.max(LOOK_EVERY)),
-            false => wait,
+        if self.judge.alone.is_of_items() && self.judge.alone.absent {
+            let most = self.whole.judge_after / self.calls_to_prove();
+            return wait.min(most.max(LOOK_EVERY));
         }
+        wait
     }
 
     fn give_up_alone(&mut self, now: Now, fx: &mut Effects) {

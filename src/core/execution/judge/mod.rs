@@ -164,7 +164,7 @@ impl Execution {
     /// How the handler fares.
     pub fn handler(&self, now: Now) -> HandlerState {
         let next_probe = self.circuit.next_probe();
-        let tried = self.tried_alone();
+        let tried = self.tried_alone(now);
         HandlerState {
             contacted: self.judge.contacted,
             outage: self.judge.outage(&self.circuit),
@@ -268,8 +268,8 @@ impl Execution {
         }
         let alone = &self.judge.alone;
         let is_believed = match class {
-            FailureClass::Unclear => alone.is_over(),
-            FailureClass::Unavailable => alone.charges_absences(),
+            FailureClass::Unclear => alone.is_of_items() || alone.is_over(),
+            FailureClass::Unavailable => alone.is_of_items() || alone.charges_absences(),
             _ => false,
         };
         if is_believed {

@@ -75,7 +75,7 @@ impl Refusals {
 
 /// How many calls in a row of which each fails with this likelihood come up by chance more seldom than [`CHANCE`] says; at
 /// most 1,000.
-fn row_beyond_chance(share: f64) -> usize {
+pub(super) fn row_beyond_chance(share: f64) -> usize {
     let chances = std::iter::successors(Some(share), |chance| Some(chance * share));
     chances.take_while(|chance| *chance > CHANCE).take(999).count() + 1
 }
