@@ -296,6 +296,21 @@ fn an_outage_while_only_bad_items_are_left_costs_its_own_time_and_no_more() {
 }
 
 #[test]
+fn in_batches_nobody_pays_for_a_503_of_the_item_beside() {
+    for before in [0, 400] {
+        let mut case = Case::new(Some(100), 400);
+        case.tuning.batch = n(5);
+        (case.bad, case.bad_percent, case.seed) = (vec![Fault::Unavailable], 5, 3);
+        (case.called_before, case.charged_before) = (before, 2);
+        // An outage that the run before saw nothing of.
+        case.outage = Some((u64::from(before == 0), 5_000, Fault::Unavailable));
+        let story = play(case.clone());
+        assert!(story.abandoned.is_empty(), "{before}: {:?}", story.abandoned);
+        assert_eq!(stopped(&story), Some(StopReason::HandlerUnreachable), "{before}");
+    }
+}
+
+#[test]
 fn a_handler_that_sheds_a_share_of_all_calls_costs_no_item() {
     for (percent, rate) in [
         (1, 20),

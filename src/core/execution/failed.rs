@@ -90,7 +90,7 @@ impl Execution {
         } else {
             trouble.uncharged = trouble.uncharged.saturating_add(1);
         }
-        trouble.absences.is_last = failed.class == FailureClass::Unavailable;
+        trouble.unavailable.is_last = failed.class == FailureClass::Unavailable;
         if is_charged && failed.class == FailureClass::Unclear {
             trouble.doubts.push(failed.departed);
         }

@@ -60,7 +60,7 @@ pub struct Trouble {
     /// How often it was turned away.
     pub turns: Turns,
     /// Its calls that brought 502 or 503.
-    pub absences: Absences,
+    pub unavailable: UnavailableCalls,
     /// Where.
     pub place: Place,
     /// What.
@@ -92,7 +92,7 @@ pub struct Turns {
 
 /// Calls of an item to which the handler "isn't there", in this run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Absences {
+pub struct UnavailableCalls {
     /// Whether its first call of this run was one.
     pub is_first: bool,
     /// Whether its last call was one.
@@ -104,7 +104,7 @@ pub struct Absences {
     /// How many calls of the run had been answered when `own` was counted.
     pub answered: u64,
     /// How many fresh items had met it at first then.
-    pub absent: u64,
+    pub unavailable: u64,
 }
 
 impl Trouble {

@@ -6,7 +6,7 @@
 //! outage isn't believed any longer: attempts count, and who has used all of them is exhausted. A task of which no item
 //! ever succeeded stops instead, unless `judge_after` is zero: then people have decided that it is the items.
 //!
-//! Items that brought 502 or 503 are among them where most of them have shown that it is them (`absent`). Where the last ones
+//! Items that brought 502 or 503 are among them where most of them have shown that it is them (`unavailable`). Where the last ones
 //! have shown what they are, no outage is told or saved.
 //!
 //! Where calls leave in order, every failing item looks like an outage, and every outage like a failing item. So it is called
@@ -39,7 +39,7 @@ pub(super) struct Alone {
     looked: Moment,
     over: bool,
     /// Whether some of the items are there because of 502 or 503 …
-    absent: bool,
+    unavailable: bool,
     /// … and most of those have shown that it is them.
     shown: bool,
     /// How many are left of which only people can say that it is them.
@@ -93,9 +93,14 @@ impl Alone {
         self.since.is_some() && self.proven
     }
 
+    /// Whether some of the items are there because of 502 or 503, by calls of their own.
+    pub(super) fn has_unavailable(&self) -> bool {
+        self.unavailable
+    }
+
     /// Whether the time of trying is over for 502 and 503 too.
-    pub(super) fn charges_absences(&self) -> bool {
-        self.over && self.absent
+    pub(super) fn charges_unavailable(&self) -> bool {
+        self.over && self.unavailable
     }
 
     pub(super) fn end(&mut self) {
@@ -135,7 +140,7 @@ impl Execution {
         if !self.is_alone() {
             self.judge.alone = Alone {
                 since: None,
-                absent: false,
+                unavailable: false,
                 shown: false,
                 proven: false,
                 contradicted: false,
@@ -161,26 +166,35 @@ impl Execution {
         }
         let in_flight = self.troubles.which(|t| t.doing == Doing::InFlight).len() as u64;
         let failed = self.troubles.iter().all(|(_, t)| t.attempts > 0);
-        in_flight == self.counters.in_flight && failed && self.may_judge_absences()
+        in_flight == self.counters.in_flight && failed && self.may_judge_unavailable()
     }
 
     /// Where 502 and 503 keep most of them here, most of those must have shown that it is them, or people have decided so: else
     /// the handler isn't there, however long it takes.
-    fn may_judge_absences(&mut self) -> bool {
-        let absent = self.troubles.which(Trouble::is_absent);
+    fn may_judge_unavailable(&mut self) -> bool {
+        let unavailable = self.troubles.which(Trouble::is_unavailable);
         let has_succeeded = self.has_succeeded();
-        let shown = self.is_decided() && has_succeeded || self.are_mostly_suspects(&absent);
-        let may = shown || absent.len() * 2 < self.troubles.len();
+        let shown = self.is_decided() && has_succeeded || self.are_mostly_suspects(&unavailable);
+        let may = shown || unavailable.len() * 2 < self.troubles.len();
+        // In a batch they may be there for the one beside them.
+        let is_of_them = self.is_alone_in_calls() || self.is_decided();
         let alone = &mut self.judge.alone;
-        alone.absent = !absent.is_empty();
-        alone.shown = alone.absent && shown && !alone.contradicted;
-        alone.unjudged = if may || !has_succeeded { 0 } else { absent.len() };
+        alone.unavailable = !unavailable.is_empty() && is_of_them;
+        alone.shown = alone.unavailable && shown && !alone.contradicted;
+        alone.unjudged = if may || !has_succeeded {
+            0
+        } else {
+            unavailable.len()
+        };
         may
     }
 
     /// Whether an earlier run saw it fail, outside an outage and beside others that succeeded.
     pub(super) fn is_known_to_fail(&self, trouble: &Trouble) -> bool {
-        let says_so = !self.judge.began_down && !self.tuning.ordered && self.has_succeeded();
+        let says_so = !self.judge.began_down
+            && !self.tuning.ordered
+            && self.is_alone_in_calls()
+            && self.has_succeeded();
         says_so && trouble.is_restored()
     }
 
@@ -263,7 +277,10 @@ impl Execution {
 
     /// How many items are left that brought 502 or 503 each time, of which only people can say that it is them.
     pub(in crate::execution) fn unjudged(&self) -> u64 {
-        self.judge.alone.unjudged as u64
+        match self.circuit.is_closed() {
+            true => 0,
+            false => self.judge.alone.unjudged as u64,
+        }
     }
 
     /// Items that are tried for lack of others to compare them with, or that wait for a witness.
@@ -290,7 +307,7 @@ impl Execution {
 
     /// Nothing else is left to do: items wait no longer than if the calls that prove it were spread over the whole span.
     pub(in crate::execution) fn at_most_alone(&self, wait: Duration) -> Duration {
-        if self.judge.alone.is_of_items() && self.judge.alone.absent {
+        if self.judge.alone.is_of_items() && self.judge.alone.unavailable {
             let most = self.whole.judge_after / self.calls_to_prove();
             return wait.min(most.max(LOOK_EVERY));
         }
@@ -312,7 +329,7 @@ impl Execution {
     pub(in crate::execution) fn believe_attempts(&mut self, now: Now, fx: &mut Effects) {
         self.judge.alone.over = true;
         self.circuit.give_up_waiting(now.moment);
-        self.charge_absences(now, fx);
+        self.charge_last_unavailable(now, fx);
         // Also those that wait since a call that doesn't count: they had used all their attempts.
         let held = |t: &Trouble| t.held.is_some() && t.doing != Doing::InFlight;
         for index in self.troubles.which(held) {

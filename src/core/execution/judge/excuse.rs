@@ -16,7 +16,7 @@ impl Execution {
             FailureClass::Answered => true,
             FailureClass::Faulty | FailureClass::Unsendable => self.judge.contacted,
             FailureClass::Rejected => self.charge_refusal(failed, trouble),
-            FailureClass::Unavailable => self.charge_absence(failed, trouble),
+            FailureClass::Unavailable => self.charge_unavailable(failed, trouble),
             FailureClass::Unreachable => false,
             FailureClass::Unclear => !self.is_excused(failed.departed, trouble),
         }

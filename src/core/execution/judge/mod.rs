@@ -5,9 +5,8 @@
 //! excuses those that departed after the last answered call, and an item that has used all its attempts on them is *held*
 //! until a call for another item that departed later was answered (`excuse`). `alone` decides when nothing else is left,
 //! `patience` how long any of it is borne, `probe` what leaves meanwhile, `refused` what a refusal says,
-//! `absent` what a 502 or 503 does.
+//! `unavailable` what a 502 or 503 does.
 
-mod absent;
 mod alone;
 pub(super) mod circuit;
 pub(super) mod errors;
@@ -17,6 +16,7 @@ mod patience;
 mod probe;
 mod refused;
 pub(super) mod turned_away;
+mod unavailable;
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ pub(super) struct Judge {
     /// The run before ended in an outage: what it saw fail says nothing against items.
     began_down: bool,
     /// Fresh items that met a 502 or 503.
-    absent: u64,
+    unavailable: u64,
     /// Those of them that were answered later.
     recovered: u64,
     /// Unclear attempts that are charged and not yet counted against the error budget.
@@ -75,7 +75,7 @@ impl Judge {
             first_contact: start.first_contact.map(|span| now.plus(span)),
             refusals: refused::Refusals::default(),
             began_down: start.restored.outage.is_some(),
-            absent: 0,
+            unavailable: 0,
             recovered: 0,
             doubtful: 0,
             reached_probes: 0,
@@ -93,14 +93,14 @@ impl Judge {
         if class == FailureClass::Unreachable {
             self.alone.on_unreachable(now);
         } else {
-            let is_odd = trouble.absences.is_last && class != FailureClass::Unavailable;
+            let is_odd = trouble.unavailable.is_last && class != FailureClass::Unavailable;
             self.alone.on_failed(is_odd);
         }
     }
 
     /// An item that had failed ended well.
     pub(super) fn on_recovered(&mut self, trouble: &Trouble) {
-        self.recovered += u64::from(trouble.absences.is_first);
+        self.recovered += u64::from(trouble.unavailable.is_first);
     }
 
     /// Keeps what a call said that was turned away.
@@ -269,7 +269,7 @@ impl Execution {
         let alone = &self.judge.alone;
         let is_believed = match class {
             FailureClass::Unclear => alone.is_of_items() || alone.is_over(),
-            FailureClass::Unavailable => alone.is_of_items() || alone.charges_absences(),
+            FailureClass::Unavailable => alone.is_of_items() || alone.charges_unavailable(),
             _ => false,
         };
         if is_believed {

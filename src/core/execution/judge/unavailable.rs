@@ -10,7 +10,7 @@ use crate::execution::Execution;
 use crate::execution::types::{Effects, Now};
 use crate::ids::ItemIndex;
 use crate::items::verdict::Failed;
-use crate::items::waiting::{Absences, Doing, Trouble};
+use crate::items::waiting::{Doing, Trouble, UnavailableCalls};
 
 /// So many of them at least, with answered calls for others between any two.
 const OWN_MIN: u32 = 5;
@@ -24,26 +24,26 @@ pub(super) struct Fresh {
     /// They were answered.
     pub(super) answered: u64,
     /// They met a 502 or 503.
-    pub(super) absent: u64,
+    pub(super) unavailable: u64,
 }
 
 impl Fresh {
     /// How likely a fresh item is to meet it. By the rule of succession: few calls prove little.
     fn share(self) -> f64 {
-        (self.absent + 1) as f64 / (self.answered + self.absent + 2) as f64
+        (self.unavailable + 1) as f64 / (self.answered + self.unavailable + 2) as f64
     }
 }
 
-impl Absences {
+impl UnavailableCalls {
     /// One more, if others were answered since the last one.
     fn count(&mut self, so_far: Fresh) {
         let since = Fresh {
             answered: so_far.answered.saturating_sub(self.answered),
-            absent: so_far.absent.saturating_sub(self.absent),
+            unavailable: so_far.unavailable.saturating_sub(self.unavailable),
         };
         if self.own == 0 || since.answered > 0 {
             self.add(since.share());
-            (self.answered, self.absent) = (so_far.answered, so_far.absent);
+            (self.answered, self.unavailable) = (so_far.answered, so_far.unavailable);
         }
     }
 
@@ -65,36 +65,38 @@ impl Absences {
 
 impl Trouble {
     /// Whether its last call brought a 502 or 503, and its attempts aren't used up.
-    pub(super) fn is_absent(&self) -> bool {
-        self.absences.is_last && self.held.is_none()
+    pub(super) fn is_unavailable(&self) -> bool {
+        self.unavailable.is_last && self.held.is_none()
     }
 }
 
 impl Execution {
     /// Whether a 502 or 503 counts against its item. Where it does, those before count too.
-    pub(super) fn charge_absence(&mut self, failed: &Failed, trouble: &mut Trouble) -> bool {
+    pub(super) fn charge_unavailable(&mut self, failed: &Failed, trouble: &mut Trouble) -> bool {
         if trouble.failed_first == Some(failed.departed) {
-            trouble.absences.is_first = true;
-            self.judge.absent += 1;
+            trouble.unavailable.is_first = true;
+            self.judge.unavailable += 1;
         }
-        let own = trouble.absences.own;
-        self.count_absence(failed, trouble);
-        let (alone, absences) = (&self.judge.alone, &trouble.absences);
+        let own = trouble.unavailable.own;
+        self.count_unavailable(failed, trouble);
+        let (alone, unavailable) = (&self.judge.alone, &trouble.unavailable);
         let may = !alone.is_of_items() || alone.is_over();
-        let is_decided = alone.charges_absences() && self.is_decided();
-        let is_charged = is_decided || may && absences.own > own && absences.is_proven();
+        let is_decided = alone.charges_unavailable() && self.is_decided();
+        let is_charged = is_decided || may && unavailable.own > own && unavailable.is_proven();
         if is_charged {
             trouble.charged = trouble.charged.max(own);
         }
         is_charged
     }
 
-    fn count_absence(&self, failed: &Failed, trouble: &mut Trouble) {
+    fn count_unavailable(&self, failed: &Failed, trouble: &mut Trouble) {
         let alone = &self.judge.alone;
-        if alone.is_of_items() || alone.charges_absences() {
-            trouble.absences.add(self.share_of_all());
-        } else if !alone.is_over() && self.is_alone_in_calls() && !self.circuit.excuses(failed.departed) {
-            trouble.absences.count(self.fresh_so_far());
+        if alone.is_of_items() || alone.is_over() {
+            if alone.has_unavailable() {
+                trouble.unavailable.add(self.share_of_all());
+            }
+        } else if self.is_alone_in_calls() && !self.circuit.excuses(failed.departed) {
+            trouble.unavailable.count(self.fresh_so_far());
         }
     }
 
@@ -106,47 +108,47 @@ impl Execution {
     fn fresh_so_far(&self) -> Fresh {
         Fresh {
             answered: self.turned_away.answered().saturating_sub(self.judge.recovered),
-            absent: self.judge.absent,
+            unavailable: self.judge.unavailable,
         }
     }
 
     /// How likely a fresh item of the task is to meet it; at most, where this run has called too few to tell.
     fn share_of_all(&self) -> f64 {
         let fresh = self.fresh_so_far();
-        if fresh.answered + fresh.absent >= CALLS_MIN {
+        if fresh.answered + fresh.unavailable >= CALLS_MIN {
             return fresh.share();
         }
         let failed = self.troubles.len() as u64 + self.counters.abandoned;
         Fresh {
             answered: fresh.answered + self.counters.succeeded,
-            absent: fresh.absent + failed,
+            unavailable: fresh.unavailable + failed,
         }
         .share()
     }
 
     /// Whether most of the items that these calls keep here have shown that it is them.
-    pub(super) fn are_mostly_suspects(&self, absent: &[ItemIndex]) -> bool {
+    pub(super) fn are_mostly_suspects(&self, unavailable: &[ItemIndex]) -> bool {
         let so_far = self.fresh_so_far();
-        let is_suspect = |t: &Trouble| self.is_known_to_fail(t) || t.absences.is_suspect(so_far);
-        let suspects = absent.iter().filter_map(|index| self.troubles.get(*index));
-        suspects.filter(|t| is_suspect(t)).count() * 2 >= absent.len()
+        let is_suspect = |t: &Trouble| self.is_known_to_fail(t) || t.unavailable.is_suspect(so_far);
+        let suspects = unavailable.iter().filter_map(|index| self.troubles.get(*index));
+        suspects.filter(|t| is_suspect(t)).count() * 2 >= unavailable.len()
     }
 
     /// It is the items that are left: what they bring counts from now on, whether others are answered or not. Where people have
     /// decided so, what they brought counts too.
-    pub(super) fn charge_absences(&mut self, now: Now, fx: &mut Effects) {
-        if !self.judge.alone.charges_absences() {
+    pub(super) fn charge_last_unavailable(&mut self, now: Now, fx: &mut Effects) {
+        if !self.judge.alone.charges_unavailable() {
             return;
         }
         let most = self.tuning.max_attempts.get();
-        let is_next = |t: &Trouble| t.is_absent() && matches!(t.doing, Doing::Waiting(_));
+        let is_next = |t: &Trouble| t.is_unavailable() && matches!(t.doing, Doing::Waiting(_));
         for index in self.troubles.which(is_next) {
             let Some(mut trouble) = self.troubles.take(index) else {
                 continue;
             };
             (trouble.doing, trouble.uncharged) = (Doing::Waiting(now.moment), 0);
-            if self.is_decided() || trouble.absences.is_proven() {
-                trouble.charged = trouble.charged.max(trouble.absences.own);
+            if self.is_decided() || trouble.unavailable.is_proven() {
+                trouble.charged = trouble.charged.max(trouble.unavailable.own);
             }
             if trouble.charged >= most {
                 self.exhaust(index, trouble, now, fx);
@@ -163,14 +165,14 @@ mod tests {
 
     /// Calls until it counts, where of the fresh items between two of them so many are answered and so many not.
     fn proven_after(good: u64, bad: u64) -> Option<u32> {
-        let mut absences = Absences::default();
+        let mut unavailable = UnavailableCalls::default();
         (1..100).find(|no| {
             let calls = u64::from(*no);
-            absences.count(Fresh {
+            unavailable.count(Fresh {
                 answered: good * calls,
-                absent: bad * calls,
+                unavailable: bad * calls,
             });
-            absences.is_proven()
+            unavailable.is_proven()
         })
     }
 
