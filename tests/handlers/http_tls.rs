@@ -1,7 +1,7 @@
 //! Callbacks over https.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use hyper::Version;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
@@ -9,6 +9,7 @@ use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
 use tempfile::TempDir;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use windrow_engine::ports::handling::handler::{HandlerFactory, Reply};
@@ -232,4 +233,53 @@ async fn a_tls_server_behind_http_is_told_by_name_and_gets_no_item() {
     );
     assert_eq!(failure.message, "the server speaks TLS: use https in the url");
     assert_eq!(server.seen().len(), 0);
+}
+
+/// A gate before `server` that lets only TLS through: the connections of others are reset, as many servers do that speak it.
+async fn closing_on_plain(server: std::net::SocketAddr) -> (std::net::SocketAddr, Arc<AtomicUsize>) {
+    let gate = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let (address, asked) = (gate.local_addr().expect("bound"), Arc::new(AtomicUsize::new(0)));
+    let handshakes = asked.clone();
+    tokio::spawn(async move {
+        while let Ok((mut came, _)) = gate.accept().await {
+            let mut first = [0];
+            came.peek(&mut first).await.ok();
+            if first != [0x16] {
+                came.set_zero_linger().ok();
+                continue;
+            }
+            handshakes.fetch_add(1, Ordering::Relaxed);
+            tokio::spawn(async move {
+                let mut behind = TcpStream::connect(server).await.expect("the server listens");
+                tokio::io::copy_bidirectional(&mut came, &mut behind).await.ok();
+            });
+        }
+    });
+    (address, asked)
+}
+
+#[tokio::test]
+async fn a_tls_server_that_only_closes_plain_connections_is_told_by_name_too() {
+    let (server, _) = secure("localhost").await;
+    let (address, asked) = closing_on_plain(server.address).await;
+    let handler = open(HttpOptions::new(format!("http://{address}/")));
+    for _ in 0..3 {
+        let (kind, failure) = failure(handler.process(single()).await);
+        assert_eq!((kind, failure.code.as_ref()), ("unreachable", "TLS"));
+        assert_eq!(failure.message, "the server speaks TLS: use https in the url");
+    }
+    assert_eq!((server.seen().len(), asked.load(Ordering::Relaxed)), (0, 1));
+}
+
+#[tokio::test]
+async fn a_server_that_closes_every_connection_is_asked_once_whether_it_speaks_tls() {
+    let nobody = "127.0.0.1:1".parse().expect("an address");
+    let (address, asked) = closing_on_plain(nobody).await;
+    let handler = open(HttpOptions::new(format!("http://{address}/")));
+    for _ in 0..3 {
+        let (kind, failure) = failure(handler.process(single()).await);
+        assert_eq!((kind, failure.code.as_ref()), ("unclear", "RESET"));
+        assert!(failure.message.contains("try https://"), "{}", failure.message);
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
 }

@@ -11,11 +11,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
 use http_body_util::BodyExt;
-use hyper::Request;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::http::StatusCode;
 use hyper::http::response::Parts;
+use hyper::{Request, Uri};
+use tokio::sync::OnceCell;
 
 use super::fault::Fault;
 use super::transport::{Lease, Pool};
@@ -25,11 +27,14 @@ use windrow_core::ids::Moment;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{Call, RunContext};
 use windrow_net::Outbound;
+use windrow_tls::Trouble;
 
 /// The longest headers of an answer. Unit: bytes.
 pub(crate) const HEADER_BYTES_MAX: usize = 64 * 1024;
 /// What is read of a body that decides nothing: enough to quote it and to keep the connection. Unit: bytes.
 const QUOTED_BYTES_MAX: usize = 64 * 1024;
+/// How long a handshake of TLS may take where it is asked whether TLS is spoken at all.
+const PROBE_MAX: Duration = Duration::from_secs(2);
 
 /// Until when a call may take, if it may leave now.
 pub(crate) fn leaves_until(
@@ -57,6 +62,8 @@ pub(crate) struct CallbackClient {
     first_contact: Option<Duration>,
     /// Whether anything ever came back.
     has_answered: AtomicBool,
+    /// Whether TLS is spoken where plain HTTP was closed without any answer; asked once.
+    speaks_tls: OnceCell<bool>,
 }
 
 impl CallbackClient {
@@ -66,6 +73,7 @@ impl CallbackClient {
             reply_bytes_max,
             first_contact: outbound.first_contact,
             has_answered: AtomicBool::new(false),
+            speaks_tls: OnceCell::new(),
         }
     }
 
@@ -80,8 +88,8 @@ impl CallbackClient {
     ) -> Result<Answer, Fault> {
         let has_left = request.body().has_left.clone();
         let is_first = !self.has_answered.load(Ordering::Relaxed);
-        let may_be_tls = is_first && request.uri().scheme_str() == Some("http");
-        let guessed = |fault: Fault| if may_be_tls { fault.guessing_tls() } else { fault };
+        let target = request.uri();
+        let plain = (is_first && target.scheme_str() == Some("http")).then(|| target.clone());
         let connects = self.first_contact.filter(|within| is_first && *within < timeout);
         let (pool, has_begun) = (self.pool()?, || has_left.load(Ordering::Relaxed));
         let mut exchange = pool.exchange();
@@ -92,14 +100,20 @@ impl CallbackClient {
         };
         let answered = answered.ok_or_else(|| {
             if has_begun() {
-                guessed(Fault::late(timeout, "the handler did not begin to answer"))
+                let late = Fault::late(timeout, "the handler did not begin to answer");
+                late.guessing_tls_if(plain.is_some())
             } else {
                 Fault::unsent(connects.unwrap_or(timeout))
             }
         })?;
-        let (parts, body) = answered
-            .map_err(|why| guessed(Fault::of_request(&why)))?
-            .into_parts();
+        let (parts, body) = match answered {
+            Ok(response) => response.into_parts(),
+            Err(why) => {
+                return Err(self
+                    .told_apart(Fault::of_request(&why), plain, &pool, deadline)
+                    .await);
+            }
+        };
         self.has_answered.store(true, Ordering::Relaxed);
         if is_too_long(&parts) {
             return Err(Fault::Garbled(format!(
@@ -120,6 +134,27 @@ impl CallbackClient {
             exchange.end();
         }
         Ok(answer(parts, quoted.freeze()))
+    }
+
+    /// What a connection means that was closed without an answer, where none ever came: many servers that speak TLS close so,
+    /// without the alert that would tell.
+    async fn told_apart(
+        &self,
+        fault: Fault,
+        plain: Option<Uri>,
+        pool: &Pool,
+        deadline: &mut Deadline<'_>,
+    ) -> Fault {
+        let (Fault::Reset(_), Some(target)) = (&fault, &plain) else {
+            return fault;
+        };
+        let asked = self.speaks_tls.get_or_init(|| {
+            tokio::time::timeout(PROBE_MAX, pool.speaks_tls(target)).map(|told| told.unwrap_or(false))
+        });
+        match Box::pin(deadline.cut_short(asked)).await {
+            Some(true) => Fault::Tls(Trouble::WantsHttps),
+            _ => fault.guessing_tls_if(true),
+        }
     }
 
     fn pool(&self) -> Result<Arc<Pool>, Fault> {

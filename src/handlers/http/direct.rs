@@ -22,6 +22,7 @@ use hyper_util::client::legacy::connect::Connection as _;
 use super::client::{GatedBody, HEADER_BYTES_MAX};
 use super::fault::RequestError;
 use windrow_net::line::{Line, Lines};
+use windrow_tls::Trouble;
 
 /// How often idle connections are looked at, at most and at least.
 const LOOKS_EVERY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
@@ -142,6 +143,22 @@ impl Direct {
             is_proxied,
             idle_for: Duration::ZERO,
         }))
+    }
+
+    /// See [`super::transport::Pool::speaks_tls`].
+    pub(super) async fn speaks_tls(&self, plain: &Uri) -> bool {
+        let mut parts = plain.clone().into_parts();
+        parts.scheme = Some(Scheme::HTTPS);
+        let Ok(secure) = Uri::from_parts(parts) else {
+            return false;
+        };
+        match self.lines.connect(secure).await {
+            Ok(_) => true,
+            Err(why) => matches!(
+                Trouble::of(&*why),
+                Some(Trouble::Certificate(_) | Trouble::Handshake(_))
+            ),
+        }
     }
 
     /// Takes a connection back whose answer was read; one that can't be used again is closed.

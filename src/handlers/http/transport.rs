@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use hyper::body::Incoming;
-use hyper::{Request, Response};
+use hyper::{Request, Response, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::ClientConfig;
@@ -47,6 +47,15 @@ pub(crate) struct Pool {
 impl Pool {
     fn has_room(&self) -> bool {
         matches!(self.way, Way::Direct(_)) || Arc::strong_count(&self.users) <= USERS_MAX
+    }
+
+    /// Whether a handshake of TLS is answered where this URL in plain HTTP leads. Nothing is sent of a request, and no
+    /// certificate is believed.
+    pub(super) async fn speaks_tls(&self, plain: &Uri) -> bool {
+        match &self.way {
+            Way::Direct(direct) => direct.speaks_tls(plain).await,
+            Way::Negotiated(_) => false,
+        }
     }
 
     /// Begins an exchange.
