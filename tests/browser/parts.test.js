@@ -81,6 +81,14 @@ test('whoever asked for a stop needs no attention', () => {
   assert.deepEqual(kinds({ status: 'running', handler_down: {} }), ['handler_down']);
 });
 
+test('an end is promised only while something moves that never failed', async () => {
+  globalThis.navigator ??= { language: 'en' };
+  globalThis.localStorage ??= { getItem: () => null };
+  const { secondsLeft } = await import('../../ui/app/lib/task.js');
+  const at = (pending, in_flight, parked) => secondsLeft({ status: 'running', counts: { pending, in_flight, parked } }, 3);
+  assert.deepEqual([at(70, 10, 10), at(0, 3, 0), at(0, 3, 40)], [30, 1, null]);
+});
+
 test('fires stand on their days', () => {
   const rows = byDay([{ at: 0 }, { at: 43_200_000 }, { at: 86_400_000 }, { at: -1 }, { at: 172_800_000 }], [0, 86_400_000, 172_800_000], true);
   assert.deepEqual(rows.map((row) => row.moments.map((moment) => moment.part)), [[0, 0.5], [0]]);

@@ -86,12 +86,13 @@ impl Picture {
         }
     }
 
-    /// How long it will take at this pace; none while nothing moves.
+    /// How long it will take at this pace; see [`human::eta`].
     pub(crate) fn eta(&self) -> Option<Duration> {
-        let left = self.total.saturating_sub(self.done());
-        let moves = self.status == Status::Running && self.actual > 0.0;
-        moves
-            .then(|| Duration::try_from_secs_f64((left as f64 / self.actual).ceil()).ok())
+        let Counters {
+            in_flight, parked, ..
+        } = self.counts;
+        (self.status == Status::Running)
+            .then(|| human::eta(self.pending, in_flight, parked, self.actual))
             .flatten()
     }
 

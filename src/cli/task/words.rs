@@ -180,11 +180,12 @@ pub fn is_failed_still(task: &Value) -> bool {
 
 /// When it will be done at its present pace; none while it doesn't run.
 pub fn eta(task: &Value) -> Option<Duration> {
-    let (done, total) = done(task);
     let pace = task["actual_rate"]
         .as_f64()
         .filter(|_| task["status"] == "running")?;
-    human::eta(total.saturating_sub(done), pace)
+    let [pending, in_flight, parked] =
+        ["pending", "in_flight", "parked"].map(|name| number(&task["counts"][name]));
+    human::eta(pending, in_flight, parked, pace)
 }
 
 /// `498.7/500`: items a second, measured and wanted; none for what is over.

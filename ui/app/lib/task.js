@@ -37,10 +37,11 @@ export function offers(task) {
   };
 }
 
-/** Seconds that are left at a rate, or null where that can't be said. */
+/** Seconds that are left at a rate, or null where that can't be said: parked items wait for a retry or a verdict, at any rate. */
 export function secondsLeft(task, actual) {
   const todo = left(task.counts);
   if (task.status !== 'running' || !todo || !actual) return null;
+  if (!task.counts.pending && task.counts.parked) return null;
   return todo / actual;
 }
 

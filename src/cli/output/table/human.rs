@@ -114,9 +114,11 @@ pub fn bytes(bytes: u64) -> String {
     format!("{size:.1} {}", UNITS[unit])
 }
 
-/// When so much will be done at this pace; none while nothing moves.
-pub fn eta(left: u64, per_second: f64) -> Option<Duration> {
-    (per_second > 0.0)
+/// When all will be done at this pace; none while nothing moves, and where only parked items are left: those wait for a
+/// retry or a verdict, whatever the pace was.
+pub fn eta(pending: u64, in_flight: u64, parked: u64, per_second: f64) -> Option<Duration> {
+    let left = pending.saturating_add(in_flight).saturating_add(parked);
+    (per_second > 0.0 && (pending > 0 || parked == 0))
         .then(|| Duration::try_from_secs_f64((left as f64 / per_second).ceil()).ok())
         .flatten()
 }
@@ -199,7 +201,13 @@ mod tests {
     fn spans_are_short() {
         let texts = [0, 14, 119, 120, 1260, 7200, 172_800].map(|seconds| span(Duration::from_secs(seconds)));
         assert_eq!(texts, ["0s", "14s", "119s", "2m", "21m", "2h", "2d"]);
-        assert_eq!(eta(100, 0.0), None);
-        assert_eq!(eta(100, 3.0), Some(Duration::from_secs(34)));
+    }
+
+    #[test]
+    fn an_end_is_promised_only_while_something_moves_that_never_failed() {
+        assert_eq!(eta(100, 0, 0, 0.0), None);
+        assert_eq!(eta(70, 20, 10, 3.0), Some(Duration::from_secs(34)));
+        assert_eq!(eta(0, 3, 0, 3.0), Some(Duration::from_secs(1)));
+        assert_eq!(eta(0, 3, 40, 3.0), None);
     }
 }
