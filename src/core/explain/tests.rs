@@ -377,6 +377,22 @@ fn repeats_are_a_cause_and_the_rate_is_raised_by_their_factor() {
 }
 
 #[test]
+fn no_higher_rate_is_advised_where_what_is_left_waits_for_its_next_attempt() {
+    let mut facts = lost(20_000, StallReason::RetryWait, "{}");
+    facts.permits.lost[StallReason::RetryWait as usize] = 6_000 * MICRO;
+    facts.permits.repeats = 4_000 * MICRO;
+    let advice = explained(&facts).advice;
+    let retries = advice.iter().find(|advice| advice.about == CauseKind::Retries);
+    let retries = retries.expect("a cause of its own");
+    assert_eq!(
+        (retries.change.as_ref(), retries.predicted),
+        (None, None),
+        "{}",
+        retries.text
+    );
+}
+
+#[test]
 fn a_slow_source_has_nothing_to_set() {
     let explanation = explained(&lost(3_000, StallReason::SourceWait, "{}"));
     assert!(

@@ -57,6 +57,10 @@ pub(super) fn retries(case: &Case<'_>) -> Advice {
         "" => "mend what fails".to_owned(),
         code => format!("mend what fails (most often {code})"),
     };
+    let permits = &case.facts.permits;
+    if permits.lost[StallReason::RetryWait as usize] > permits.repeats {
+        return case.cant(&mend, "what is left waits for its next attempt, at any rate");
+    }
     let RateLimit::Limited(rate) = case.facts.tuning.rate else {
         return case.cant(&mend, "attempts that fail take the place of others");
     };
