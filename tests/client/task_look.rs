@@ -252,6 +252,16 @@ async fn an_item_is_told_attempt_by_attempt() {
 }
 
 #[tokio::test]
+async fn a_redrive_that_leaves_out_what_another_rests_on_says_which() {
+    let (_business, node) = node_with_failures().await;
+    let person = Person::admin(&node);
+    person.windrow("task redrive t1 --code NO_USER").await.expect(0);
+    let rest = person.windrow("task redrive t1 --all").await.expect(0).stdout;
+    let told = "1 item, same idempotency keys; without 2 made good or under way already (t2 is created: windrow task start t2)";
+    assert!(rest.contains(told), "{rest}");
+}
+
+#[tokio::test]
 async fn failures_are_done_again_and_the_net_result_is_the_exit_code() {
     let (business, node) = node_with_failures().await;
     let person = Person::admin(&node);

@@ -6,13 +6,12 @@ use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::body::{number, text};
+use crate::output::body::{list, number, text};
 use crate::output::table::human;
 use crate::task::args::make::RedriveArgs;
 use crate::task::look::follow::{Created, follow};
 use crate::task::make::draft::Draft;
 use crate::task::steer::tell;
-use crate::task::wait::until;
 use crate::task::words;
 use windrow_client::Request;
 
@@ -32,7 +31,7 @@ pub(crate) async fn redrive(args: &RedriveArgs, shell: &Shell) -> Result<Exit, F
     let total = number(&task["total"]);
     let keys = if args.new_keys { "new" } else { "same" };
     let left_out = match args.all && !args.again {
-        true => left_out(&link, &origin, total).await?,
+        true => left_out(&link, &origin, &task).await?,
         false => String::new(),
     };
     let line = format!(
@@ -72,16 +71,36 @@ fn draft(args: &RedriveArgs) -> Result<Draft, Fault> {
     Ok(draft)
 }
 
-/// How many failures of the origin the redrive doesn't have; nothing where it has all.
-async fn left_out(link: &Link<'_>, origin: &str, total: u64) -> Result<String, Fault> {
-    let task = until::look(link, origin).await?.task;
-    Ok(match number(&task["counts"]["abandoned"]).saturating_sub(total) {
-        0 => String::new(),
-        left_out => format!(
-            "; without {} made good or under way already",
-            human::count(left_out)
-        ),
-    })
+/// How many failures of the origin the redrive doesn't have, and who has them without working on them; nothing where it has
+/// all.
+async fn left_out(link: &Link<'_>, origin: &str, redrive: &Value) -> Result<String, Fault> {
+    let report = link.get(&format!("/v1/tasks/{origin}/report")).await?.json()?;
+    let failed = number(&report["counts"]["abandoned"]);
+    let left_out = match failed.saturating_sub(number(&redrive["total"])) {
+        0 => return Ok(String::new()),
+        left_out => human::count(left_out),
+    };
+    let rests = |other: &&Value| {
+        other["id"] != redrive["id"] && matches!(text(&other["status"]), "created" | "stopped")
+    };
+    let resting: Vec<String> = list(&report["redrives"])
+        .iter()
+        .filter(rests)
+        .map(|other| {
+            format!(
+                "{} is {}: windrow task start {0}",
+                text(&other["id"]),
+                text(&other["status"])
+            )
+        })
+        .collect();
+    let resting = match resting.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", resting.join("; ")),
+    };
+    Ok(format!(
+        "; without {left_out} made good or under way already{resting}"
+    ))
 }
 
 /// Tells what is left of the origin's failures; the exit code says whether there are any.
