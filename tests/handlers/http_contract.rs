@@ -8,7 +8,7 @@ use windrow_engine::ports::handling::hook::{CheckLine, CheckResult, HandlerCheck
 use windrow_handlers::sign::Signer;
 
 use crate::http_hooks::{CANARY, SECRET, business, client};
-use crate::support_server::{Act, Seen, Server, answer};
+use crate::support_server::{Act, Seen, Server, answer, raw, read_request};
 
 fn verdicts(report: &[CheckLine]) -> Vec<(&'static str, CheckResult)> {
     report.iter().map(|line| (line.check, line.result)).collect()
@@ -218,4 +218,18 @@ fn what_can_never_be_called_is_said_member_by_member() {
     }
     let hooks = business("http://x/", json!({}), json!({"stopped": {"url": "nowhere"}})).spec;
     assert_eq!(faults(&hooks, &secrets)[0].pointer, "/hooks/stopped/url");
+}
+
+#[tokio::test]
+async fn of_a_handler_that_breaks_on_the_ping_it_is_told_what_was_sent() {
+    let address = raw(|mut stream| async move { drop(read_request(&mut stream).await) }).await;
+    let url = format!("http://127.0.0.1:{}/", address.port());
+    let report = client().check(&business(&url, json!({}), json!({}))).await;
+    assert_eq!(verdicts(&report), [("reachable", CheckResult::Fail)]);
+    let advice = report[0].advice.as_deref().expect("an advice");
+    assert!(
+        advice.contains(r#"POST {"business":"push","type":"ping"}"#) && !advice.contains("TLS"),
+        "{advice}"
+    );
+    assert!(!report[0].detail.contains("TLS"), "{}", report[0].detail);
 }

@@ -153,7 +153,7 @@ impl CallbackClient {
         });
         match Box::pin(deadline.cut_short(asked)).await {
             Some(true) => Fault::Tls(Trouble::WantsHttps),
-            _ => fault.guessing_tls_if(true),
+            _ => fault,
         }
     }
 

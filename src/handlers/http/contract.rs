@@ -217,7 +217,15 @@ impl Probe<'_> {
                 Some(answer)
             }
             Err(fault) => {
-                let hint = "start the handler, or check `url`, `proxy` and certificates";
+                // Somebody is there, and may have broken on what was sent.
+                let broke = format!(
+                    "answer the ping with 204; it was sent as POST {}",
+                    self.body(&json!({}))
+                );
+                let hint = match fault {
+                    Fault::Reset(_) | Fault::Late(_) => broke.as_str(),
+                    _ => "start the handler, or check `url`, `proxy` and certificates",
+                };
                 report.push(fail("reachable", sentence(fault), hint));
                 None
             }

@@ -34,8 +34,6 @@ pub(crate) enum Fault {
     NoSession(String),
     /// The connection broke before the answer was complete.
     Reset(String),
-    /// The same where plain HTTP is spoken to a server that never answered.
-    ResetPlain(String),
     /// What came back is not HTTP, or its headers are too long.
     Garbled(String),
     /// The reply is longer than allowed. Unit: bytes.
@@ -87,7 +85,6 @@ impl Fault {
         match self {
             _ if !is_plain => self,
             Fault::Late(message) => Fault::Late(format!("{message}; {MAY_SPEAK_TLS}")),
-            Fault::Reset(why) => Fault::ResetPlain(why),
             other => other,
         }
     }
@@ -156,10 +153,6 @@ impl From<Fault> for CallFailure {
                     "the connection broke before the reply was complete; did the handler crash, or close a connection \
                      that it promised to keep? ({why})"
                 );
-                failed(FailureClass::Unclear, "RESET", message)
-            }
-            Fault::ResetPlain(why) => {
-                let message = format!("the connection broke before a reply began; {MAY_SPEAK_TLS} ({why})");
                 failed(FailureClass::Unclear, "RESET", message)
             }
             Fault::Garbled(why) => {
