@@ -3,10 +3,11 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use windrow_core::ids::ItemIndex;
+use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand};
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_core::task::{Canary, CanaryThen, Tuning};
+use windrow_engine::ports::handling::data_log::{DataLog, LogQuery};
 use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
 use windrow_engine::ports::tasks::store::TaskCommand;
 
@@ -40,6 +41,7 @@ async fn a_stop_drains_and_the_resume_repeats_nothing() {
         world.handler.deliveries().values().all(|count| *count == 1),
         "nothing was repeated"
     );
+    assert_eq!(take_overs(&world, task).await, Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,6 +149,28 @@ async fn a_killed_supervisor_ends_the_node_and_the_next_one_goes_on_at_once() {
     assert_eq!(view.counters.succeeded, TOTAL);
     let repeats: u32 = world.handler.deliveries().values().map(|count| count - 1).sum();
     assert!(u64::from(repeats) <= super::LOST_WITH_THE_RUN, "{repeats}");
+    let told = take_overs(&world, task).await;
+    let [line] = told.as_slice() else {
+        panic!("one take-over: {told:?}")
+    };
+    let announced = line.rsplit_once(": up to ").expect("says how many").1;
+    let announced: u32 = announced
+        .split(' ')
+        .next()
+        .and_then(|items| items.replace(',', "").parse().ok())
+        .expect("a number");
+    assert!(line.starts_with("shard 0 was taken over from "), "{line}");
+    assert!(announced >= repeats, "{line}: {repeats}");
+}
+
+/// What the task's own log says of runs that their node didn't end.
+async fn take_overs(world: &World, task: TaskId) -> Vec<String> {
+    let found = world.store.search(&LogQuery::newest(Some(task), 100)).await;
+    let lines = found.expect("memory").lines.into_iter();
+    lines
+        .filter(|(_, line)| line.code.as_deref() == Some("TAKEN_OVER"))
+        .map(|(_, line)| line.line.message)
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,8 @@ use crate::actors::launcher::share::LOOK_AGAIN;
 use crate::actors::launcher::{Launcher, LauncherEnd, Msg};
 use crate::actors::runtime::actor::Handled;
 use crate::actors::runtime::tree::{self, Activity};
-use crate::ports::ownership::run_store::{CheckpointAck, RunClose};
+use crate::ports::handling::data_log::DataLogLine;
+use crate::ports::ownership::run_store::{CheckpointAck, ClaimedShard, RunClose};
 use windrow_core::ids::{ClaimId, Epoch};
 use windrow_core::task::lifecycle::{StopReason, Wish};
 
@@ -78,6 +79,7 @@ impl Launcher {
 
     async fn begin_run(&mut self, claimed: Claimed) -> Handled {
         let (epoch, claim) = (claimed.shard.epoch, claimed.shard.claim);
+        self.log_take_over(&claimed.shard);
         let released_by = claimed.shard.released_by.as_ref();
         self.taken_from = self
             .taken_from
@@ -104,6 +106,21 @@ impl Launcher {
             self.me.tell(message);
         }
         Ok(())
+    }
+
+    /// Who looks at the task's own log hears of a run that its node didn't end.
+    fn log_take_over(&self, shard: &ClaimedShard) {
+        let owner = self.arguments.candidate.session;
+        if owner.is_none_or(|owner| owner == self.arguments.life.id) {
+            return;
+        }
+        let from = self
+            .taken_from
+            .as_deref()
+            .unwrap_or("a node that was never seen here");
+        let at = self.arguments.node.clock.wall();
+        let line = DataLogLine::taken_over(shard.shard, at, from, shard.may_repeat());
+        (self.arguments.logs.sink())(line);
     }
 
     /// One line a run, with its part of the tree, which is whole by now.

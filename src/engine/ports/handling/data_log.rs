@@ -4,6 +4,7 @@ use async_trait::async_trait;
 
 use crate::ports::StoreError;
 use crate::ports::handling::handler::{LogLevel, LogLine};
+use windrow_core::explain::counted;
 use windrow_core::handler::journal::Entry;
 use windrow_core::ids::{ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::items::verdict::ItemTrouble;
@@ -35,6 +36,8 @@ pub struct DataLogLine {
 
 /// What a line takes beside its texts, about. Unit: bytes.
 const LINE_OVERHEAD: u64 = 128;
+/// The code of the line about a take-over.
+const TAKEN_OVER: &str = "TAKEN_OVER";
 
 impl DataLogLine {
     /// About how much memory, or how much of a statement, it takes.
@@ -74,6 +77,21 @@ impl DataLogLine {
             extra: None,
         };
         DataLogLine::of_system(shard, at, Some(entry.code), line)
+    }
+
+    /// The system's line about a shard whose run another node left: `from` is that node, and how long it was silent.
+    pub fn taken_over(shard: ShardId, at: WallMs, from: &str, may_repeat: u64) -> DataLogLine {
+        let again = match may_repeat {
+            0 => String::new(),
+            items => format!(": up to {} may be called again", counted(items, "item")),
+        };
+        let line = LogLine {
+            index: None,
+            level: LogLevel::Warn,
+            message: format!("shard {} was taken over from {from}{again}", shard.no),
+            extra: None,
+        };
+        DataLogLine::of_system(shard, at, Some(TAKEN_OVER.to_owned()), line)
     }
 
     fn of_system(shard: ShardId, at: WallMs, code: Option<String>, line: LogLine) -> DataLogLine {

@@ -164,6 +164,15 @@ pub struct ClaimedShard {
     pub released_by: Option<String>,
 }
 
+impl ClaimedShard {
+    /// How many items at most had left without being saved as settled: they may be called again.
+    pub fn may_repeat(&self) -> u64 {
+        let end = self.finish_at.unwrap_or(self.range.end);
+        let left = self.reach.may_have_left.max(self.high_water).min(end);
+        (left.0.saturating_sub(self.range.start.0)).saturating_sub(self.counters.settled())
+    }
+}
+
 /// What came of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClaimOutcome {
