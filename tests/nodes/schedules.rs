@@ -248,7 +248,8 @@ async fn every_fire_of_three_nodes_that_are_killed_and_misdated_happened_once_or
             .into_values()
             .for_each(|outcome| *by.entry(outcome).or_default() += 1);
         println!("{id}: {by:?} after {kills} kills and {steps} steps of clocks");
-        let least = seconds / 2 / 4;
+        // Of those that may not overlap one waits for the other, however long a busy machine takes for it.
+        let least = if *id == all { seconds / 2 / 4 } else { 1 };
         assert!(by.get("made").copied().unwrap_or(0) >= least, "it fires: {by:?}");
         assert!(!by.contains_key("failed"), "{by:?}");
     }
