@@ -421,3 +421,24 @@ async fn a_task_that_runs_already_is_told_to_judge_its_items() {
         400
     );
 }
+
+#[tokio::test]
+async fn a_task_in_an_outage_goes_on_where_its_business_is_now() {
+    let (node, address) = (Node::start().await, free_address().await);
+    node.business("push", &format!("http://{address}/windrow"), json!({}))
+        .await;
+    let task = node
+        .task("push", 40, json!({"rate": "1000/s", "start": true}))
+        .await;
+    node.until(&task, "down", |view| view["handler_down"].is_object())
+        .await;
+    let there = Business::start(|_| Act::ok()).await;
+    node.admin
+        .patch("/v1/businesses/push", json!({"url": there.url()}))
+        .await
+        .expect(200);
+    let done = node
+        .until(&task, "finished", |view| view["status"] == "finished")
+        .await;
+    assert_eq!(done["counts"]["succeeded"], 40, "{done:#}");
+}

@@ -1,11 +1,13 @@
 //! What is told of the speed of a task that changes its node: time on another node is no gap, and what nobody does any
 //! more is one.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::business::{Act, Business};
 use crate::cluster::{Cluster, until};
 use crate::program::Person;
 use crate::support::Node;
@@ -174,4 +176,35 @@ async fn the_part_of_a_node_that_just_died_is_missed_as_unknown_and_the_node_is_
             "{told:#}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_running_task_goes_on_with_its_business_as_it_is_now_and_repeats_nothing() {
+    let cluster = Cluster::new().await;
+    let (task, [(name, _runs), (_, other)]) = cluster.pair(json!({})).await;
+    let path = format!("/v1/tasks/{task}");
+    until(&other, &path, "under way", |view| {
+        view["counts"]["succeeded"].as_u64() > Some(20)
+    })
+    .await;
+    let there = Business::start(|_| Act::ok()).await;
+    let edited = other
+        .admin
+        .patch("/v1/businesses/push", json!({"url": there.url()}))
+        .await;
+    edited.expect(200);
+    until(&other, &path, "called there", |_| there.seen().len() > 20).await;
+    let view = until(&other, &path, "live", |view| view["live"]["state"] == "live").await;
+    assert_eq!(view["live"]["nodes"], json!([name]), "{view:#}");
+    other
+        .admin
+        .post(&format!("{path}/stop"), json!({}))
+        .await
+        .expect(202);
+    until(&other, &path, "stopped", |view| view["status"] == "stopped").await;
+    let seen = [cluster.business.items(), there.items()].concat();
+    let seen: Vec<u64> = seen.into_iter().map(|(index, _)| index).collect();
+    let once: BTreeSet<&u64> = seen.iter().collect();
+    assert_eq!(once.len(), seen.len(), "nothing twice");
+    assert_eq!(once.last(), Some(&&(seen.len() as u64 - 1)), "nothing left out");
 }

@@ -138,7 +138,7 @@ fn words(reason: StallReason) -> (&'static str, &'static str) {
             "everything else is held back until its items are settled",
         ),
         StallReason::HandlerDown => (
-            "start the handler, or correct where it is reached; it is called again by itself",
+            "start the handler, or correct where it is reached (`windrow biz edit`); it is called again by itself",
             "no setting helps while it doesn't answer; nothing is charged for it",
         ),
         StallReason::SingleFile => (

@@ -299,7 +299,7 @@ impl Run {
     /// Drains and gives the shard to another node; what takes too long is aborted. A repeat does nothing.
     pub(crate) fn leave(&mut self, state: &Launcher) {
         if !std::mem::replace(&mut self.leaves, true) {
-            tracing::info!(shard = %self.cell.shard, "its run drains: another node is to have it");
+            tracing::info!(shard = %self.cell.shard, "its run drains and gives the shard back: it is to be run elsewhere, or anew");
             self.steer(Command::Stop(RunEnd::HandedOver));
             state
                 .me

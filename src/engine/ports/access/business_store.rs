@@ -101,7 +101,7 @@ pub trait BusinessStore: Send + Sync {
     ) -> Result<Vec<Business>, StoreError>;
 
     /// Changes a business; with `expected` only while it has that revision. `action` is the audit's word, such as
-    /// `business.edit`.
+    /// `business.edit`. Where calls are made otherwise from now on, the runs of its tasks are to end in order and begin anew.
     async fn change_business(
         &self,
         slug: &str,

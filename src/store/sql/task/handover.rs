@@ -1,8 +1,10 @@
 //! Moves of shards between nodes: a wish in the shard's row, which its owner reads with the heartbeat. It never takes
-//! the shard away (decision 0020, rule 17).
+//! the shard away (decision 0020, rule 17). A move to the node where the shard is begins a new run there.
 
-use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
+use std::collections::BTreeSet;
+
+use sea_orm::sea_query::{Expr, Query};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use serde_json::json;
 
 use crate::sql::entity::{session, shard, shard_head, task};
@@ -52,6 +54,48 @@ pub(crate) async fn move_shards(
     record::audit(&transaction, &write.actor, change, now).await?;
     keep(transaction, write).await?;
     Ok(u32::try_from(moved.len()).unwrap_or(u32::MAX))
+}
+
+/// The runs of a business's tasks end in order and begin anew on their nodes: each opens its handler as it is by then.
+pub(crate) async fn begin_anew(
+    transaction: &Transaction,
+    business: i64,
+    now: WallMs,
+) -> Result<(), StoreError> {
+    use shard_head::Column as C;
+    let of_business = Query::select()
+        .column(task::Column::Id)
+        .from(task::Entity)
+        .and_where(task::Column::BusinessId.eq(business))
+        .to_owned();
+    let running = Condition::all()
+        .add(C::State.eq(ShardState::Running.as_str()))
+        .add(C::MoveTo.is_null())
+        .add(C::TaskId.in_subquery(of_business));
+    let owners: Vec<(i64, i32, Option<String>)> = shard_head::Entity::find()
+        .select_only()
+        .columns([C::TaskId, C::ShardNo, C::SessionId])
+        .filter(running.clone())
+        .order_by_asc(C::TaskId)
+        .order_by_asc(C::ShardNo)
+        .lock_exclusive()
+        .into_tuple()
+        .all(transaction)
+        .await
+        .map_err(error)?;
+    let owners: BTreeSet<String> = owners.into_iter().filter_map(|(.., owner)| owner).collect();
+    let nodes = session::Entity::find()
+        .filter(session::Column::Id.is_in(owners))
+        .all(transaction);
+    for owner in nodes.await.map_err(error)? {
+        let wished = shard_head::Entity::update_many()
+            .col_expr(C::MoveTo, Expr::value(owner.node))
+            .col_expr(C::MoveUntil, Expr::value(now.plus(MOVE_PATIENCE).0))
+            .filter(running.clone())
+            .filter(C::SessionId.eq(owner.id));
+        wished.exec(transaction).await.map_err(error)?;
+    }
+    Ok(())
 }
 
 /// The sessions of the node that may take something.

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::sql::entity::{audit, business};
 use crate::sql::session::named_limits;
 use crate::sql::task::record::{self, Change};
-use crate::sql::task::tasks;
+use crate::sql::task::{handover, tasks};
 use crate::sql::{Store, Transaction, damaged, error, keep, locks};
 use windrow_core::business::{BusinessSpec, POOL_DEFAULT};
 use windrow_core::ids::WallMs;
@@ -113,8 +113,11 @@ impl BusinessStore for Store {
         }
         new.updated_at = Set(now.0);
         update(&transaction, new, &row).await?;
-        let after = load(&transaction, slug).await?;
-        record(&transaction, Some(view(row)?), &after, action, write, now).await?;
+        let (before, after) = (view(row)?, load(&transaction, slug).await?);
+        if change.spec.is_some() && is_called_otherwise(&before, &after) {
+            handover::begin_anew(&transaction, after.id, now).await?;
+        }
+        record(&transaction, Some(before), &after, action, write, now).await?;
         keep(transaction, write).await?;
         Ok(after)
     }
@@ -234,6 +237,11 @@ async fn update(
             before.slug
         ))),
     }
+}
+
+/// Whether calls are made elsewhere, or in another way. (A secret that is only rotated stays valid for a day.)
+fn is_called_otherwise(before: &Business, after: &Business) -> bool {
+    before.spec.handler != after.spec.handler || before.sealed != after.sealed
 }
 
 /// Of secrets the audit says only that they changed.
