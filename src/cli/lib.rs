@@ -115,7 +115,7 @@ fn execute(cli: Cli) -> Exit {
     let screen = match screen(&cli.command, &env) {
         Ok(screen) => Arc::new(screen),
         Err(fault) => {
-            eprintln!("{fault}");
+            output::screen::print_error(&fault.to_string());
             return fault.exit;
         }
     };

@@ -356,6 +356,51 @@ fn a_log_that_nobody_reads_any_more_ends_no_job() {
 }
 
 #[test]
+fn a_reader_that_has_seen_enough_ends_no_job_and_changes_no_exit_code() {
+    let place = Place::new();
+    let program = env!("CARGO_BIN_EXE_windrow");
+    let fails = r#"while read -r l; do echo '{"result":"abandon","code":"NO"}'; done"#;
+    for (name, worker, flags, lines, code) in [
+        ("both", OK, "-o table 2>&1", 1, "0"),
+        ("outcome", OK, "-o table 2>err", 0, "0"),
+        ("json", OK, "-o json 2>err", 0, "0"),
+        ("failed", fails, "-o table 2>&1", 1, "8"),
+    ] {
+        place.write("worker", worker);
+        let job = format!("{program} run --total 60 --rate 200/s --name {name} {flags}");
+        let script = format!("({job} -- sh -c \"$(cat worker)\"; echo $? >code) | head -n {lines}");
+        place.start_shell(&script).end().expect(0);
+        assert_eq!(place.read("code").trim(), code, "{name}");
+        let shown = place
+            .windrow(&["job", "show", name, "-o", "json"])
+            .expect(0)
+            .json();
+        assert_eq!(shown["status"], "finished", "{shown}");
+    }
+}
+
+#[test]
+fn what_was_to_be_written_to_a_closed_pipe_is_missed() {
+    let place = Place::new();
+    let program = env!("CARGO_BIN_EXE_windrow");
+    let answers = r#"while read -r l; do echo '{"result":"ok","output":1}'; done"#;
+    place.write("worker", answers);
+    let job = format!("{program} run --total 200 --rate 200/s --name results --results-out - -- sh -c");
+    let script = format!("({job} \"$(cat worker)\" 2>err; echo $? >code) | head -n 1");
+    place.start_shell(&script).end().expect(0);
+    assert_eq!(place.read("code").trim(), "1", "{}", place.read("err"));
+    let because = "because the program that reads them has closed its end of the pipe";
+    assert!(place.read("err").contains(because), "{}", place.read("err"));
+    let full = format!("{program} run --total 3 --name full -o json -- sh -c '{OK}' >/dev/full");
+    let full = place.start_shell(&full).end().expect(1);
+    assert!(
+        full.stderr.contains("the outcome can't be printed"),
+        "{}",
+        full.stderr
+    );
+}
+
+#[test]
 fn a_pipe_that_takes_its_time_is_told_to_be_read_to_its_end_first() {
     let (place, program) = (Place::new(), env!("CARGO_BIN_EXE_windrow"));
     let slow = "(printf 'user\\na\\n'; sleep 3; printf 'b\\n')";

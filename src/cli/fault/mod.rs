@@ -122,6 +122,7 @@ pub(crate) fn of_file(error: &std::io::Error) -> String {
         K::IsADirectory => "it is a directory".to_owned(),
         K::NotADirectory => "a part of the path is no directory".to_owned(),
         K::AlreadyExists => "a file of this name is there".to_owned(),
+        K::BrokenPipe => "the program that reads them has closed its end of the pipe".to_owned(),
         _ => {
             let text = error.to_string();
             text.split(" (os error").next().unwrap_or(&text).to_owned()

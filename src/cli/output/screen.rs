@@ -224,21 +224,28 @@ impl RunLines {
 }
 
 /// Prints to standard error. Nobody may be reading any more (a closed pipe); that is no reason to end a job.
-fn print_error(line: &str) {
+pub(crate) fn print_error(line: &str) {
     if writeln!(io::stderr(), "{line}").is_err() {
         tracing::trace!("standard error is closed");
     }
 }
 
-/// Prints an outcome to standard output.
+/// Prints an outcome to standard output. A reader that has seen enough (`| head`) is no error: what was done is done, and
+/// the exit code says it.
 ///
 /// # Errors
-/// When nobody reads it: then the outcome is lost, and a script has to know.
+/// When it can't be written for another reason, e.g. a full disk: then the outcome is lost, and a script has to know.
 pub(crate) fn print(text: &str) -> Result<(), Fault> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", text.trim_end_matches('\n'))
-        .and_then(|()| out.flush())
-        .map_err(|error| Fault::new(Exit::Failed, "the outcome can't be printed", error.to_string()))
+    match writeln!(out, "{}", text.trim_end_matches('\n')).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(
+                Fault::new(Exit::Failed, "the outcome can't be printed", error.to_string())
+                    .hint("check where standard output goes; what was done is saved"),
+            )
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The same for clients, whose output goes through pipes: a reader that has seen enough (`| head`) is no error.

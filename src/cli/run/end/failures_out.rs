@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::args::{Output, RunArgs};
 use crate::exit::Exit;
-use crate::fault::Fault;
+use crate::fault::{Fault, of_file};
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage, RecordedItem};
@@ -165,7 +165,7 @@ fn named(path: &Path) -> PathBuf {
 pub(in crate::run) async fn write(of: Failed<'_>, path: &Path) -> Result<u64, Fault> {
     let failed = |error: io::Error| {
         let what = format!("the failed items can't be written to {}", path.display());
-        Fault::new(Exit::Failed, what, error.to_string())
+        Fault::new(Exit::Failed, what, of_file(&error))
             .hint("run the same command again with another --failures-out; the run itself is saved")
     };
     if path.as_os_str() == "-" {

@@ -21,7 +21,7 @@ pub(in crate::run) use self::check::check;
 use self::sink::{Opened, Sink, open};
 use crate::args::RunArgs;
 use crate::exit::Exit;
-use crate::fault::Fault;
+use crate::fault::{Fault, of_file};
 use crate::output::members::{Missing, OutputMembers};
 use crate::run::kept::only_failed;
 use windrow_core::ids::ItemIndex;
@@ -313,5 +313,5 @@ fn unwritten(path: &Path, error: &io::Error) -> Fault {
         }
         _ => "nothing is lost: run the same command again, also with another --results-out",
     };
-    Fault::new(Exit::Failed, what, error.to_string()).hint(hint)
+    Fault::new(Exit::Failed, what, of_file(error)).hint(hint)
 }
