@@ -49,28 +49,19 @@ fn rows_of_a_csv_go_through_a_python_worker() {
 }
 
 #[test]
-fn what_the_items_look_like_is_said_and_a_wrong_separator_is_warned_of() {
+fn a_table_that_is_cut_at_the_wrong_place_is_refused_unless_that_is_meant() {
     let place = Place::new();
     let csv = place.write("semicolons.csv", "id;name\n1;a\n");
-    let said = place
-        .windrow(&["run", "--csv", &csv, "--", "sh", "-c", OK])
-        .expect(0)
-        .stderr;
+    let run = |more: &[&'static str]| {
+        let words = [&["run", "--csv", &csv], more, &["--", "sh", "-c", OK]].concat();
+        place.windrow(&words)
+    };
+    run(&[]).refused(7, &["there is one column, \"id;name\"", "--delimiter ';'; or"]);
+    assert_eq!(place.windrow(&["job", "list", "-o", "name"]).expect(0).stdout, "");
+    let said = run(&["--delimiter", ","]).expect(0).stderr;
     let told = "columns: id;name\nitem 0: {\"id;name\":\"1;a\"}\nwarning: there is one column";
-    assert!(said.contains(told) && said.contains("--delimiter ';'"), "{said}");
-    let right = place.windrow(&[
-        "run",
-        "--csv",
-        &csv,
-        "--delimiter",
-        ";",
-        "--restart",
-        "--",
-        "sh",
-        "-c",
-        OK,
-    ]);
-    let said = right.expect(0).stderr;
+    assert!(said.contains(told), "{said}");
+    let said = run(&["--delimiter", ";", "--restart"]).expect(0).stderr;
     assert!(
         said.contains("columns: id, name\n") && !said.contains("warning"),
         "{said}"
@@ -78,11 +69,25 @@ fn what_the_items_look_like_is_said_and_a_wrong_separator_is_warned_of() {
 }
 
 #[test]
+fn a_whole_list_in_one_line_is_refused_before_anything_is_called() {
+    let place = Place::new();
+    let list = place.write("list.json", "[{\"id\":1},{\"id\":2}]\n");
+    let run = |source: &str, stdin: &str| {
+        place.windrow_with(&["run", "--ndjson", source, "--", "sh", "-c", OK], stdin, &[])
+    };
+    for (source, stdin) in [(list.as_str(), ""), ("-", "[{\"id\":1},{\"id\":2}]\n")] {
+        run(source, stdin).refused(7, &["an array of objects", "jq -c '.[]'"]);
+        assert_eq!(place.windrow(&["job", "list", "-o", "name"]).expect(0).stdout, "");
+    }
+    run("-", "[{\"id\":1}]\n[{\"id\":2}]\n").expect(0);
+}
+
+#[test]
 fn a_byte_order_mark_is_left_out_and_told() {
     let place = Place::new();
     let csv = place.write("marked.csv", "\u{feff}id;name\n1;a\n");
     let said = place
-        .windrow(&["run", "--csv", &csv, "--", "sh", "-c", OK])
+        .windrow(&["run", "--csv", &csv, "--delimiter", ",", "--", "sh", "-c", OK])
         .expect(0)
         .stderr;
     let told =

@@ -7,6 +7,9 @@ use std::sync::Arc;
 use console::truncate_str;
 use serde::de::IgnoredAny;
 
+use crate::args::Items;
+use crate::exit::Exit;
+use crate::fault::Fault;
 use windrow_core::ids::ItemIndex;
 use windrow_engine::ports::sources::source::{RowChunk, Source};
 use windrow_node::sources::{OpenedSource, Packing};
@@ -60,6 +63,22 @@ pub(crate) async fn look(opened: &OpenedSource) -> FirstRow {
         lines,
         doubts: doubts.collect(),
     }
+}
+
+/// Refuses rows that are likely read wrong; who names the delimiter of a CSV means it.
+///
+/// # Errors
+/// See [`refused`].
+pub(in crate::run) async fn check(items: &Items, opened: &OpenedSource) -> Result<(), Fault> {
+    let (Some(file), None) = (items.files().next(), items.delimiter) else {
+        return Ok(());
+    };
+    let name = if file == "-" { "standard input" } else { file };
+    let chunk = first(&*opened.source).await;
+    let row = chunk.as_ref().and_then(|chunk| chunk.row(ItemIndex(0)));
+    let columns = opened.indexed.as_ref().map(|indexed| indexed.columns.as_slice());
+    let rows = opened.source.total().0;
+    refused(name, row.unwrap_or_default(), columns.unwrap_or_default(), rows).map_or(Ok(()), Err)
 }
 
 /// What is said of a byte order mark within a file of columns, as files have that were joined: it is part of the first
@@ -147,9 +166,64 @@ pub(crate) fn doubt(row: &str, columns: &[String]) -> Option<String> {
     })
 }
 
+/// What in the first row is so likely a mistake that no item may leave before somebody says that it is meant: columns
+/// that were not cut, or a whole list taken for one item. `Rejected`, as other rows that can't be items.
+pub(crate) fn refused(name: &str, row: &str, columns: &[String], rows: u64) -> Option<Fault> {
+    let what = format!("{name} can't be used as items");
+    let fault = |because: String, hint: String| Some(Fault::new(Exit::Rejected, what, because).hint(hint));
+    if let [only] = columns {
+        // A comma within a name was quoted on purpose.
+        let mut cuts = SEPARATORS.iter().filter(|(separator, _)| *separator != ',');
+        let (_, flag) = cuts.find(|(separator, _)| only.contains(*separator))?;
+        return fault(
+            format!(
+                "there is one column, {:?}, and its name holds what may stand between several",
+                bare(only)
+            ),
+            format!("--delimiter {flag}; or, if it is one column, --delimiter ','"),
+        );
+    }
+    let within = row
+        .strip_prefix('[')
+        .filter(|_| columns.is_empty() && rows == 1)?;
+    // Of a long row no more may be known than its beginning.
+    if !within.trim_start().starts_with('{') {
+        return None;
+    }
+    fault(
+        "its only line is an array of objects, which would be one item".to_owned(),
+        "write one item a line: jq -c '.[]' FILE; or, if all of it is one item, make it an object: jq -c '{items: .}' FILE"
+            .to_owned(),
+    )
+}
+
+/// A column's name without a byte order mark.
+fn bare(name: &str) -> &str {
+    name.trim_start_matches('\u{feff}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_read_wrong_is_refused_with_what_mends_it() {
+        let table = |name: &str| refused("u.csv", "{}", &[name.to_owned()], 3).map(|fault| fault.to_string());
+        for (name, mends) in [("id;name", "';'"), ("id\tname", "tab"), ("id|name", "'|'")] {
+            let said = table(name).expect(name);
+            assert!(said.contains(&format!("--delimiter {mends}; or")), "{said}");
+        }
+        assert_eq!((table("user_id"), table("last, first")), (None, None));
+        let lines = |row: &str, rows| refused("u.json", row, &[], rows).map(|fault| fault.to_string());
+        let said = lines(r#"[{"a":1},{"a":2}]"#, 1).expect("a list");
+        assert!(
+            said.contains("an array of objects") && said.contains("jq -c '.[]' FILE"),
+            "{said}"
+        );
+        for (row, rows) in [(r#"[{"a":1}]"#, 2), ("[1,2]", 1), ("[]", 1), (r#"{"a":[]}"#, 1)] {
+            assert_eq!(lines(row, rows), None, "{row}");
+        }
+    }
 
     #[test]
     fn a_table_that_was_cut_at_the_wrong_character_is_told() {

@@ -13,13 +13,14 @@ use windrow_node::sources::OpenedSource;
 use windrow_server::service::failures::item_data::Members;
 
 impl JobRun<'_> {
-    /// Whether the items have what the command names.
+    /// Whether the items are read as they are meant, and have what the command names.
     pub(in crate::run) async fn check_columns(&self, opened: &OpenedSource) -> Result<(), Fault> {
         self.check_shown(&*opened.source).await?;
         if let Some(request) = &self.prepared.request {
             request.check_columns(opened).await?;
         }
-        self.args.each.check_columns(&self.args.worker, opened).await
+        self.args.each.check_columns(&self.args.worker, opened).await?;
+        first_row::check(&self.args.items, opened).await
     }
 
     /// Whether the items have the columns that are to be shown and written of them; of lines of JSON the first one is

@@ -13,12 +13,12 @@ use crate::args::Items;
 use crate::exit::Exit;
 use crate::fault::{Fault, of_file};
 use crate::link::Link;
-use crate::output::body::{joined, number, shown, texts};
+use crate::output::body::{joined, number, shown, text, texts};
 use crate::output::table::{clean, human};
 use crate::run::items::first_row;
 use crate::run::items::source;
 use crate::task::args::make::CreateArgs;
-use windrow_client::{ClientError, Request};
+use windrow_client::{ClientError, Request, segment};
 use windrow_node::sources::BOM;
 
 /// Cells of the bar.
@@ -139,6 +139,10 @@ pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<(String, Ve
         .await
         .map_err(|error| unusable(error, name))?;
     let found = answer.json()?;
+    if let Some(fault) = misread(items, name, &found) {
+        discard(link, &text(&found["id"])).await;
+        return Err(fault);
+    }
     tell(link, &found);
     if has_bom {
         link.must_say(&format!("warning: {}", first_row::HAS_BOM));
@@ -205,6 +209,31 @@ fn tell(link: &Link<'_>, found: &Value) {
     link.say(&line);
     if let Some(doubt) = doubt(found) {
         link.must_say(&format!("warning: {doubt}"));
+    }
+}
+
+/// What is refused of the rows, as `windrow run` refuses it.
+fn misread(items: &Items, name: &str, found: &Value) -> Option<Fault> {
+    let columns: Vec<String> = texts(&found["columns"]).into_iter().map(str::to_owned).collect();
+    let refused = || {
+        first_row::refused(
+            name,
+            &shown(&found["sample"][0]),
+            &columns,
+            number(&found["rows"]),
+        )
+    };
+    items.delimiter.is_none().then(refused).flatten()
+}
+
+/// Removes an upload that no task took. The node would do it a day later; until then it keeps one that a task was to take.
+pub(crate) async fn discard(link: &Link<'_>, upload: &str) {
+    let path = format!("/v1/uploads/{}", segment(upload));
+    if let Err(fault) = link.send(Request::delete(&path)).await
+        && fault.exit != Exit::Conflict
+    {
+        let because = fault.because.join("; ");
+        link.say(&format!("the upload {upload} stays for a day: {because}"));
     }
 }
 

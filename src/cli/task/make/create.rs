@@ -13,7 +13,7 @@ use crate::task::look::follow::{Created, follow};
 use crate::task::look::rows;
 use crate::task::make::draft::Draft;
 use crate::task::words;
-use windrow_client::{Answer, Request, segment};
+use windrow_client::{Answer, Request};
 use windrow_server::service::failures::item_data::Members;
 
 /// Makes a task.
@@ -33,7 +33,7 @@ pub(crate) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
         .await;
     let Ok(Some(answer)) = sent else {
         if let Some(upload) = &upload {
-            discard(&link, upload).await;
+            rows::discard(&link, upload).await;
         }
         return sent.map(|_| Exit::Ok);
     };
@@ -96,7 +96,7 @@ async fn source(args: &CreateArgs, link: &Link<'_>, draft: &mut Draft) -> Result
     is_free(args, link).await?;
     let (upload, columns) = rows::upload(&args.items, link).await?;
     if let Err(fault) = check_key_column(args.new.identity.key_column.as_deref(), &columns) {
-        discard(link, &upload).await;
+        rows::discard(link, &upload).await;
         return Err(fault);
     }
     draft.put("source", object!({"type": "file", "upload": upload}))?;
@@ -127,16 +127,5 @@ async fn is_free(args: &CreateArgs, link: &Link<'_>) -> Result<(), Fault> {
             Err(Fault::new(Exit::Conflict, "the name is taken", because).hint("another name"))
         }
         Err(_) => Ok(()),
-    }
-}
-
-/// Removes an upload that no task took. The node would do it a day later; until then it keeps one that a task was to take.
-async fn discard(link: &Link<'_>, upload: &str) {
-    let path = format!("/v1/uploads/{}", segment(upload));
-    if let Err(fault) = link.send(Request::delete(&path)).await
-        && fault.exit != Exit::Conflict
-    {
-        let because = fault.because.join("; ");
-        link.say(&format!("the upload {upload} stays for a day: {because}"));
     }
 }
