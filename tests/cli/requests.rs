@@ -412,9 +412,10 @@ fn a_secret_file_that_isnt_there_is_refused_with_what_to_try() {
 #[test]
 fn a_finished_job_with_another_handler_is_no_success_of_this_command() {
     let place = Place::new();
+    let rows = place.write("rows.txt", "a\nb\nc\n");
     let run = |handler: &'static str, more: &[&str], expected: i32| {
         let words = [
-            &["run", "--total", "3", "-o", "json"][..],
+            &["run", "--lines", &rows, "-o", "json"][..],
             more,
             &["--each", handler],
         ]
@@ -439,9 +440,10 @@ fn a_finished_job_with_another_handler_is_no_success_of_this_command() {
 #[test]
 fn a_handler_that_mended_nothing_of_a_job_is_another_one_whatever_was_done_again() {
     let place = Place::new();
+    let rows = place.write("rows.txt", "a\nb\nc\n");
     let run = |handler: &'static str, more: &[&str], expected: i32| {
         let words = [
-            &["run", "--total", "3", "-o", "json"][..],
+            &["run", "--lines", &rows, "-o", "json"][..],
             more,
             &["--each", handler],
         ]
@@ -457,6 +459,66 @@ fn a_handler_that_mended_nothing_of_a_job_is_another_one_whatever_was_done_again
     assert_eq!(other.json()["handler_changed"], true, "{}", other.stderr);
     assert!(other.stderr.contains("with another handler than this command's"));
     run("echo 1", &["--if-finished", "ok"], 0);
+}
+
+/// Two experiments with the same number have nothing in common but that.
+#[test]
+fn a_number_of_items_for_another_handler_is_a_job_of_its_own_once_the_first_has_ended() {
+    let place = Place::new();
+    let run = |handler: &'static str, more: &[&str], expected: i32| {
+        let words = [
+            &["run", "--total", "3", "-o", "json"][..],
+            more,
+            &["--each", handler],
+        ]
+        .concat();
+        let done = place.windrow(&words).expect(expected);
+        let body = done.json();
+        (
+            body["name"].as_str().unwrap().to_owned(),
+            body["ran"].as_bool(),
+            done.stderr,
+        )
+    };
+    let is = |(name, ran, _): (String, Option<bool>, String)| (name, ran.unwrap());
+    assert_eq!(is(run("true", &[], 0)), ("total-3".to_owned(), true));
+    let (name, ran, told) = run("echo 1", &[], 0);
+    assert_eq!((name.as_str(), ran), ("total-3-2", Some(true)));
+    assert!(
+        told.contains("total-3 has ended with another handler; this one's job is total-3-2"),
+        "{told}"
+    );
+    assert_eq!(
+        is(run("echo 1", &[], 0)),
+        ("total-3-2".to_owned(), false),
+        "it is known again"
+    );
+    assert_eq!(is(run("true", &[], 0)), ("total-3".to_owned(), false));
+    assert_eq!(
+        is(run("echo 2", &["--name", "total-3"], 4)),
+        ("total-3".to_owned(), false)
+    );
+    assert_eq!(is(run("echo 2", &["--restart"], 0)), ("total-3".to_owned(), true));
+    let jobs = place.windrow(&["job", "list", "-o", "name"]).expect(0).stdout;
+    let mut jobs: Vec<&str> = jobs.lines().collect();
+    jobs.sort_unstable();
+    assert_eq!(jobs, ["total-3", "total-3-2"]);
+}
+
+#[test]
+fn a_number_of_items_of_which_some_failed_is_left_to_be_mended() {
+    let place = Place::new();
+    let run = |handler: &'static str, expected: i32| {
+        place
+            .windrow(&["run", "--total", "3", "--each", handler])
+            .expect(expected)
+    };
+    run("sh -c 'test {index} = 1 || exit 65'", 8);
+    let told = run("true", 4).stderr;
+    assert!(
+        told.contains("--only-failed goes over what it abandoned"),
+        "{told}"
+    );
 }
 
 #[test]

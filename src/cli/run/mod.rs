@@ -22,7 +22,7 @@ use self::end::outcome::Outcome;
 pub(super) use self::end::outcome::grouped;
 use self::end::results_out::ResultsOut;
 use self::kept::resume::Before;
-use self::kept::{beside, only_failed, recall, refused, resume};
+use self::kept::{apart, beside, only_failed, recall, refused, resume};
 use self::picture::Picture;
 use self::prepare::Prepared;
 pub(super) use self::prepare::load;
@@ -68,7 +68,7 @@ struct JobRun<'a> {
 /// What can't be done, with its exit code.
 pub(super) async fn run(args: Box<RunArgs>, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
     let args = recall::completed(args, shell).await?;
-    let args = &*args;
+    let args = &*apart::named(args, shell).await?;
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let prepared = prepare::prepare(args, shell, &runtimes, &clock)?;

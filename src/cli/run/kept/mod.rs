@@ -1,5 +1,6 @@
 //! What an earlier run left: where a job is kept, how it goes on, what it abandoned, and which others are beside it.
 
+pub(in crate::run) mod apart;
 pub(crate) mod beside;
 pub(in crate::run) mod only_failed;
 pub(crate) mod place;

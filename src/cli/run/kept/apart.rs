@@ -1,0 +1,75 @@
+//! Jobs that are only counted (`--total 5`) have nothing of their own but the number, so that two experiments would have
+//! one name. The second one with another handler gets a job of its own. Rows of a file are known by the file: they are
+//! never sent a second time because a word of the handler changed.
+
+use super::only_failed;
+use super::{beside, place};
+use crate::Shell;
+use crate::args::RunArgs;
+use crate::fault::Fault;
+use crate::run::handler::identity;
+use windrow_engine::ports::tasks::store::TaskStore;
+use windrow_node::jobs::BUSINESS;
+use windrow_node::{StateDir, Store};
+
+/// More jobs of one number are not told apart: they have names then.
+const APART_MAX: u32 = 1_000;
+
+/// The same command, with the name `total-5-2`, `total-5-3` … where the jobs before have ended with other handlers.
+///
+/// # Errors
+/// When the jobs that are there can't be read.
+pub(in crate::run) async fn named(mut args: Box<RunArgs>, shell: &Shell) -> Result<Box<RunArgs>, Fault> {
+    let Some(total) = args.total.filter(|_| is_free(&args)) else {
+        return Ok(args);
+    };
+    let first = format!("total-{total}");
+    for number in 1..=APART_MAX {
+        let name = match number {
+            1 => first.clone(),
+            number => format!("{first}-{number}"),
+        };
+        if is_of_another(&name, &args, shell).await? {
+            continue;
+        }
+        if number > 1 {
+            let line = format!("{first} has ended with another handler; this one's job is {name}");
+            shell.screen.say(&line);
+            args.name = Some(name);
+        }
+        return Ok(args);
+    }
+    Ok(args)
+}
+
+/// Whether nothing is said of a job that is there.
+fn is_free(args: &RunArgs) -> bool {
+    let is_named = args.name.is_some() || args.resume.is_some();
+    !is_named && !args.restart && !args.only_failed && args.if_finished.is_none()
+}
+
+async fn is_of_another(name: &str, args: &RunArgs, shell: &Shell) -> Result<bool, Fault> {
+    let place = match &args.state {
+        Some(place) => place.clone(),
+        None => place::of_job(Some(name), &shell.env)?,
+    };
+    let look = async |store: &Store| ended_otherwise(store, name, args).await;
+    let found = beside::looked_at(&StateDir::database_in(&place), look).await;
+    found.unwrap_or(Ok(false))
+}
+
+/// Whether a job has ended with another handler. One of which something succeeded and something failed is likely to be
+/// mended with this one, and isn't begun anew without a word.
+async fn ended_otherwise(store: &Store, name: &str, args: &RunArgs) -> Result<bool, Fault> {
+    let Some(task) = store
+        .find(BUSINESS, name)
+        .await?
+        .filter(|task| task.status.is_terminal())
+    else {
+        return Ok(false);
+    };
+    let net = only_failed::net(store, &task).await?;
+    let made_good = net.as_ref().map_or(0, |net| net.made_good);
+    let is_half_done = task.counters.succeeded > 0 && task.counters.abandoned > made_good;
+    Ok(!is_half_done && identity::is_another(&task, net.as_ref(), args))
+}
