@@ -3,7 +3,6 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use console::{Term, colors_enabled_stderr};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -14,13 +13,10 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::fold;
 use crate::run::picture::Picture;
+use crate::run::plain::PlainLines;
 use windrow_core::ids::Moment;
-use windrow_core::task::lifecycle::Status;
 use windrow_node::sources::IndexProgress;
 use windrow_server::telemetry::{self, Style};
-
-/// Between two plain lines.
-const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Everything that is said beside the outcome.
 pub(crate) struct Screen {
@@ -125,8 +121,7 @@ impl Screen {
             bar,
             below,
             why,
-            said: None,
-            status: None,
+            plain: PlainLines::default(),
         }
     }
 
@@ -145,8 +140,8 @@ impl Screen {
                 .set_message(picture.bar_line(columns, colors_enabled_stderr()));
             lines.below.set_message(picture.counts_text());
             lines.why.set_message(picture.why_line(columns.saturating_sub(2)));
-        } else if lines.is_due(picture, now) {
-            self.say(&picture.line());
+        } else if let Some(line) = lines.plain.due(picture, now) {
+            self.say(&line);
         }
     }
 }
@@ -196,25 +191,15 @@ impl Drop for Meter {
     }
 }
 
-/// The bar of a run, and what was said last.
+/// The bar of a run, or its lines.
 pub(crate) struct RunLines {
     bar: ProgressBar,
     below: ProgressBar,
     why: ProgressBar,
-    said: Option<Moment>,
-    status: Option<Status>,
+    plain: PlainLines,
 }
 
 impl RunLines {
-    fn is_due(&mut self, picture: &Picture, now: Moment) -> bool {
-        let changed = self.status != Some(picture.status);
-        let due = changed || self.said.is_none_or(|said| now.since(said) >= LINE_EVERY);
-        if due {
-            (self.status, self.said) = (Some(picture.status), Some(now));
-        }
-        due
-    }
-
     /// Takes the bar off the screen.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();

@@ -298,6 +298,7 @@ mod tests {
             latency_p95: None,
             stall: None,
             trouble: None,
+            subject: None,
             who: String::new(),
         }
     }

@@ -9,6 +9,7 @@ pub(crate) mod items;
 pub mod job;
 pub(crate) mod kept;
 pub(super) mod picture;
+pub(super) mod plain;
 mod prepare;
 mod watch;
 

@@ -8,7 +8,7 @@ use console::measure_text_width;
 use crate::output::table::{Tone, human};
 use windrow_core::execution::Progress;
 use windrow_core::explain::rate_text;
-use windrow_core::handler::text;
+use windrow_core::handler::text::{self, Subject};
 use windrow_core::ids::{Moment, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::settings::RateLimit;
@@ -20,6 +20,8 @@ use windrow_engine::ports::tasks::store::TaskView;
 
 /// The span over which the rate is measured.
 const RATE_SPAN: Duration = Duration::from_secs(5);
+/// For so long after a change of the rate the measure of before is shown: less would be noise.
+const RATE_SPAN_MIN: Duration = Duration::from_secs(1);
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +46,8 @@ pub(crate) struct Picture {
     pub stall: Option<StallReason>,
     /// What goes wrong with the handler, or with the disk, if anything does.
     pub trouble: Option<String>,
+    /// What that is about; none of the disk.
+    pub subject: Option<Subject>,
     /// Behind that: what the item carries that it went wrong with.
     pub who: String,
 }
@@ -68,6 +72,9 @@ impl Picture {
             trouble: live
                 .iter()
                 .find_map(|progress| text::sentence(&progress.handler, now)),
+            subject: live
+                .iter()
+                .find_map(|progress| text::subject(&progress.handler, now)),
             who: String::new(),
         }
     }
@@ -183,6 +190,19 @@ impl Picture {
 
     /// One plain line with everything.
     pub(crate) fn line(&self) -> String {
+        let waits = || self.waits_for().map(|_| self.why_text());
+        self.line_with(self.trouble.as_ref().map(|_| self.why_text()).or_else(waits))
+    }
+
+    /// The same for whoever has read lately what goes wrong.
+    pub(crate) fn short_line(&self) -> String {
+        match &self.subject {
+            Some(subject) => self.line_with(Some(subject.brief())),
+            None => self.line(),
+        }
+    }
+
+    fn line_with(&self, trouble: Option<String>) -> String {
         let why = self
             .why
             .as_ref()
@@ -196,11 +216,11 @@ impl Picture {
             self.counts_text(),
         ];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        let mut line = parts.join("  ");
-        if self.status == Status::Running && (self.trouble.is_some() || self.waits_for().is_some()) {
-            line += &format!("  {}", self.why_text());
+        let line = parts.join("  ");
+        match trouble.filter(|_| self.status == Status::Running) {
+            Some(trouble) => format!("{line}  {trouble}"),
+            None => line,
         }
-        line
     }
 }
 
@@ -248,33 +268,47 @@ fn short(span: Duration) -> String {
     }
 }
 
-/// How fast items are settled, over the last [`RATE_SPAN`].
+/// How fast items are settled, over the last [`RATE_SPAN`], and since the rate is what it is.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     seen: VecDeque<(Moment, u64)>,
+    /// The rate asked for, and what was measured until it was changed to that.
+    wanted: Option<RateLimit>,
+    before: f64,
+    last: f64,
 }
 
 impl Meter {
     /// The picture of a task now, at the rate of the last seconds.
     pub(crate) fn picture(&mut self, view: &TaskView, live: &[Progress], clock: &dyn Clock) -> Picture {
         let mut picture = Picture::of(view, live, clock.wall());
-        picture.actual = self.on_settled(clock.now(), picture.counts.settled());
+        picture.actual = self.on_settled(clock.now(), picture.counts.settled(), picture.rate);
         picture
     }
 
-    /// Takes note of how many are settled now, and answers with the rate. Unit: items per second.
-    fn on_settled(&mut self, now: Moment, settled: u64) -> f64 {
+    /// Takes note of how many are settled now, and answers with the rate. What was settled at another rate says nothing of
+    /// this one. Unit: items per second.
+    fn on_settled(&mut self, now: Moment, settled: u64, wanted: RateLimit) -> f64 {
+        let is_changed = self.wanted.replace(wanted).is_some_and(|before| before != wanted);
+        if is_changed {
+            self.seen.clear();
+            self.before = self.last;
+        }
         self.seen.push_back((now, settled));
         while self.seen.len() > 2 && now.since(self.seen[1].0) >= RATE_SPAN {
             self.seen.pop_front();
         }
-        let (since, before) = self.seen[0];
-        let seconds = now.since(since).as_secs_f64();
-        if seconds > 0.0 {
-            settled.saturating_sub(before) as f64 / seconds
-        } else {
-            0.0
+        let (since, at_first) = self.seen[0];
+        let span = now.since(since);
+        self.last = match span < RATE_SPAN_MIN && self.before > 0.0 {
+            true => self.before,
+            false if span.is_zero() => 0.0,
+            false => settled.saturating_sub(at_first) as f64 / span.as_secs_f64(),
+        };
+        if span >= RATE_SPAN_MIN {
+            self.before = 0.0;
         }
+        self.last
     }
 }
 
@@ -295,6 +329,7 @@ mod tests {
             latency_p95: Some(Duration::from_micros(1500)),
             stall: None,
             trouble: None,
+            subject: None,
             who: String::new(),
         }
     }
@@ -388,11 +423,27 @@ mod tests {
     fn the_rate_is_that_of_the_last_seconds() {
         let mut meter = Meter::default();
         let at = |seconds: u64| Moment(seconds * 1_000_000_000);
-        assert_eq!(meter.on_settled(at(0), 0), 0.0);
-        assert_eq!(meter.on_settled(at(1), 100), 100.0);
+        let mut settled = |second, settled| meter.on_settled(at(second), settled, RateLimit::Unlimited);
+        assert_eq!(settled(0, 0), 0.0);
+        assert_eq!(settled(1, 100), 100.0);
         for second in 2..=20 {
-            meter.on_settled(at(second), 100);
+            settled(second, 100);
         }
-        assert_eq!(meter.on_settled(at(21), 100), 0.0);
+        assert_eq!(settled(21, 100), 0.0);
+    }
+
+    #[test]
+    fn what_was_settled_at_another_rate_is_not_counted() {
+        let mut meter = Meter::default();
+        let rate = |per_second| RateLimit::Limited(Rate::per_second(per_second).expect("a rate"));
+        let mut settled = |millis: u64, settled, wanted| {
+            meter.on_settled(Moment(millis * 1_000_000), settled, rate(wanted))
+        };
+        settled(0, 0, 5);
+        assert_eq!(settled(4_000, 20, 5), 5.0);
+        assert_eq!(settled(4_200, 21, 100), 5.0, "too early to say");
+        assert_eq!(settled(4_700, 71, 100), 5.0);
+        assert_eq!(settled(5_200, 121, 100), 100.0);
+        assert_eq!(settled(6_200, 221, 100), 100.0);
     }
 }

@@ -201,7 +201,7 @@ impl Watch<'_> {
         who.clone_into(&mut picture.who);
         if view.status == Status::Running && self.meters.is_store_full(clock.now()) {
             let unsaved = live.iter().map(|live| live.unsaved).sum();
-            picture.trouble = Some(store_full_text(unsaved));
+            (picture.trouble, picture.subject) = (Some(store_full_text(unsaved)), None);
             picture.who.clear();
         }
         let is_at_end = matches!(view.status, Status::Stopping | Status::Stopped);

@@ -41,6 +41,45 @@ pub fn sentence(state: &HandlerState, now: WallMs) -> Option<String> {
     ))
 }
 
+/// What a sentence is about, without what changes from look to look by itself: times, counts, the item that failed last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// It doesn't answer.
+    pub is_down: bool,
+    /// It asked to wait.
+    pub is_paused: bool,
+    /// The code of what went wrong last.
+    pub code: Option<String>,
+    /// Whether items are named that nothing is left to compare with, or that only people can judge.
+    pub is_about_items: bool,
+    /// Whether the next call is one that finds out whether it answers again.
+    pub is_probed: bool,
+}
+
+/// What [`sentence`] is about now.
+pub fn subject(state: &HandlerState, now: WallMs) -> Option<Subject> {
+    sentence(state, now)?;
+    Some(Subject {
+        is_down: state.outage.is_some(),
+        is_paused: state.paused.is_some(),
+        code: state.error.as_ref().map(|error| error.code.to_string()),
+        is_about_items: state.unjudged > 0 || (state.held > 0 && state.judged_in.is_some()),
+        is_probed: state.outage.is_some() && state.next_probe_in.is_some(),
+    })
+}
+
+impl Subject {
+    /// The same in a few words, for whoever has read the sentence.
+    pub fn brief(&self) -> String {
+        let code = self.code.as_deref().unwrap_or("no answer");
+        match self {
+            Subject { is_down: true, .. } => format!("handler down ({code})"),
+            Subject { is_paused: true, .. } => "the handler asks to wait".to_owned(),
+            _ => format!("calls fail ({code})"),
+        }
+    }
+}
+
 fn pause(paused: &Paused) -> String {
     let why = paused
         .said
@@ -207,6 +246,30 @@ mod tests {
             sentence(&state, WallMs(41_000)).as_deref(),
             Some("handler down for 40s (CONNECT at item 7: connection refused); next probe in 8s")
         );
+    }
+
+    #[test]
+    fn what_a_sentence_is_about_stays_while_only_times_counts_and_items_change() {
+        let mut state = HandlerState {
+            outage: Some(Outage {
+                since: WallMs(1_000),
+                probes: 4,
+            }),
+            next_probe_in: Some(Duration::from_millis(8_900)),
+            error: Some(error("CONNECT")),
+            ..HandlerState::default()
+        };
+        let at = |state: &HandlerState, now| subject(state, WallMs(now)).expect("an outage");
+        let first = at(&state, 41_000);
+        assert_eq!(first.brief(), "handler down (CONNECT)");
+        (state.next_probe_in, state.error) = (Some(Duration::ZERO), Some(error("CONNECT")));
+        state.error.as_mut().expect("an error").index = ItemIndex(9);
+        assert_eq!(at(&state, 47_000), first);
+        state.error = Some(error("TIMEOUT"));
+        assert_ne!(at(&state, 47_000), first);
+        (state.error, state.next_probe_in) = (Some(error("CONNECT")), None);
+        assert_ne!(at(&state, 47_000), first, "it answers again");
+        assert_eq!(subject(&HandlerState::default(), WallMs(0)), None);
     }
 
     #[test]

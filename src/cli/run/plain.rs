@@ -1,0 +1,126 @@
+//! A run where no terminal is: which lines say how it stands, and when. What goes wrong is told in full when it is new and
+//! then once a minute; the lines between have it in a few words, so that an outage doesn't fill a log.
+
+use std::time::Duration;
+
+use crate::run::picture::Picture;
+use windrow_core::handler::text::Subject;
+use windrow_core::ids::Moment;
+use windrow_core::task::lifecycle::Status;
+
+/// Between two lines.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+/// Between two of the same trouble in full.
+const IN_FULL_EVERY: Duration = Duration::from_secs(60);
+
+/// What was said so far.
+#[derive(Debug, Default)]
+pub(crate) struct PlainLines {
+    said: Option<Moment>,
+    status: Option<Status>,
+    /// What was told in full within the last minute. Codes may take turns.
+    in_full: Vec<(Subject, Moment)>,
+}
+
+impl PlainLines {
+    /// The line that is due now: when the status changed, or some time has passed.
+    pub(crate) fn due(&mut self, picture: &Picture, now: Moment) -> Option<String> {
+        let changed = self.status != Some(picture.status);
+        let is_due = changed || self.said.is_none_or(|said| now.since(said) >= LINE_EVERY);
+        if !is_due {
+            return None;
+        }
+        (self.status, self.said) = (Some(picture.status), Some(now));
+        Some(match self.is_known(picture, now) {
+            true => picture.short_line(),
+            false => picture.line(),
+        })
+    }
+
+    /// Whether what goes wrong was told in full lately; notes it where it is told now.
+    fn is_known(&mut self, picture: &Picture, now: Moment) -> bool {
+        self.in_full.retain(|(_, told)| now.since(*told) < IN_FULL_EVERY);
+        let Some(subject) = picture
+            .subject
+            .as_ref()
+            .filter(|_| picture.status == Status::Running)
+        else {
+            return false;
+        };
+        let is_known = self.in_full.iter().any(|(told, _)| told == subject);
+        if !is_known {
+            self.in_full.push((subject.clone(), now));
+        }
+        is_known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_core::items::counters::Counters;
+    use windrow_core::settings::RateLimit;
+
+    fn picture(code: Option<&str>) -> Picture {
+        let subject = code.map(|code| Subject {
+            is_down: true,
+            is_paused: false,
+            code: Some(code.to_owned()),
+            is_about_items: false,
+            is_probed: true,
+        });
+        Picture {
+            status: Status::Running,
+            why: None,
+            total: 9,
+            counts: Counters::default(),
+            pending: 9,
+            rate: RateLimit::Unlimited,
+            actual: 0.0,
+            latency_p95: None,
+            stall: None,
+            trouble: code.map(|code| format!("a long story of {code}")),
+            subject,
+            who: String::new(),
+        }
+    }
+
+    /// The end of the line at a second; none where none is due.
+    fn at(lines: &mut PlainLines, second: u64, code: Option<&str>) -> Option<String> {
+        let line = lines.due(&picture(code), Moment(second * 1_000_000_000))?;
+        assert_eq!(line.lines().count(), 1);
+        Some(line.rsplit("  ").next().unwrap_or_default().to_owned())
+    }
+
+    #[test]
+    fn trouble_is_told_in_full_when_it_is_new_and_once_a_minute() {
+        let mut lines = PlainLines::default();
+        let (long, short) = (
+            |code| Some(format!("a long story of {code}")),
+            "handler down (CONNECT)",
+        );
+        assert_eq!(at(&mut lines, 0, None).as_deref(), Some("pending 9"));
+        assert_eq!(at(&mut lines, 3, Some("CONNECT")), None, "every five seconds");
+        assert_eq!(at(&mut lines, 5, Some("CONNECT")), long("CONNECT"));
+        for second in [10, 15, 20, 60] {
+            assert_eq!(
+                at(&mut lines, second, Some("CONNECT")).as_deref(),
+                Some(short),
+                "{second}"
+            );
+        }
+        assert_eq!(at(&mut lines, 65, Some("CONNECT")), long("CONNECT"));
+        assert_eq!(
+            at(&mut lines, 70, Some("TIMEOUT")),
+            long("TIMEOUT"),
+            "another one"
+        );
+        assert_eq!(
+            at(&mut lines, 75, Some("CONNECT")).as_deref(),
+            Some(short),
+            "they take turns"
+        );
+        assert_eq!(at(&mut lines, 80, None).as_deref(), Some("pending 9"));
+        assert_eq!(at(&mut lines, 125, Some("CONNECT")), long("CONNECT"));
+    }
+}
