@@ -208,13 +208,13 @@ impl Inner {
     fn changed(&self, block: &Located, because: &str) -> SourceError {
         if self.copy.is_some() {
             return SourceError::Changed(format!(
-                "{} can't be read; because {because}; try: delete {} and start again, which unpacks the file anew",
+                "{} can't be read: {because}; try: delete {} and start again, which unpacks the file anew",
                 self.rows_named(block),
                 self.path.display()
             ));
         }
         SourceError::Changed(format!(
-            "{} have changed; because {because}; try: put the old file back and start again, or make a new task \
+            "{} have changed: {because}; try: put the old file back and start again, or make a new task \
              from the file as it is now (run: --restart)",
             self.rows_named(block)
         ))
@@ -222,7 +222,7 @@ impl Inner {
 
     fn unreadable(&self, block: &Located, error: &io::Error) -> SourceError {
         SourceError::Unreadable(format!(
-            "{} can't be read; because {error}; try: check that the file and its disk are there",
+            "{} can't be read: {error}; try: check that the file and its disk are there",
             self.rows_named(block)
         ))
     }

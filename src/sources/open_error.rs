@@ -159,13 +159,7 @@ impl OpenSourceError {
 
 impl fmt::Display for OpenSourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}; because {}; try: {}",
-            self.what(),
-            self.because(),
-            self.hint()
-        )
+        write!(f, "{}: {}; try: {}", self.what(), self.because(), self.hint())
     }
 }
 

@@ -75,7 +75,7 @@ impl RedriveSource {
                 let found = found.map_err(|error| SourceError::Unreadable(error.to_string()))?;
                 if found.len() != count as usize {
                     let text = format!(
-                        "failures {code} of {origin} are gone; because they are no longer kept; try: a new redrive"
+                        "failures {code} of {origin} are gone: they are no longer kept; try: a new redrive"
                     );
                     return Err(SourceError::Changed(text));
                 }

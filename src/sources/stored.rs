@@ -244,12 +244,7 @@ fn damaged(task: &TaskView, why: &str) -> StoredSourceError {
 
 /// Only a store that doesn't answer, or a disk that fails, is worth another try.
 fn failed(error: OpenSourceError) -> StoredSourceError {
-    let text = format!(
-        "{}; because {}; try: {}",
-        error.what(),
-        error.because(),
-        error.hint()
-    );
+    let text = format!("{}: {}; try: {}", error.what(), error.because(), error.hint());
     if let OpenSourceError::NotFound(path) = error {
         return StoredSourceError::Missing { path, text };
     }

@@ -130,7 +130,7 @@ impl UploadSource {
     }
 
     fn changed(&self, block: &Located, because: &str) -> SourceError {
-        let text = format!("they are not as they were sent; because {because}; try: upload it again");
+        let text = format!("they are not as they were sent: {because}; try: upload it again");
         SourceError::Changed(self.said(block, &text))
     }
 

@@ -110,7 +110,7 @@ async fn bad_input_leaves_no_file_behind() {
     assert!(
         error
             .to_string()
-            .starts_with("standard input can't be used as items; because line 2"),
+            .starts_with("standard input can't be used as items: line 2"),
         "{error}"
     );
     assert_eq!(spooled(&place), Vec::<String>::new());
