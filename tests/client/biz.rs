@@ -83,7 +83,10 @@ async fn a_business_is_registered_with_the_check_on_stderr_and_the_secret_on_std
         (&json!("推送"), &json!({"prepare": {}}))
     );
     assert_eq!(newest(&node, "push").await["reason"], "new customer");
-    person.run(&words, "").await.refused(4, &["push"]);
+    person
+        .run(&words, "")
+        .await
+        .refused(4, &["`windrow biz edit push` changes it"]);
 }
 
 #[tokio::test]

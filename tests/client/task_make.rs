@@ -261,6 +261,40 @@ async fn what_cant_be_made_is_refused_with_its_reason_and_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn rows_that_are_likely_read_wrong_make_no_task_and_leave_no_upload() {
+    let (_business, node) = node().await;
+    let person = Person::admin(&node);
+    let create = async |flag: &str, file: &str, more: &[&str]| {
+        person
+            .run(&[&["task", "create", "push", flag, file], more].concat(), "")
+            .await
+    };
+    let semicolons = person.write("s.csv", "id;name\n1;a\n");
+    let tabs = person.write("t.csv", "id\tname\n1\ta\n");
+    let list = person.write("list.json", "[{\"id\":1},{\"id\":2}]");
+    for (at, (flag, file, mends)) in [
+        ("--csv", &semicolons, "--delimiter ';'; or"),
+        ("--csv", &tabs, "--delimiter tab; or"),
+        ("--ndjson", &list, "jq -c '.[]' FILE"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        create(flag, file, &[]).await.refused(7, &[file, mends]);
+        let upload = format!("/v1/uploads/u{}", at + 1);
+        assert_eq!(node.admin.get(&upload).await.status, 404, "{upload}");
+    }
+    let meant = create("--csv", &semicolons, &["--delimiter", ","])
+        .await
+        .expect(0);
+    assert!(
+        meant.stderr.contains("warning: there is one column"),
+        "{}",
+        meant.stderr
+    );
+}
+
+#[tokio::test]
 async fn a_canary_is_told_and_nobody_is_asked_without_a_terminal() {
     let (business, node) = node().await;
     let person = Person::admin(&node);

@@ -220,8 +220,12 @@ fn unknown(place: &str, table: &Table, known: &[&str]) -> Vec<String> {
     strange.map(fault).collect()
 }
 
-/// The one of these that a word is most like, if any is like it.
+/// The one of these that a word is most like, if any is like it. Case is the slip that is made most.
 pub fn like<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let same = known.iter().find(|other| other.eq_ignore_ascii_case(word));
+    if let Some(same) = same {
+        return Some(same);
+    }
     let scored = known
         .iter()
         // Of names that only begin or end alike more than half must be the same.

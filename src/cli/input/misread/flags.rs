@@ -41,6 +41,9 @@ limit'
 windrow run: dry-run: 'windrow try' asks the handler without doing anything
 windrow schedule create: csv ndjson lines file: each fire reads its items anew, so a file of this machine can't be \
 their source: give --url URL, which the node fetches, --items or --total
+windrow task append: csv lines input file items total: lines of JSON are appended, an item each: 'windrow task append TASK \
+--ndjson FILE', or --ndjson - behind a pipe
+windrow try: total count: 'windrow try' calls chosen items: '--items 0..5', with '--data JSON' for what they carry
 windrow task set: start-at: 'windrow task start --start-at' says when a task starts";
 
 /// A flag with a slip of the finger in it or of another program, a negative number, or a word in a wrong place. What clap finds similar, and its advice to pass a flag as a value, would lead astray.
@@ -184,6 +187,14 @@ mod tests {
             (
                 "windrow run --limit x --total 3 -- true",
                 "tip: a run has its own --rate",
+            ),
+            (
+                "windrow task append t1 --csv more.csv",
+                "tip: lines of JSON are appended, an item each: 'windrow task append TASK --ndjson FILE'",
+            ),
+            (
+                "windrow try --total 5 -- cat",
+                "tip: 'windrow try' calls chosen items: '--items 0..5'",
             ),
             (
                 "windrow task set t1 --start-at 5pm",

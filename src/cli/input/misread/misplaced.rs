@@ -13,7 +13,8 @@ const SHELL_FORM: &str = "the text for sh stands directly behind --each: --shell
 
 /// What is said of a word that a command doesn't expect. `words` is the command line.
 pub(super) fn tip(word: &str, command: &Command, words: &[&str]) -> Option<String> {
-    if let Some(tip) = one_name(word, command, words).or_else(|| of_token(word, command)) {
+    let tip = one_name(word, command, words).or_else(|| of_token(word, command));
+    if let Some(tip) = tip.or_else(|| of_log(word, command)) {
         return Some(tip);
     }
     let takes_a_handler = command
@@ -55,6 +56,12 @@ pub(super) fn tip(word: &str, command: &Command, words: &[&str]) -> Option<Strin
         _ if words[at..].contains(&"--") => Some(before_handler(word, command, before)),
         _ => Some(HANDLER_TIP.to_owned()),
     }
+}
+
+/// What is said of a task's address where lines of all tasks are shown.
+fn of_log(word: &str, command: &Command) -> Option<String> {
+    let is_log = command.get_name() == "log" && !word.starts_with('-');
+    is_log.then(|| format!("the lines of one task, t42 or business/name: 'windrow log --task {word}'"))
 }
 
 /// What is said of a word where a token is made.
@@ -218,6 +225,12 @@ mod tests {
             !said.contains("one word"),
             "what stands where isn't known: {said}"
         );
+    }
+
+    #[test]
+    fn the_log_of_a_task_is_told_its_flag() {
+        let said = said_of(&["log", "push/first"]);
+        assert!(said.contains("'windrow log --task push/first'"), "{said}");
     }
 
     #[test]

@@ -86,6 +86,10 @@ const ALL: &str = "--all";
 const ALL_TIP: &str = "say which failures: '--all', '--code CODE' or '--indexes 5,9-20'; 'windrow task failures TASK' lists \
                        their codes";
 
+/// Failures without the job that has them.
+const ONLY_FAILED_TIP: &str =
+    "say of which job: 'windrow run --resume NAME --only-failed'; 'windrow job list' has the names";
+
 /// What a task's export can be of.
 const EXPORT_TIP: &str = "WHAT is failures (items that failed for good) or log (lines of the log)";
 
@@ -94,7 +98,7 @@ pub(crate) fn advised(error: Error, words: &[OsString]) -> Error {
     match error.kind() {
         ErrorKind::InvalidSubcommand => verb(error, words),
         ErrorKind::UnknownArgument => flags::argument(error, words),
-        ErrorKind::MissingRequiredArgument => missing(error),
+        ErrorKind::MissingRequiredArgument => missing(error, words),
         ErrorKind::ValueValidation => number(error),
         ErrorKind::InvalidValue => value(error),
         ErrorKind::ArgumentConflict => before_verb(error, words),
@@ -117,6 +121,10 @@ fn verb(mut error: Error, words: &[OsString]) -> Error {
         error.remove(ContextKind::SuggestedSubcommand);
         return tipped(error, tip);
     }
+    if let Some(tip) = swapped(&word, noun, &path, words) {
+        error.remove(ContextKind::SuggestedSubcommand);
+        return tipped(error, tip);
+    }
     match mistyped() {
         Some(verb) if error.get(ContextKind::SuggestedSubcommand).is_none() => {
             tipped(error, format!("did you mean '{} {verb}'?", path.join(" ")))
@@ -131,6 +139,14 @@ fn verb(mut error: Error, words: &[OsString]) -> Error {
         }
         None => error,
     }
+}
+
+/// What is said where a verb stands behind what it is about: `windrow task push create`.
+fn swapped(word: &str, noun: &Command, path: &[&str], words: &[OsString]) -> Option<String> {
+    let at = words.iter().position(|given| given == word)?;
+    let verb = noun.find_subcommand(words.get(at + 1)?)?.get_name();
+    let at = path.join(" ");
+    (path.len() > 1).then(|| format!("the verb comes first: '{at} {verb} {word}'"))
 }
 
 /// A flag of a verb that stands before it, where clap says that both can't be used together.
@@ -186,12 +202,15 @@ fn value(mut error: Error) -> Error {
 }
 
 /// A job without its handler, whose place clap's usage doesn't show; a redrive that doesn't say of what.
-fn missing(error: Error) -> Error {
+fn missing(error: Error, words: &[OsString]) -> Error {
     let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else {
         return error;
     };
     let is_missing = |part: &str| missing.iter().any(|argument| argument.contains(part));
-    if is_missing("--cmd") {
+    let mut flags = words.iter().take_while(|word| *word != "--");
+    if is_missing("--resume") && flags.any(|word| word == "--only-failed") {
+        tipped(error, ONLY_FAILED_TIP)
+    } else if is_missing("--cmd") {
         tipped(error, TRY_TIP)
     } else if is_missing("COMMAND") && !is_missing("--each") {
         tipped(error, HANDLER_TIP)
@@ -492,5 +511,32 @@ mod tests {
                 "{line}: {said}"
             );
         }
+    }
+
+    #[test]
+    fn a_verb_behind_what_it_is_about_is_told_its_place() {
+        let told = said("windrow task push create --total 5");
+        assert!(
+            told.contains("tip: the verb comes first: 'windrow task create push'"),
+            "{told}"
+        );
+        let told = said("windrow job nightly show");
+        assert!(told.contains("'windrow job show nightly'"), "{told}");
+        assert!(
+            !said("windrow push create").contains("comes first"),
+            "which noun isn't known"
+        );
+    }
+
+    #[test]
+    fn failures_without_their_job_are_told_how_it_is_named() {
+        for line in ["windrow run --only-failed", "windrow run --only-failed -- cat"] {
+            let told = said(line);
+            assert!(
+                told.contains("tip: say of which job: 'windrow run --resume NAME --only-failed'"),
+                "{told}"
+            );
+        }
+        assert!(!said("windrow run -- cat --only-failed").contains("of which job"));
     }
 }

@@ -73,6 +73,11 @@ pub(super) async fn send(
         Err(ClientError::Problem(problem)) if problem.slug() == "check-failed" => {
             Err(broken(&name, &problem, link))
         }
+        Err(ClientError::Problem(problem)) if problem.slug() == "name-taken" => {
+            Err(Fault::from(ClientError::Problem(problem)).hint(format!(
+                "`windrow biz edit {name}` changes it, with the same flags; or register it under another name"
+            )))
+        }
         sent => Ok(Some(sent?)),
     }
 }
