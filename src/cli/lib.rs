@@ -127,7 +127,7 @@ fn execute(cli: Cli) -> Exit {
     };
     let wants_json = matches!(&cli.command, Command::Run(args) if args.output == Output::Json);
     obey(cli.command, &shell).unwrap_or_else(|fault| {
-        screen.fail(&fault.to_string());
+        screen.refuse(&fault);
         // Nobody may be reading any more; the exit code says it too.
         if wants_json && output::screen::print(&fault.json().to_string()).is_err() {
             tracing::debug!("standard output is closed");

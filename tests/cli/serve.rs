@@ -235,6 +235,27 @@ fn all_that_is_said_in_a_log_of_objects_is_one() {
 }
 
 #[test]
+fn a_node_that_can_not_start_ends_its_log_as_any_command_ends() {
+    let place = Place::new();
+    let node = Node::start(&place);
+    let listen = &node.address;
+    let done = place
+        .start(&["serve", "--data-dir", "other", "--listen", listen])
+        .end();
+    let done = done.expect(4);
+    let (objects, rest) = done
+        .stderr
+        .split_once("\nerror: the node can't start\n")
+        .expect("a plain error");
+    assert!(objects.lines().all(|line| line.starts_with('{')), "{objects}");
+    let lines: Vec<&str> = rest.trim_end().lines().collect();
+    assert!(
+        matches!(lines.as_slice(), [because, hint] if because.starts_with("  because ") && hint.starts_with("  try  ")),
+        "{rest}"
+    );
+}
+
+#[test]
 fn without_tokens_no_page_of_another_can_use_the_node() {
     let place = Place::new();
     place.write("config.toml", "[auth]\nmode = \"off\"\n");

@@ -25,6 +25,8 @@ pub(crate) struct Screen {
     live: bool,
     /// How the lines of the log look among which these lines stand; none stands alone.
     log: OnceLock<Style>,
+    /// Whether nobody asked for that.
+    is_unasked: OnceLock<()>,
 }
 
 impl Screen {
@@ -59,6 +61,7 @@ impl Screen {
             quiet: false,
             live: false,
             log: OnceLock::new(),
+            is_unasked: OnceLock::new(),
         }
     }
 
@@ -82,6 +85,22 @@ impl Screen {
     /// Says what went wrong.
     pub(crate) fn fail(&self, line: &str) {
         self.put_down(Level::ERROR, line);
+    }
+
+    /// Says why a command can't go on. Who asked for a log of objects gets nothing else; where it is one only because nobody
+    /// looks at a terminal, somebody may look at its end, and reads there what any other command ends with.
+    pub(crate) fn refuse(&self, fault: &Fault) {
+        let text = fault.to_string();
+        self.fail(&text);
+        if self.is_unasked.get().is_some() {
+            self.bars.suspend(|| print_error(&text));
+        }
+    }
+
+    /// The style of the log is [`Style::Json`] though nobody asked for it.
+    pub(crate) fn speak_objects_unasked(&self) {
+        self.speak_as(Style::Json);
+        self.is_unasked.get_or_init(|| ());
     }
 
     fn put_down(&self, level: Level, line: &str) {

@@ -153,7 +153,10 @@ fn start_log(config: &Config, shell: &Shell) -> Result<Option<LogControl>, Fault
         LogFormat::Json => Style::Json,
         LogFormat::Logfmt => Style::Logfmt,
     };
-    shell.screen.speak_as(style);
+    match config.log.format {
+        LogFormat::Auto if !is_terminal => shell.screen.speak_objects_unasked(),
+        _ => shell.screen.speak_as(style),
+    }
     Ok(telemetry::start_log(filter, style, io::stderr))
 }
 
