@@ -16,7 +16,7 @@ use super::{run, task};
 pub use crate::local::serve::args::ServeArgs;
 pub use crate::local::settings::args::{ConfigArgs, ConfigVerb};
 pub use crate::local::trial::args::TryArgs;
-use windrow_config::process_env;
+use windrow_config::{Config, process_env};
 
 /// The width of help where nobody says how wide lines may be. Unit: terminal cells.
 pub(crate) const WIDTH_UNSIZED: usize = 80;
@@ -169,6 +169,23 @@ pub struct HttpArgs {
     /// A file with the secrets that sign calls of the URL, one whsec_… a line, newest first
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
+    /// Authorities to trust at the URL beside the system's, as PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub handler_ca_file: Option<PathBuf>,
+    /// Trust any certificate of the URL; for a test system only
+    #[arg(long)]
+    pub insecure_skip_verify: bool,
+}
+
+impl HttpArgs {
+    /// Whom these flags trust, in the place of what a configuration says.
+    pub(crate) fn trust(&self, config: &mut Config) {
+        let of_http = &mut config.http_handler;
+        if self.handler_ca_file.is_some() {
+            of_http.ca_file.clone_from(&self.handler_ca_file);
+        }
+        of_http.insecure_skip_verify |= self.insecure_skip_verify;
+    }
 }
 
 /// The command line with help that is wrapped once: by the terminal that shows it.

@@ -68,6 +68,23 @@ fn a_table_that_is_cut_at_the_wrong_place_is_refused_unless_that_is_meant() {
     );
 }
 
+/// `-- cat --rate 10/s`: the run would be unpaced, and nobody would know.
+#[test]
+fn a_flag_of_a_run_behind_the_dashes_is_told_to_go_to_the_program() {
+    let place = Place::new();
+    let run = |more: &[&str]| {
+        let words = [&["run", "--total", "1", "--restart", "--", "sh", "-c", OK], more].concat();
+        place.windrow(&words).expect(0).stderr
+    };
+    let told = "warning: --rate stands behind -- and goes to sh; a flag of windrow stands before --\n";
+    assert!(run(&["--rate", "10/s"]).starts_with(told));
+    assert!(run(&["-x", "--rate=10/s"]).contains("warning: --rate=10/s stands behind --"));
+    for own in [&["--json", "--verbose"][..], &["rate"], &[]] {
+        let said = run(own);
+        assert!(!said.contains("warning"), "{said}");
+    }
+}
+
 #[test]
 fn a_whole_list_in_one_line_is_refused_before_anything_is_called() {
     let place = Place::new();

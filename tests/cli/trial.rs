@@ -22,6 +22,59 @@ fn verdicts_of_a_worker_are_shown_and_nothing_is_kept() {
     assert_eq!(place.names(), [""; 0]);
 }
 
+/// A node with a certificate of its own stands in for a handler that has one: what it answers isn't the point.
+#[test]
+fn an_authority_of_ones_own_is_trusted_by_try_and_run() {
+    let place = Place::new();
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    let cert = place.write("ca.pem", &made.cert.pem());
+    let key = place.write("key.pem", &made.signing_key.serialize_pem());
+    let tls = format!("[http]\ntls_cert_file = {cert:?}\ntls_key_file = {key:?}\n");
+    place.write("config.toml", &tls);
+    let mut node = place.start(&["serve", "--data-dir", "data", "--listen", "127.0.0.1:0"]);
+    let line = node.wait_for("listens on https://");
+    let address = line.split("https://").nth(1).unwrap().split('"').next().unwrap();
+    let url = format!("https://{address}/nowhere");
+    let refused = |words: &[&str]| {
+        let done = place.windrow(words);
+        (done.stdout + &done.stderr).contains("certificate is refused")
+    };
+    let job = [
+        "run",
+        "--total",
+        "1",
+        "--restart",
+        "--max-attempts",
+        "1",
+        "--first-contact",
+        "5s",
+        "--url",
+        &url,
+    ];
+    for command in [&["try", "--items", "0", "--url", &url][..], &job] {
+        assert!(refused(command), "{command:?}");
+        for trust in [&["--handler-ca-file", &cert][..], &["--insecure-skip-verify"]] {
+            assert!(!refused(&[command, trust].concat()), "{command:?} {trust:?}");
+        }
+    }
+    place
+        .windrow(&["try", "--handler-ca-file", &cert, "--", "cat"])
+        .refused(2, &["--handler-ca-file", "say how a URL is called"]);
+    let again = place.windrow(&[
+        "run",
+        "--total",
+        "2",
+        "--url",
+        &url,
+        "--handler-ca-file",
+        &cert,
+        "--name",
+        "kept",
+    ]);
+    assert_ne!(again.code, Some(0), "it is no handler");
+    assert!(!refused(&["run", "--resume", "kept"]), "it is kept with the job");
+}
+
 #[test]
 fn a_url_gets_the_data_of_the_template() {
     let place = Place::new();

@@ -73,6 +73,9 @@ pub(super) async fn run(args: Box<RunArgs>, shell: &Shell, runtimes: Arc<Runtime
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let prepared = prepare::prepare(args, shell, &runtimes, &clock)?;
+    handler::behind(args)
+        .iter()
+        .for_each(|line| shell.screen.say(line));
     if args.only_failed && !StateDir::database_in(&prepared.place).is_file() {
         // Before a directory is made for a job that never was.
         return Err(only_failed::never_ran());

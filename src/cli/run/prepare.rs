@@ -52,6 +52,7 @@ pub(super) fn prepare(
     failures_out::check(args)?;
     results_out::check(args)?;
     let mut config = load(args.config.as_deref(), shell)?;
+    args.http.trust(&mut config);
     let startup = &mut config.command_handler.startup_timeout;
     if !args.wait && *startup == CommandHandler::default().startup_timeout {
         // A worker that doesn't get ready was never reached. Who knows of a slow one has set its own time.

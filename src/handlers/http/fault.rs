@@ -173,11 +173,10 @@ impl From<Fault> for CallFailure {
 }
 
 /// How an authority is named: for all handlers of a node, for those of this machine, for those of a business.
-const TRUST: &str = "`ca_file` under [handler.http] (`windrow run` and `try`: WINDROW_HANDLER__HTTP__CA_FILE=FILE; of a \
-     business: `windrow biz register --handler-ca-file FILE`)";
+const TRUST: &str = "`ca_file` under [handler.http] (`windrow run` and `try`: --handler-ca-file FILE; of a business: \
+     `windrow biz register --handler-ca-file FILE`)";
 /// How all are trusted, whatever their certificates say.
-const TRUST_ANY: &str = "`insecure_skip_verify` (WINDROW_HANDLER__HTTP__INSECURE_SKIP_VERIFY=true; of a business: \
-     --insecure-skip-verify)";
+const TRUST_ANY: &str = "`insecure_skip_verify` there (or --insecure-skip-verify)";
 
 /// The trouble, and what to try.
 fn trouble_words(trouble: &Trouble) -> String {

@@ -47,7 +47,8 @@ const READY_EXTRA: Duration = Duration::from_secs(5);
 pub(crate) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let config = load(args.config.as_deref(), shell)?;
+    let mut config = load(args.config.as_deref(), shell)?;
+    args.http.trust(&mut config);
     let request = request::wanted(&args.request, &args.http)?;
     let factory = factory(args, request.as_ref(), shell, &config, &runtimes, &clock)?;
     let (data, items) = Data::of(args, request.as_ref(), shell, clock.wall()).await?;

@@ -149,6 +149,7 @@ fn needed(args: &RunArgs) -> impl Iterator<Item = &Path> {
         .config
         .iter()
         .chain(&args.http.secret_file)
+        .chain(&args.http.handler_ca_file)
         .map(PathBuf::as_path);
     items
         .chain(flags)

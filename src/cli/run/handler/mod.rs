@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::args::HttpArgs;
+use crate::args::{HttpArgs, RunArgs};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::run::JobRun;
@@ -20,6 +20,10 @@ use windrow_engine::ports::handling::handler::HandlerFactory;
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_node::handlers::{self, HandlerChoice};
 use windrow_node::sources::{origin_view, stored_sources};
+
+/// The headings of the flags that say what a run goes over and how it is driven. Those of handlers and outputs are names
+/// that programs have as well: `--json`, `--config`.
+const DRIVING: [&str; 2] = ["Items", "Pace and limits"];
 
 impl JobRun<'_> {
     /// Whether this handler succeeded in a job whose failures a task does again.
@@ -113,12 +117,43 @@ pub(in crate::run) fn check_program(words: &[OsString]) -> Result<(), Fault> {
     Err(Fault::new(Exit::Usage, "the handler can't be used", because).hint(hint))
 }
 
+/// What is said of flags of `run` behind `--`, which go to the program: `-- cat --rate 10/s`. A program may have one of
+/// that name, so it is no more than said.
+pub(in crate::run) fn behind(args: &RunArgs) -> Option<String> {
+    let (program, words) = args.worker.split_first()?;
+    let is_ours = Path::new(program)
+        .file_name()
+        .is_some_and(|name| name == "windrow");
+    let root = crate::args::command();
+    let run = root.find_subcommand("run").filter(|_| !is_ours)?;
+    let is_flag = |word: &str| {
+        let long = word
+            .strip_prefix("--")
+            .map(|long| long.split('=').next().unwrap_or(long));
+        let drives = |heading: Option<&str>| heading.is_some_and(|heading| DRIVING.contains(&heading));
+        long.is_some_and(|long| {
+            let mut flags = run.get_arguments();
+            flags.any(|flag| flag.get_long() == Some(long) && drives(flag.get_help_heading()))
+        })
+    };
+    let flag = words
+        .iter()
+        .filter_map(|word| word.to_str())
+        .find(|word| is_flag(word))?;
+    let program = program.to_string_lossy();
+    Some(format!(
+        "warning: {flag} stands behind -- and goes to {program}; a flag of windrow stands before --"
+    ))
+}
+
 /// Whoever gives a secret believes that calls are signed.
 pub(in crate::run) fn check_unused(http: &HttpArgs) -> Result<(), Fault> {
-    if http.headers.is_empty() && http.secret_file.is_none() {
+    let trusts = http.handler_ca_file.is_some() || http.insecure_skip_verify;
+    if http.headers.is_empty() && http.secret_file.is_none() && !trusts {
         return Ok(());
     }
-    let because = "--header and --secret-file say how a URL is called";
+    let because =
+        "--header, --secret-file, --handler-ca-file and --insecure-skip-verify say how a URL is called";
     Err(Fault::new(Exit::Usage, "there is no URL", because).hint("--url URL, or leave them out"))
 }
 

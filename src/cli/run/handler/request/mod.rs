@@ -278,6 +278,8 @@ mod tests {
         HttpArgs {
             headers: headers.iter().map(|text| (*text).to_owned()).collect(),
             secret_file: None,
+            handler_ca_file: None,
+            insecure_skip_verify: false,
         }
     }
 

@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::run::handler::request::RequestArgs;
 
 /// Flags of a handler, which are said with it.
-const OF_HANDLER: [&str; 14] = [
+const OF_HANDLER: [&str; 15] = [
     "--url",
     "--request",
     "--json",
@@ -20,6 +20,7 @@ const OF_HANDLER: [&str; 14] = [
     "--retry",
     "--header",
     "--secret-file",
+    "--handler-ca-file",
     "--config",
     "--workers",
 ];
@@ -51,6 +52,8 @@ pub(super) fn over(kept: &mut RunArgs, given: &RunArgs) -> Result<(), Fault> {
     kept.workers = given.workers.or(kept.workers);
     replace(&mut kept.config, &given.config);
     replace(&mut kept.http.secret_file, &given.http.secret_file);
+    replace(&mut kept.http.handler_ca_file, &given.http.handler_ca_file);
+    kept.http.insecure_skip_verify |= given.http.insecure_skip_verify;
     let header = |text: &str| {
         text.split(':')
             .next()

@@ -89,7 +89,10 @@ impl Words {
                 self.left_out.push(format!("the header {name}"));
             }
         }
-        self.path("--secret-file", http.secret_file.as_deref())
+        self.path("--secret-file", http.secret_file.as_deref())?;
+        self.path("--handler-ca-file", http.handler_ca_file.as_deref())?;
+        self.switch("--insecure-skip-verify", http.insecure_skip_verify);
+        Some(())
     }
 
     fn request(&mut self, request: &RequestArgs) -> Option<()> {
@@ -236,7 +239,8 @@ pub(super) fn has_paths(args: &RunArgs) -> bool {
     let is_here = |path: &Path| path.is_relative();
     let headers = args.http.headers.iter().any(|header| header.contains('@'));
     let files = args.request.files().any(is_here) || headers;
-    let flags = args.config.iter().chain(&args.http.secret_file);
+    let of_http = args.http.secret_file.iter().chain(&args.http.handler_ca_file);
+    let flags = args.config.iter().chain(of_http);
     let is_command = !args.worker.is_empty() || args.each.each.is_some();
     is_command || files || flags.map(|path| path.as_path()).any(is_here)
 }
