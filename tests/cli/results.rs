@@ -128,6 +128,11 @@ fn a_pipe_gets_lines_alone_and_can_begin_behind_an_index() {
         .map(|line| line["index"].as_u64().unwrap())
         .collect();
     assert_eq!(indexes, [96, 99]);
+    for none in ["100", "4711"] {
+        place
+            .windrow(&job(&["--results-out", "-", "--results-after", none]))
+            .refused(2, &[&format!("there is no item {none}"), "0 to 99"]);
+    }
 }
 
 #[test]

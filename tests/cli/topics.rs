@@ -22,6 +22,21 @@ fn every_exit_code_is_explained() {
 }
 
 #[test]
+fn the_rate_that_a_task_has_without_one_is_told() {
+    let help = |words: &[&str]| {
+        let done = Place::new().windrow(words).expect(0).stdout;
+        done.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let told = "else of the node's configuration, else 100/s";
+    let of_task = help(&["task", "create", "--help"]);
+    assert!(of_task.contains(told), "{of_task}");
+    assert!(
+        !help(&["run", "--help"]).contains(told),
+        "a run is unpaced without it"
+    );
+}
+
+#[test]
 fn help_of_run_has_examples() {
     let done = Place::new().windrow(&["run", "--help"]).expect(0);
     assert!(

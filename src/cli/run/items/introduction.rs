@@ -7,6 +7,7 @@ use crate::fault::Fault;
 use crate::output::table::human::counted;
 use crate::run::JobRun;
 use crate::run::items::first_row;
+use windrow_core::ids::ItemCount;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_node::sources::OpenedSource;
@@ -29,6 +30,7 @@ impl JobRun<'_> {
     /// # Errors
     /// `Usage` with those that there are.
     pub(in crate::run) async fn check_shown(&self, source: &dyn Source) -> Result<(), Fault> {
+        self.check_after(source.total())?;
         let flags = [
             ("--key-column", &self.args.key_column),
             ("--results-data", &self.args.results.data),
@@ -44,6 +46,22 @@ impl JobRun<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether there is the item behind which results are wanted.
+    fn check_after(&self, total: ItemCount) -> Result<(), Fault> {
+        match self.args.results.after {
+            Some(index) if index >= total.0 => {
+                let because = format!(
+                    "there is no item {index}: the {} have the indexes 0 to {}",
+                    counted(total.0, "item"),
+                    total.0.saturating_sub(1)
+                );
+                let hint = "the index of the last row that is there; without it all are written";
+                Err(Fault::new(Exit::Usage, "--results-after can't be used", because).hint(hint))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Says what a new job goes over, and what looks wrong with it.

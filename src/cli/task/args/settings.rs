@@ -15,6 +15,8 @@ const HEADING: &str = "Pace and limits";
 const TIMEOUT: &str = "timeout";
 /// That name.
 const CALL_TIMEOUT: &str = "call-timeout";
+/// The setting whose default is told with its flag: whoever names no rate wonders why a task is as slow as that.
+const RATE: &str = "rate";
 /// The settings that `windrow run` and `windrow job` have flags for; its configuration has all.
 const OF_A_RUN: [&str; 13] = [
     "rate",
@@ -59,6 +61,12 @@ impl<const OF_RUN: bool> Settings<OF_RUN> {
         let mut help = setting.summary();
         if flag == CALL_TIMEOUT {
             help.push_str(": the setting `timeout` (--timeout is of requests to the node)");
+        }
+        if !OF_RUN && setting.name == RATE {
+            help.push_str(&format!(
+                "; a new task without it has the rate of its business, else of the node's configuration, else {}",
+                setting.default.trim_matches('"')
+            ));
         }
         // What is wrong with a number is told from the kind of the error.
         let read = |text: &str| -> Result<TuningPatch, Box<dyn std::error::Error + Send + Sync>> {
