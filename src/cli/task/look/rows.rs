@@ -140,7 +140,7 @@ pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<(String, Ve
         .map_err(|error| unusable(error, name))?;
     let found = answer.json()?;
     if let Some(fault) = misread(items, name, &found) {
-        discard(link, &text(&found["id"])).await;
+        discard(link, text(&found["id"])).await;
         return Err(fault);
     }
     tell(link, &found);
