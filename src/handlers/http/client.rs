@@ -20,7 +20,7 @@ use hyper::{Request, Uri};
 use tokio::sync::OnceCell;
 
 use super::fault::Fault;
-use super::transport::{Lease, Pool};
+use super::transport::{Exchange, Lease, Pool};
 use crate::classify::Answer;
 use crate::deadline::Deadline;
 use windrow_core::ids::Moment;
@@ -120,7 +120,20 @@ impl CallbackClient {
                 "its headers are longer than {HEADER_BYTES_MAX} bytes"
             )));
         }
-        if needs_body(parts.status) {
+        let reads_whole = needs_body(parts.status);
+        self.read(exchange, (parts, body), reads_whole, (deadline, timeout))
+            .await
+    }
+
+    /// Reads an answer's body, whole or as much as is quoted of it; `timeout` is for the message.
+    async fn read(
+        &self,
+        mut exchange: Exchange<'_>,
+        (parts, body): (Parts, Incoming),
+        reads_whole: bool,
+        (deadline, timeout): (&mut Deadline<'_>, Duration),
+    ) -> Result<Answer, Fault> {
+        if reads_whole {
             let whole = exchange.read(read_all(body, self.reply_bytes_max));
             let read = deadline.cut_short(whole).await;
             let body = read.ok_or_else(|| Fault::late(timeout, "the reply began but did not end"))??;

@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_wait_says_how_far_the_task_is_and_about_when_it_ends() {
         let mut task = json!({"id": "t1", "status": "running", "total": 1000, "actual_rate": 5.0,
-            "counts": {"succeeded": 400, "skipped": 0, "abandoned": 0, "excluded": 0}});
+            "counts": {"succeeded": 400, "skipped": 0, "abandoned": 0, "excluded": 0, "pending": 600}});
         assert_eq!(
             progress(&task, None),
             "t1  ▶ running  40.0%  400 / 1,000  5.0/s  ETA 2m"
