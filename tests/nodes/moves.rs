@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::business::{Act, Business};
+use crate::business::{Act, Business, Seen};
 use crate::cluster::{Cluster, until};
 use crate::program::Person;
 use crate::support::Node;
@@ -196,6 +196,17 @@ async fn a_running_task_goes_on_with_its_business_as_it_is_now_and_repeats_nothi
     until(&other, &path, "called there", |_| there.seen().len() > 20).await;
     let view = until(&other, &path, "live", |view| view["live"]["state"] == "live").await;
     assert_eq!(view["live"]["nodes"], json!([name]), "{view:#}");
+    // A rotated secret signs the calls of every node, beside the one before.
+    let rotated = other
+        .admin
+        .post("/v1/businesses/push/rotate-secret", json!({}))
+        .await;
+    rotated.expect(200);
+    let is_signed_twice = |seen: &Seen| seen.header("webhook-signature").split(' ').count() == 2;
+    until(&other, &path, "signed with both", |_| {
+        there.seen().iter().any(is_signed_twice)
+    })
+    .await;
     other
         .admin
         .post(&format!("{path}/stop"), json!({}))

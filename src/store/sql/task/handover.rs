@@ -12,7 +12,7 @@ use crate::sql::session::sessions;
 use crate::sql::task::life;
 use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, Transaction, error, keep, words};
-use windrow_core::ids::{SessionId, TaskId, WallMs};
+use windrow_core::ids::{SessionId, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::MOVE_PATIENCE;
@@ -56,7 +56,8 @@ pub(crate) async fn move_shards(
     Ok(u32::try_from(moved.len()).unwrap_or(u32::MAX))
 }
 
-/// The runs of a business's tasks end in order and begin anew on their nodes: each opens its handler as it is by then.
+/// The runs of a business's tasks end in order and begin anew on their nodes: each opens its handler as it is by then. A
+/// publication, which calls no handler, goes on.
 pub(crate) async fn begin_anew(
     transaction: &Transaction,
     business: i64,
@@ -68,9 +69,11 @@ pub(crate) async fn begin_anew(
         .from(task::Entity)
         .and_where(task::Column::BusinessId.eq(business))
         .to_owned();
+    let publication = ShardId::publication(TaskId(0));
     let running = Condition::all()
         .add(C::State.eq(ShardState::Running.as_str()))
         .add(C::MoveTo.is_null())
+        .add(C::ShardNo.ne(words::shard_no(publication)))
         .add(C::TaskId.in_subquery(of_business));
     let owners: Vec<(i64, i32, Option<String>)> = shard_head::Entity::find()
         .select_only()

@@ -114,7 +114,7 @@ impl BusinessStore for Store {
         new.updated_at = Set(now.0);
         update(&transaction, new, &row).await?;
         let (before, after) = (view(row)?, load(&transaction, slug).await?);
-        if change.spec.is_some() && is_called_otherwise(&before, &after) {
+        if is_called_otherwise(&before, &after) {
             handover::begin_anew(&transaction, after.id, now).await?;
         }
         record(&transaction, Some(before), &after, action, write, now).await?;
@@ -239,7 +239,8 @@ async fn update(
     }
 }
 
-/// Whether calls are made elsewhere, or in another way. (A secret that is only rotated stays valid for a day.)
+/// Whether calls are made elsewhere, in another way, or with other secrets: also one that is only rotated must sign the calls
+/// of all nodes, since a business may forget the one before.
 fn is_called_otherwise(before: &Business, after: &Business) -> bool {
     before.spec.handler != after.spec.handler || before.sealed != after.sealed
 }
