@@ -213,3 +213,93 @@ fn runs_that_want_all_get_the_same_whatever_they_ask_for_at_once() {
     let demand = pot.collect(Moment(20_000_000_000));
     assert_eq!((demand.rates.runs(), demand.rates.groups()[0].0), (2, u64::MAX));
 }
+
+/// A run that shares slots with others: it asks each millisecond for what its own rate lets leave.
+struct Caller {
+    seat: u64,
+    /// How long its calls take. Unit: milliseconds.
+    takes: u64,
+    /// Milliseconds between two items; 0 is as many as it may.
+    every: u64,
+    due: u64,
+    /// When its calls end.
+    calls: Vec<u64>,
+    sent: u64,
+}
+
+impl Caller {
+    fn new(pot: &mut Pot, takes: u64, every: u64) -> Caller {
+        Caller {
+            seat: pot.join(None, 1, Moment(0)),
+            takes,
+            every,
+            due: 0,
+            calls: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    fn tick(&mut self, pot: &mut Pot, at: u64) {
+        let now = Moment(at * 1_000_000);
+        self.due += u64::from(self.every > 0 && at.is_multiple_of(self.every.max(1)));
+        let want = if self.every == 0 { 64 } else { self.due.min(64) };
+        let reserved = pot.reserve(self.seat, u32::try_from(want).expect("few"), now);
+        self.calls.retain(|end| *end > at);
+        let left = u64::from(reserved.items);
+        (0..left).for_each(|_| self.calls.push(at + self.takes));
+        (self.due, self.sent) = (self.due.saturating_sub(left), self.sent + left);
+        let used = Used {
+            left: reserved.items,
+            wants_more: left < want,
+            in_flight: self.calls.len() as u64,
+        };
+        pot.settle(self.seat, reserved, used, now);
+    }
+}
+
+/// What these callers sent in a minute, and how many slots were used on average, with ten slots.
+fn a_minute_of(callers: &[(u64, u64)]) -> (Vec<u64>, f64) {
+    let part = Part {
+        rate: Amount::UNBOUNDED,
+        burst: Amount::UNBOUNDED,
+        slots: Amount::of(10),
+    };
+    let mut pot = Pot::new(part, STALE, Moment(0));
+    let mut callers: Vec<Caller> = callers
+        .iter()
+        .map(|(takes, every)| Caller::new(&mut pot, *takes, *every))
+        .collect();
+    let mut used = 0;
+    for at in 0..60_000 {
+        callers.iter_mut().for_each(|caller| caller.tick(&mut pot, at));
+        assert!(pot.in_flight() <= 10);
+        used += pot.in_flight();
+        if at.is_multiple_of(500) {
+            pot.collect(Moment(at * 1_000_000));
+        }
+    }
+    let sent = callers.iter().map(|caller| caller.sent).collect();
+    (sent, used as f64 / 60_000.0)
+}
+
+#[test]
+fn a_run_of_long_calls_leaves_slots_to_one_of_short_calls() {
+    // 8 s a call and as many as it may have; 10 ms a call, 50 a second: that takes half a slot.
+    for callers in [[(8_000, 0), (10, 20)], [(10, 20), (8_000, 0)]] {
+        let (sent, used) = a_minute_of(&callers);
+        let short = if callers[0].1 == 20 { sent[0] } else { sent[1] };
+        assert!((2_600..=3_000).contains(&short), "of 3,000: {sent:?}");
+        assert!(used >= 8.0, "and hardly any is idle: {used}");
+    }
+}
+
+#[test]
+fn runs_that_want_all_slots_have_as_many_whatever_their_calls_take() {
+    let (sent, used) = a_minute_of(&[(2_000, 0), (100, 0)]);
+    // Five slots each, half a second's and ten calls' worth a second each.
+    assert!(
+        sent[0].abs_diff(150) <= 20 && sent[1].abs_diff(3_000) <= 300,
+        "{sent:?}"
+    );
+    assert!(used >= 9.5, "{used}");
+}

@@ -11,10 +11,12 @@
 pub mod bucket;
 pub mod deal;
 pub mod demand;
+mod fair;
 pub mod joint;
 pub mod key;
 pub mod pot;
 pub mod round;
+mod slot;
 pub mod turn;
 
 use serde::{Deserialize, Serialize};

@@ -8,20 +8,18 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bucket::Bucket;
-use super::demand::{Demand, Wishes, rounded};
-use super::{Amount, NANOS_PER_ITEM, Part};
+use super::demand::{Demand, Wishes};
+use super::fair;
+use super::slot::Slot;
+use super::{Amount, Part};
 use crate::ids::Moment;
 
 /// What a run may be ahead of others.
 const AHEAD: Duration = Duration::from_millis(5);
-/// A run that wants more is waited for so long beyond the time that it was told: timers are late, threads busy.
-const LATENESS: Duration = Duration::from_millis(20);
 /// What a run that fell behind may make good.
 const BEHIND_MAX: Duration = Duration::from_secs(1);
 /// When to ask again where nothing says when something will be there: a change wakes the run anyway.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
-/// A wish below this is none. Unit: as [`Part::rate`].
-const RATE_WISH_MIN: u64 = NANOS_PER_ITEM / 20;
 
 /// Which run.
 pub type SlotNo = u64;
@@ -58,33 +56,6 @@ impl Used {
     }
 }
 
-#[derive(Clone, Debug)]
-struct Slot {
-    own_rate: u64,
-    batch: u32,
-    /// Items in flight, those that are reserved not counted.
-    in_flight: u64,
-    reserved: u64,
-    /// Items that it was given since it began, or as if: who was idle doesn't save up.
-    served: u64,
-    hungry_until: Moment,
-    waits_for_slots: bool,
-    seen: Observed,
-    quiet: (u64, u64),
-}
-
-/// What a run did since its wish was last asked for.
-#[derive(Clone, Copy, Debug, Default)]
-struct Observed {
-    left: u64,
-    peak: u64,
-    /// It wanted more than it got, for want of items or of slots.
-    cut: u32,
-    cut_by_slots: u32,
-    /// It got all that it wanted.
-    content: u32,
-}
-
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Pot {
@@ -116,22 +87,7 @@ impl Pot {
     /// A run begins, at this rate of its own at most (in the unit of [`Part::rate`]).
     pub fn join(&mut self, own_rate: Option<u64>, batch: u32, now: Moment) -> SlotNo {
         self.next += 1;
-        let run = Slot {
-            own_rate: own_rate.unwrap_or(u64::MAX),
-            batch: batch.max(1),
-            in_flight: 0,
-            reserved: 0,
-            served: 0,
-            hungry_until: Moment(0),
-            waits_for_slots: false,
-            // It wants something, most likely: the deal needn't wait until it was refused.
-            seen: Observed {
-                cut: 1,
-                ..Observed::default()
-            },
-            quiet: (0, 0),
-        };
-        self.runs.insert(self.next, run);
+        self.runs.insert(self.next, Slot::new(own_rate, batch));
         self.apply(self.part, now);
         self.next
     }
@@ -201,8 +157,10 @@ impl Pot {
             };
         };
         let batch = u64::from(run.batch);
-        let (slots, there) = (self.slots_free(), self.items_there(now));
-        let most = slots.min(there).min(self.allowed(no, now)).min(u64::from(want));
+        self.catch_up(no, now);
+        let slots = self.slots_free().min(self.slots_allowed(no, now));
+        let there = self.items_there(now).min(self.items_allowed(no, now));
+        let most = slots.min(there).min(u64::from(want));
         let full = batch.min(self.most_ever()).min(u64::from(want));
         let items = if most < full { 0 } else { most - most % full.max(1) };
         if let Some(run) = self.runs.get_mut(&no) {
@@ -251,7 +209,7 @@ impl Pot {
 
     /// How many items of all runs are in flight or about to be.
     pub fn in_flight(&self) -> u64 {
-        self.runs.values().map(|run| run.in_flight + run.reserved).sum()
+        self.runs.values().map(Slot::used).sum()
     }
 
     /// Whether items are counted as they leave.
@@ -283,37 +241,60 @@ impl Pot {
         items.min(slots).max(1)
     }
 
-    /// What a run may take without getting ahead of one that wants something too.
-    fn allowed(&mut self, no: SlotNo, now: Moment) -> u64 {
-        let rivals = self
-            .runs
-            .iter()
-            .filter(|(other, run)| **other != no && run.hungry_until > now);
-        let served = rivals.map(|(_, run)| run.served);
-        let (least, most) = served.fold((None, 0), |(least, most), served| {
-            (
-                Some(least.map_or(served, |least: u64| least.min(served))),
-                served.max(most),
-            )
-        });
-        let Some(least) = least else { return u64::MAX };
-        let behind_max = self.bucket.items_in(BEHIND_MAX).max(u64::from(self.batch()) * 4);
-        let ahead = self.bucket.items_in(AHEAD);
-        let Some(run) = self.runs.get_mut(&no) else {
-            return 0;
+    /// What a run may take without keeping slots from others, in whole batches.
+    fn slots_allowed(&self, no: SlotNo, now: Moment) -> u64 {
+        let (Some(slots), Some(run)) = (self.part.slots.bound(), self.runs.get(&no)) else {
+            return u64::MAX;
         };
-        let floor = if run.hungry_until > now {
-            most.saturating_sub(behind_max)
-        } else {
-            least
-        };
-        run.served = run.served.max(floor);
-        let allowed = (least + ahead.max(u64::from(run.batch))).saturating_sub(run.served);
-        if allowed == 0 {
-            0
-        } else {
-            allowed.max(u64::from(run.batch))
+        let others = self.others(no).map(|run| run.holding(now));
+        match fair::allowed(slots, run.holding(now), others) {
+            0 => 0,
+            allowed => allowed.max(u64::from(run.batch)),
         }
+    }
+
+    /// What a run may take without getting ahead of one that wants items too, and doesn't wait for slots.
+    fn items_allowed(&self, no: SlotNo, now: Moment) -> u64 {
+        let rivals = self.rivals(no, now).filter(|run| !run.waits_for_slots);
+        let least = rivals.map(|run| run.served).min().filter(|_| self.is_paced());
+        let (Some(least), Some(run)) = (least, self.runs.get(&no)) else {
+            return u64::MAX;
+        };
+        let (ahead, batch) = (self.bucket.items_in(AHEAD), u64::from(run.batch));
+        match (least + ahead.max(batch)).saturating_sub(run.served) {
+            0 => 0,
+            allowed => allowed.max(batch),
+        }
+    }
+
+    /// Who was idle doesn't save up, and who fell far behind doesn't make good all of it.
+    fn catch_up(&mut self, no: SlotNo, now: Moment) {
+        let served = self.rivals(no, now).map(|run| run.served);
+        let span = served.fold(None, |span: Option<(u64, u64)>, served| {
+            let (least, most) = span.unwrap_or((served, served));
+            Some((least.min(served), most.max(served)))
+        });
+        let behind_max = self.bucket.items_in(BEHIND_MAX).max(u64::from(self.batch()) * 4);
+        if let (Some((least, most)), Some(run)) = (span, self.runs.get_mut(&no)) {
+            let floor = if run.hungry_until > now {
+                most.saturating_sub(behind_max)
+            } else {
+                least
+            };
+            run.served = run.served.max(floor);
+        }
+    }
+
+    fn others(&self, no: SlotNo) -> impl Iterator<Item = &Slot> + Clone {
+        self.runs
+            .iter()
+            .filter(move |(other, _)| **other != no)
+            .map(|(_, run)| run)
+    }
+
+    /// Those of the others that want something.
+    fn rivals(&self, no: SlotNo, now: Moment) -> impl Iterator<Item = &Slot> {
+        self.others(no).filter(move |run| run.hungry_until > now)
     }
 
     fn ask_at(&self, batch: u64, now: Moment) -> Moment {
@@ -328,70 +309,14 @@ impl Pot {
             .map_or(again, |next| next.max(now.plus(Duration::from_millis(1))))
     }
 
-    /// Of the others that want something, the one that was served least.
+    /// Of the others that want something, the one that has least of it.
     fn next_hungry(&self, no: SlotNo, now: Moment) -> Option<SlotNo> {
         let hungry = self
             .runs
             .iter()
             .filter(|(other, run)| **other != no && run.hungry_until > now);
-        hungry.min_by_key(|(_, run)| run.served).map(|(other, _)| *other)
-    }
-}
-
-impl Slot {
-    fn see(&mut self, reserved: Reserved, used: Used, now: Moment) {
-        self.seen.left += u64::from(used.left);
-        self.seen.peak = self.seen.peak.max(self.in_flight);
-        if used.wants_more {
-            self.seen.cut += 1;
-            self.seen.cut_by_slots += u32::from(reserved.by_slots);
-            self.waits_for_slots = reserved.by_slots;
-            self.hungry_until = reserved.ask_at.unwrap_or(now).max(now).plus(LATENESS);
-        } else {
-            self.seen.content += 1;
-            self.hungry_until = Moment(0);
-        }
-    }
-
-    /// What it wants: all that it may have by itself where it was cut short, else a little more than it used; what it
-    /// used before counts half as much each time.
-    fn wish(&mut self, span: Duration, now: Moment) -> (u64, u64) {
-        let mut seen = std::mem::take(&mut self.seen);
-        if self.hungry_until > now && seen.cut == 0 {
-            // It waits for the time that it was told, which may be long.
-            seen.cut = 1;
-            seen.cut_by_slots = u32::from(self.waits_for_slots);
-        }
-        self.seen.peak = self.in_flight;
-        let nanos = span.as_nanos().max(1);
-        let used = u128::from(seen.left) * u128::from(NANOS_PER_ITEM) * 1_000_000_000 / nanos;
-        let used = u64::try_from(used).unwrap_or(u64::MAX);
-        let room = |wish: u64| wish.saturating_add(wish / 4);
-        self.quiet.0 = room(used).max(self.quiet.0 / 2).min(self.own_rate);
-        self.quiet.1 = seen
-            .peak
-            .saturating_add(seen.peak.div_ceil(4))
-            .max(self.quiet.1 / 2);
-        let by_items = seen.cut - seen.cut_by_slots;
-        let quiet = if self.quiet.0 < RATE_WISH_MIN {
-            0
-        } else {
-            self.quiet.0
-        };
-        let rate = if by_items > seen.content {
-            self.own_rate
-        } else {
-            quiet
-        };
-        let slots = if seen.cut_by_slots > seen.content {
-            u64::MAX
-        } else {
-            self.quiet.1
-        };
-        // Who waits for a slot is no idler, whatever it sent.
-        (
-            rounded(rate.max(u64::from(seen.cut > seen.content))),
-            rounded(slots),
-        )
+        hungry
+            .min_by_key(|(_, run)| (run.used(), run.served))
+            .map(|(other, _)| *other)
     }
 }

@@ -114,7 +114,7 @@ impl BusinessStore for Store {
         new.updated_at = Set(now.0);
         update(&transaction, new, &row).await?;
         let (before, after) = (view(row)?, load(&transaction, slug).await?);
-        if is_called_otherwise(&before, &after) {
+        if is_run_otherwise(&before, &after) {
             handover::begin_anew(&transaction, after.id, now).await?;
         }
         record(&transaction, Some(before), &after, action, write, now).await?;
@@ -239,10 +239,13 @@ async fn update(
     }
 }
 
-/// Whether calls are made elsewhere, in another way, or with other secrets: also one that is only rotated must sign the calls
-/// of all nodes, since a business may forget the one before.
-fn is_called_otherwise(before: &Business, after: &Business) -> bool {
-    before.spec.handler != after.spec.handler || before.sealed != after.sealed
+/// Whether its runs have to open anew what they opened when they began: calls are made elsewhere or otherwise, under other
+/// limits, or with other secrets. One that is only rotated must sign the calls of all nodes too, since a business may forget
+/// the one before.
+fn is_run_otherwise(before: &Business, after: &Business) -> bool {
+    before.spec.handler != after.spec.handler
+        || before.spec.limits.named != after.spec.limits.named
+        || before.sealed != after.sealed
 }
 
 /// Of secrets the audit says only that they changed.

@@ -1,0 +1,123 @@
+//! Who may take a slot where several runs want some: a call that lasts long holds its slot, so what is shared is slots, not
+//! calls. A run whose calls take 8 s would else keep all of them, and one whose calls take 10 ms would wait for it each time.
+//!
+//! Each run that wants slots, or used some lately, has an equal share of whole ones. Beyond its own a run takes what the
+//! others' shares leave, and where several want that, in turn. For those that want none right now only some slots are kept free: a run of short calls wants one again in a moment,
+//! and a slot that was given to a long call doesn't come back that soon.
+
+/// At most this part of all slots is kept free for runs that want none right now.
+const KEPT_FREE: u64 = 4;
+
+/// How a run stands with slots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Holding {
+    /// Slots that it has.
+    pub used: u64,
+    /// It wants more.
+    pub is_hungry: bool,
+    /// About as many as it used at a time lately.
+    pub lately: u64,
+    /// Items that it was given so far, of which others have had as many, or as if.
+    pub served: u64,
+}
+
+impl Holding {
+    fn is_active(self) -> bool {
+        self.is_hungry || self.used > 0 || self.lately > 0
+    }
+}
+
+/// How many of all `slots` a run may take now, beside these others; whether so many are free is another matter. What no
+/// share covers is for who was served least.
+pub(super) fn allowed(slots: u64, own: Holding, others: impl Iterator<Item = Holding> + Clone) -> u64 {
+    let active = others.clone().filter(|other| other.is_active()).count() as u64;
+    let share = slots / (active + 1);
+    let missing = |other: Holding| match other.is_hungry {
+        true => (share.saturating_sub(other.used), 0),
+        false => (0, share.min(other.lately).saturating_sub(other.used)),
+    };
+    let (mut taken, mut owed, mut kept) = (0_u64, 0_u64, 0_u64);
+    let mut is_its_turn = true;
+    for other in others {
+        let (wanted, quiet) = missing(other);
+        taken += other.used;
+        owed += wanted;
+        kept += quiet;
+        is_its_turn &= !(other.is_hungry && other.used <= share.max(own.used) && other.served < own.served);
+    }
+    let beside = taken + owed + kept.min(slots / KEPT_FREE);
+    let most = match is_its_turn {
+        true => share.max(slots.saturating_sub(beside)),
+        false => share,
+    };
+    most.saturating_sub(own.used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hungry(used: u64) -> Holding {
+        Holding {
+            used,
+            is_hungry: true,
+            lately: used,
+            served: 0,
+        }
+    }
+
+    fn quiet(used: u64, lately: u64) -> Holding {
+        Holding {
+            used,
+            is_hungry: false,
+            lately,
+            served: 0,
+        }
+    }
+
+    fn of_ten(own: Holding, others: &[Holding]) -> u64 {
+        allowed(10, own, others.iter().copied())
+    }
+
+    #[test]
+    fn who_is_alone_may_take_all() {
+        assert_eq!(of_ten(hungry(3), &[]), 7);
+        assert_eq!(of_ten(hungry(3), &[quiet(0, 0), quiet(0, 0)]), 7);
+    }
+
+    #[test]
+    fn who_has_its_share_takes_none_that_another_wants() {
+        let (slow, fast) = (hungry(10), hungry(0));
+        assert_eq!((of_ten(slow, &[fast]), of_ten(fast, &[slow])), (0, 5));
+        assert_eq!(
+            (of_ten(hungry(5), &[hungry(4)]), of_ten(hungry(4), &[hungry(5)])),
+            (0, 1)
+        );
+    }
+
+    #[test]
+    fn a_run_of_short_calls_finds_a_slot_although_another_would_take_all() {
+        assert_eq!(of_ten(hungry(7), &[quiet(0, 2)]), 1, "two of ten are kept");
+        assert_eq!(of_ten(hungry(8), &[quiet(0, 2)]), 0);
+        assert_eq!(
+            of_ten(hungry(5), &[quiet(0, 9), quiet(0, 9)]),
+            3,
+            "but never more than a quarter"
+        );
+    }
+
+    #[test]
+    fn what_no_share_covers_is_taken_in_turn() {
+        let after = |served, own| Holding { served, ..own };
+        let third = |served| allowed(7, after(served, hungry(2)), [hungry(2), hungry(2)].into_iter());
+        assert_eq!((third(0), third(1)), (1, 0));
+        let all = |served| allowed(7, after(served, hungry(0)), [hungry(2), hungry(2)].into_iter());
+        assert_eq!((all(0), all(1)), (3, 2), "its share it has in any case");
+        let fewer = |served| allowed(1, after(served, hungry(0)), [hungry(0), hungry(0)].into_iter());
+        assert_eq!(
+            (fewer(0), fewer(1)),
+            (1, 0),
+            "also where there are fewer than runs"
+        );
+    }
+}
