@@ -7,7 +7,7 @@ use uuid::Uuid;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
 use windrow_core::task::lifecycle::{Status, StopReason, Wish};
 use windrow_engine::ports::ownership::run_store::{
-    Candidate, CandidateQuery, CheckpointAck, ClaimOutcome, ClaimRequest, RunClose,
+    Candidate, CandidateQuery, CheckpointAck, ClaimOutcome, ClaimRequest, LeftBy, RunClose,
 };
 use windrow_engine::ports::ownership::session_store::Heartbeat;
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand};
@@ -360,6 +360,10 @@ pub async fn a_shard_that_its_node_does_not_run_is_released(harness: Harness) {
     );
     let next = harness.claimed(run.shard, run.epoch, session).await;
     assert_eq!(next.low_water, ItemIndex(4));
-    assert_eq!(next.released_by.as_deref(), Some("n1"), "who handed it over");
-    assert_eq!(run.released_by, None, "the first run has it from nobody");
+    let handed_over = LeftBy {
+        node: "n1".to_owned(),
+        is_lost: false,
+    };
+    assert_eq!(next.left_by, Some(handed_over));
+    assert_eq!(run.left_by, None, "the first run has it from nobody");
 }

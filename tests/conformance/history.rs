@@ -7,7 +7,7 @@ use windrow_core::ids::{Epoch, ItemIndex, SessionId, TaskId, WallMs};
 use windrow_core::life::succession::Loss;
 use windrow_core::task::lifecycle::{DORMANT, Status, dormant_text};
 use windrow_engine::ports::ownership::run_store::{
-    CandidateQuery, ClaimOutcome, ClaimRequest, RunClose, ShardCheckpoint,
+    CandidateQuery, ClaimOutcome, ClaimRequest, LeftBy, RunClose, ShardCheckpoint,
 };
 use windrow_engine::ports::ownership::session_store::NewSession;
 use windrow_engine::ports::tasks::store::{AuditEntry, NewTask, TaskCommand, WaitNote};
@@ -99,10 +99,9 @@ pub async fn who_took_a_shard_from_whom_is_told(harness: Harness) {
         now: WallMs(NOW.0 + 60_000),
         ..request(shard, next.epoch, third)
     };
-    assert!(matches!(
-        harness.store.claim(asked).await.unwrap(),
-        ClaimOutcome::Claimed(_)
-    ));
+    let ClaimOutcome::Claimed(last) = harness.store.claim(asked).await.unwrap() else {
+        panic!("it is to be run")
+    };
     harness.fence(third).await;
     harness
         .store
@@ -110,6 +109,19 @@ pub async fn who_took_a_shard_from_whom_is_told(harness: Harness) {
         .await
         .unwrap();
     let entries = told(&harness, shard.task).await;
+    let fourth = session_of(&harness, "d").await;
+    let asked = ClaimRequest {
+        now: WallMs(NOW.0 + 91_000),
+        ..request(shard, last.epoch, fourth)
+    };
+    let ClaimOutcome::Claimed(heir) = harness.store.claim(asked).await.unwrap() else {
+        panic!("it waits for a node")
+    };
+    let left_by = LeftBy {
+        node: "c".to_owned(),
+        is_lost: true,
+    };
+    assert_eq!(heir.left_by, Some(left_by), "who goes on can tell whose it was");
     let mut said: Vec<(&str, &str)> = entries
         .iter()
         .map(|entry| (entry.action.as_str(), entry.reason.as_deref().unwrap()))

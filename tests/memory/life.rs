@@ -212,7 +212,7 @@ pub(super) fn shard(life: &ShardLife) -> Shard {
         moves: None,
         share: life.share,
         node: None,
-        released_by: None,
+        left_by: None,
     }
 }
 

@@ -11,7 +11,7 @@ use windrow_core::life::succession::Fate;
 use windrow_core::life::{Deeds, Evidence, Life};
 use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::handling::data_log::DropReason;
-use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
+use windrow_engine::ports::ownership::run_store::{CheckpointAck, LeftBy, RunClose, ShardCheckpoint};
 
 /// One checkpoint: believed whole, or not at all.
 pub(super) fn write(state: &mut State, checkpoint: &ShardCheckpoint) -> CheckpointAck {
@@ -89,7 +89,8 @@ fn end_run(state: &mut State, id: ShardId, close: &RunClose, now: WallMs) {
         return;
     };
     if let Some(shard) = state.shard_mut(id) {
-        shard.released_by = shard.node.clone().filter(|_| *close == RunClose::Released);
+        let node = shard.node.clone().filter(|_| *close == RunClose::Released);
+        shard.left_by = node.map(|node| LeftBy { node, is_lost: false });
     }
     if let RunClose::Recovering { text, .. } = close {
         past.tell(state, id.task, Fate::Recovering(text), now);
@@ -140,6 +141,10 @@ pub(super) fn disown(state: &mut State, id: ShardId, now: WallMs) -> bool {
         return false;
     }
     Past::of(shard).tell(state, id.task, Fate::Lost, now);
+    if let Some(shard) = state.shard_mut(id) {
+        let node = shard.node.clone();
+        shard.left_by = node.map(|node| LeftBy { node, is_lost: true });
+    }
     brought_about(state, id.task, now, |life, evidence| {
         let news = life.disown(id.no);
         vec![life.refresh(news, evidence, now)]

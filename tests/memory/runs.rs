@@ -18,7 +18,8 @@ use windrow_core::task::supply::{Intake, Supply};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{
     CHECKPOINT_SHARDS_MAX, CLAIMABLE, Candidate, CandidateCursor, CandidatePage, CandidateQuery,
-    CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, Control, RunClose, RunStore, ShardCheckpoint,
+    CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, Control, LeftBy, RunClose, RunStore,
+    ShardCheckpoint,
 };
 
 #[async_trait]
@@ -236,7 +237,7 @@ fn claim(state: &mut State, request: &ClaimRequest) -> ClaimOutcome {
     let is_own = shard.state == ShardState::Running
         && shard.claim == Some(request.claim)
         && shard.session == Some(request.session);
-    let mut released_by = None;
+    let mut left_by = None;
     if !is_own {
         let is_owned = shard.session.is_some_and(|owner| state.is_live(owner));
         if is_owned || shard.epoch != request.seen || !is_claimable(task, shard, request.now) {
@@ -246,10 +247,10 @@ fn claim(state: &mut State, request: &ClaimRequest) -> ClaimOutcome {
             return ClaimOutcome::Newer(version);
         }
         let shard = state.shard_mut(request.shard);
-        released_by = shard.and_then(|shard| shard.released_by.take());
+        left_by = shard.and_then(|shard| shard.left_by.take());
         take(state, request);
     }
-    claimed(state, request, released_by)
+    claimed(state, request, left_by)
 }
 
 fn take(state: &mut State, request: &ClaimRequest) {
@@ -286,7 +287,7 @@ fn take(state: &mut State, request: &ClaimRequest) {
     progress::refresh(state, request.shard.task, request.now);
 }
 
-fn claimed(state: &State, request: &ClaimRequest, released_by: Option<String>) -> ClaimOutcome {
+fn claimed(state: &State, request: &ClaimRequest, left_by: Option<LeftBy>) -> ClaimOutcome {
     let Some((task, shard)) = state.shard(request.shard) else {
         return ClaimOutcome::Lost;
     };
@@ -313,6 +314,6 @@ fn claimed(state: &State, request: &ClaimRequest, released_by: Option<String>) -
         outage: shard.outage,
         retrying: retrying.map(|item| item.trouble.clone()).collect(),
         results_kept: shard.results,
-        released_by,
+        left_by,
     }))
 }

@@ -23,6 +23,7 @@ use windrow_core::task::supply::Intake;
 use windrow_core::task::{Canary, Tuning};
 use windrow_engine::ports::datasets::store::{Generation, SinkView};
 use windrow_engine::ports::handling::data_log::{DataLogLine, DropReason, NumberedLine};
+use windrow_engine::ports::ownership::run_store::LeftBy;
 use windrow_engine::ports::ownership::session_store::SessionFace;
 use windrow_engine::ports::schedules::store::{Fire, Schedule};
 use windrow_engine::ports::sources::append::NewBlock;
@@ -240,7 +241,7 @@ pub(super) struct Shard {
     /// The node of its newest run.
     pub(super) node: Option<String>,
     /// The node that gave it back calmly, until the next claim.
-    pub(super) released_by: Option<String>,
+    pub(super) left_by: Option<LeftBy>,
 }
 
 impl Shard {

@@ -298,8 +298,12 @@ impl Execution {
         Some(since.plus(after).since(now.moment))
     }
 
-    /// How often the held item that was called least is still called before it is judged.
-    pub(in crate::execution) fn tries_left(&self) -> u32 {
+    /// How often the held item that was called least is still called before it is judged; 0 where this isn't so of all that
+    /// are tried: items that brought 502 or 503 are called until it can't be chance.
+    pub(in crate::execution) fn tries_left(&self, tried: usize) -> u32 {
+        if self.troubles.held().count() < tried {
+            return 0;
+        }
         let calls = |index| self.troubles.get(index)?.held.map(|(_, calls)| calls);
         let least = self.troubles.held().filter_map(calls).min();
         least.map_or(0, |calls| self.tuning.max_attempts.get().saturating_sub(calls))

@@ -165,14 +165,15 @@ impl Execution {
     pub fn handler(&self, now: Now) -> HandlerState {
         let next_probe = self.circuit.next_probe();
         let tried = self.tried_alone(now);
+        let named = tried.len();
         HandlerState {
             contacted: self.judge.contacted,
             outage: self.judge.outage(&self.circuit),
             next_probe_in: next_probe.map(|next| next.since(now.moment)),
             error: self.errors.lately(),
-            held: tried.len() as u64,
+            held: named as u64,
             held_items: tried.into_iter().take(HELD_NAMED).collect(),
-            held_tries: self.tries_left(),
+            held_tries: self.tries_left(named),
             judged_in: self.judged_in(now),
             unjudged: self.unjudged(),
             paused: self.pace.paused(now.moment).map(|until| Paused {

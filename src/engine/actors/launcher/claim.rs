@@ -9,7 +9,7 @@ use crate::actors::launcher::{Launcher, LauncherEnd, Msg};
 use crate::actors::runtime::actor::Handled;
 use crate::actors::runtime::tree::{self, Activity};
 use crate::ports::handling::data_log::DataLogLine;
-use crate::ports::ownership::run_store::{CheckpointAck, ClaimedShard, RunClose};
+use crate::ports::ownership::run_store::{CheckpointAck, ClaimedShard, LeftBy, RunClose};
 use windrow_core::ids::{ClaimId, Epoch};
 use windrow_core::task::lifecycle::{StopReason, Wish};
 
@@ -79,12 +79,9 @@ impl Launcher {
 
     async fn begin_run(&mut self, claimed: Claimed) -> Handled {
         let (epoch, claim) = (claimed.shard.epoch, claimed.shard.claim);
+        let left_by = claimed.shard.left_by.as_ref();
+        self.taken_from = self.taken_from.take().or_else(|| left_by.map(from));
         self.log_take_over(&claimed.shard);
-        let released_by = claimed.shard.released_by.as_ref();
-        self.taken_from = self
-            .taken_from
-            .take()
-            .or_else(|| Some(format!("{}, handed over", released_by?)));
         match Run::open(self, claimed) {
             Ok(run) => {
                 self.arguments.seen.note(run.claim(), run.control());
@@ -111,7 +108,9 @@ impl Launcher {
     /// Who looks at the task's own log hears of a run that its node didn't end.
     fn log_take_over(&self, shard: &ClaimedShard) {
         let owner = self.arguments.candidate.session;
-        if owner.is_none_or(|owner| owner == self.arguments.life.id) {
+        let is_taken = owner.is_some_and(|owner| owner != self.arguments.life.id);
+        let was_lost = shard.left_by.as_ref().is_some_and(|left| left.is_lost);
+        if !is_taken && !was_lost {
             return;
         }
         let from = self
@@ -155,5 +154,13 @@ impl Launcher {
                 Err(error) => LauncherEnd::StillOwned(error.to_string()),
             }));
         }));
+    }
+}
+
+/// Whom a shard is had from that nobody owned.
+fn from(left: &LeftBy) -> String {
+    match left.is_lost {
+        true => format!("{}, which was fenced", left.node),
+        false => format!("{}, handed over", left.node),
     }
 }

@@ -160,8 +160,17 @@ pub struct ClaimedShard {
     pub retrying: Vec<ItemTrouble>,
     /// How many results it has.
     pub results_kept: u64,
-    /// The node that gave it back calmly before it was done, as far as that is kept.
-    pub released_by: Option<String>,
+    /// Who had it last and left it before it was done, as far as that is kept.
+    pub left_by: Option<LeftBy>,
+}
+
+/// A node that left a shard, which nobody has had since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftBy {
+    /// Its name.
+    pub node: String,
+    /// It was fenced; else it gave the shard back calmly.
+    pub is_lost: bool,
 }
 
 impl ClaimedShard {

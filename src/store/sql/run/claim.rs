@@ -15,7 +15,9 @@ use windrow_core::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId};
 use windrow_core::task::ShardRange;
 use windrow_core::task::lifecycle::{ShardState, Wish};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::ownership::run_store::{CLAIMABLE, ClaimOutcome, ClaimRequest, ClaimedShard};
+use windrow_engine::ports::ownership::run_store::{
+    CLAIMABLE, ClaimOutcome, ClaimRequest, ClaimedShard, LeftBy,
+};
 
 /// The wishes for which a shard is claimed only to be ended.
 pub(crate) const ENDING: [Wish; 3] = [Wish::Stop, Wish::StopNow, Wish::Cancel];
@@ -42,7 +44,7 @@ pub(crate) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimO
         return Ok(ClaimOutcome::Lost);
     };
     let before = history::head(&transaction, request.shard).await?;
-    let mut released_by = None;
+    let mut left_by = None;
     let raised = raise_epoch(&transaction, &request).await?;
     let Some(row) = own_row(&transaction, &request).await? else {
         return Ok(ClaimOutcome::Lost);
@@ -54,7 +56,7 @@ pub(crate) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimO
                 history::succeed(&transaction, &before, heir.as_deref(), request.now).await?;
             }
             Some(before) if before.run_no > 0 => {
-                released_by = history::released_by(&transaction, &before).await?;
+                left_by = history::left_by(&transaction, &before).await?;
             }
             _ => {}
         }
@@ -68,7 +70,7 @@ pub(crate) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimO
         blob(&transaction, &row).await?,
         retrying(&transaction, &row).await?,
     );
-    let claimed = claimed(&request, &row, kept, released_by)?;
+    let claimed = claimed(&request, &row, kept, left_by)?;
     if let Some(version) = checkpoint::version_of(&claimed.blob).filter(|it| *it > checkpoint::VERSION) {
         // Not committed: the shard stays as it was, for a node that can read it.
         return Ok(ClaimOutcome::Newer(version));
@@ -175,7 +177,7 @@ pub(crate) fn claimed(
     request: &ClaimRequest,
     row: &shard_head::Model,
     (blob, retrying): (Vec<u8>, Vec<item::Model>),
-    released_by: Option<String>,
+    left_by: Option<LeftBy>,
 ) -> Result<ClaimedShard, StoreError> {
     Ok(ClaimedShard {
         shard: request.shard,
@@ -204,7 +206,7 @@ pub(crate) fn claimed(
             .map(items::trouble)
             .collect::<Result<_, _>>()?,
         results_kept: row.results.cast_unsigned(),
-        released_by,
+        left_by,
     })
 }
 

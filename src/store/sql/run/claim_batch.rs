@@ -103,7 +103,7 @@ fn decide(talk: &Talk, request: &ClaimRequest, found: Found) -> Result<Decision,
         return lost;
     };
     let mut writes = Vec::new();
-    let mut released_by = None;
+    let mut left_by = None;
     if found.is_raised {
         let mut held = Held::new(task, &found.shards)?;
         let Some(changed) = held.refresh_row(request.now)? else {
@@ -117,14 +117,14 @@ fn decide(talk: &Talk, request: &ClaimRequest, found: Found) -> Result<Decision,
                 let node = last.and_then(|run| run.node);
                 writes.extend(succession(talk, request, &before, (node, heir.as_deref())));
             } else {
-                released_by = last.and_then(history::released_by_run);
+                left_by = last.and_then(history::left_by_run);
             }
         }
         writes.push(talk.text(&run::Entity::insert(history::new_run(request, row, heir))));
     } else if found.me.is_none_or(|me| me.fenced) {
         return lost;
     }
-    let claimed = claimed(request, row, (found.blob, found.retrying), released_by)?;
+    let claimed = claimed(request, row, (found.blob, found.retrying), left_by)?;
     if let Some(version) = checkpoint::version_of(&claimed.blob).filter(|it| *it > checkpoint::VERSION) {
         // The shard stays as it was, for a node that can read it.
         return Ok(Decision::RollBack(Some(ClaimOutcome::Newer(version))));

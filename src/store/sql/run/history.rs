@@ -12,7 +12,7 @@ use crate::sql::{Transaction, error, words};
 use windrow_core::ids::{RunNo, ShardId, TaskId, WallMs};
 use windrow_core::life::succession::{Episode, Fate};
 use windrow_engine::ports::StoreError;
-use windrow_engine::ports::ownership::run_store::{ClaimRequest, RunClose};
+use windrow_engine::ports::ownership::run_store::{ClaimRequest, LeftBy, RunClose};
 use windrow_engine::ports::tasks::store::Actor;
 
 /// How a run ended whose node gave the shard back.
@@ -202,17 +202,22 @@ fn may_repeat(row: &shard_head::Model) -> u64 {
     u64::try_from(left - settled).unwrap_or_default()
 }
 
-/// The node of the newest run of a shard, if it gave the shard back to be gone on with.
-pub(crate) async fn released_by(
+/// Who left the newest run of a shard, for others to go on with.
+pub(crate) async fn left_by(
     transaction: &Transaction,
     row: &shard_head::Model,
-) -> Result<Option<String>, StoreError> {
-    Ok(find(transaction, row).await?.and_then(released_by_run))
+) -> Result<Option<LeftBy>, StoreError> {
+    Ok(find(transaction, row).await?.and_then(left_by_run))
 }
 
-/// The node of a run that gave its shard back to be gone on with.
-pub(crate) fn released_by_run(run: run::Model) -> Option<String> {
-    run.node.filter(|_| run.end_reason.as_deref() == Some(RELEASED))
+/// Who left a run for others to go on with.
+pub(crate) fn left_by_run(run: run::Model) -> Option<LeftBy> {
+    let is_lost = match run.end_reason.as_deref()? {
+        RELEASED => false,
+        LOST => true,
+        _ => return None,
+    };
+    run.node.map(|node| LeftBy { node, is_lost })
 }
 
 /// The newest run of a shard, as its row has it.
