@@ -33,7 +33,7 @@ pub(in crate::run) async fn next<S: TaskStore + FailureList>(store: &S, job: Job
         return Err(never_ran());
     };
     if first.meaning != job.meaning || first.total != job.total {
-        return Err(of_other_items(&job.name));
+        return Err(of_other_items(&job, &first));
     }
     let (keys_of, results) = (first.id, first.tuning.results);
     let Rounds { later, free } = rounds(store, &first).await?;
@@ -74,9 +74,19 @@ pub(in crate::run) async fn next<S: TaskStore + FailureList>(store: &S, job: Job
     })))
 }
 
-fn of_other_items(job: &str) -> Fault {
-    let what = format!("the failures of {job} are of other items");
-    let hint = format!("over the items that it had then: {} --only-failed", command(job));
+/// Where the command names what the job's items came from, resuming it would read the same again and be refused the same way.
+fn of_other_items(job: &Job, first: &TaskView) -> Fault {
+    let what = format!("the failures of {} are of other items", job.name);
+    let hint = if job.source == first.source {
+        "bring the old content back, or go over all that is there now: the source's own flag with --restart, or with \
+         another --name"
+            .to_owned()
+    } else {
+        format!(
+            "over the items that it had then: {} --only-failed",
+            command(&job.name)
+        )
+    };
     Fault::new(Exit::Conflict, what, "the source has changed since it ran").hint(hint)
 }
 
