@@ -188,9 +188,10 @@ impl JobRun<'_> {
         let (JobStart::New(task) | JobStart::Resumed(task) | JobStart::Ended(task)) =
             self.begin(&next).await?;
         self.say(&format!(
-            "{}: {} that {of} abandoned{}",
+            "{}: {} that {of} abandoned, as the job \"{}\"{}",
             task.id,
             counted(task.total.0, "item"),
+            next.name,
             before.repeats()
         ));
         let source = self.source_of(&task).await?;

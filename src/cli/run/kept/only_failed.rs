@@ -16,6 +16,9 @@ use windrow_node::jobs::BUSINESS;
 use windrow_node::sources::SourceSpec;
 use windrow_server::service::Job;
 
+/// Between a job's name and the number of a run over its failures.
+const ROUND: &str = " (failed, ";
+
 /// What is to be done now.
 pub(in crate::run) enum Next {
     /// This job, which may have begun.
@@ -200,7 +203,13 @@ pub(in crate::run) fn never_ran() -> Fault {
 }
 
 fn name(job: &str, round: u32) -> String {
-    format!("{job} (failed, {round})")
+    format!("{job}{ROUND}{round})")
+}
+
+/// The job whose failures the job of this name goes over, by its name alone.
+pub(in crate::run) fn over(name: &str) -> Option<&str> {
+    let (job, round) = name.strip_suffix(')')?.rsplit_once(ROUND)?;
+    round.parse::<u32>().is_ok().then_some(job)
 }
 
 /// A job that goes on.
@@ -226,4 +235,17 @@ fn not_ended(task: &TaskView) -> Fault {
         because,
     )
     .hint("the same command without --only-failed goes on with it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_over_failures_is_known_by_its_name() {
+        assert_eq!(over(&name("a (b)", 12)), Some("a (b)"));
+        for other in ["a", "a (failed)", "a (failed, x)", "a (failed, 1) b"] {
+            assert_eq!(over(other), None, "{other}");
+        }
+    }
 }
