@@ -284,6 +284,7 @@ impl JobRun<'_> {
         signals: &mut Signals,
     ) -> Result<Exit, Fault> {
         let how = resume::how(&task);
+        self.tell_of_rate(&task);
         let (node, log) = self.start(&task, source.clone()).await?;
         let (begun, settled_before) = (self.clock.now(), task.counters.settled());
         let (shown, seen) = channel(None);
