@@ -365,6 +365,35 @@ fn tab_offers_the_job_of_the_directory_that_the_line_names() {
 }
 
 #[test]
+fn a_job_goes_on_at_the_first_item_that_waits_for_its_next_attempt() {
+    let place = Place::new();
+    let words = [
+        "run",
+        "--total",
+        "2",
+        "--backoff",
+        "60s",
+        "--first-contact",
+        "60s",
+        "--each",
+        "false",
+    ];
+    let mut live = place.start(&words);
+    live.wait_for("parked 2");
+    live.signal(Signal::INT);
+    let stopped = live.end().expect(9);
+    assert!(
+        stopped.stderr.contains("stopped at index 0 ("),
+        "{}",
+        stopped.stderr
+    );
+    let mut live = place.start(&words);
+    live.wait_for("goes on at index 0");
+    live.signal(Signal::INT);
+    live.end().expect(9);
+}
+
+#[test]
 fn a_run_at_a_low_rate_says_when_its_first_item_leaves() {
     let place = Place::new();
     let run = |rate: &str| {
