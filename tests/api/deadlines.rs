@@ -329,6 +329,19 @@ async fn a_rate_that_can_not_be_reached_is_told_with_what_holds_it_down() {
         told(by_vendor()).await,
         "15/s is asked for, but the limit vendor-x allows 5/s: it reaches 5/s at most"
     );
+    let both = timeless("250/s", json!({"limits": ["vendor-x"]}));
+    let made = node.admin.post("/v1/tasks", both).await.expect(201);
+    let [room, limit] = [0, 1].map(|at| made["warnings"][at].clone());
+    assert!(
+        room["detail"].as_str().unwrap().ends_with(": it waits"),
+        "{made:#}"
+    );
+    assert_eq!(
+        room["advice"], "a rate of at most 5/s, since the limit vendor-x allows no more",
+        "what fits on a node would be held down still"
+    );
+    let told = "250/s is asked for, but the limit vendor-x allows 5/s: it reaches 5/s at most";
+    assert_eq!(limit["detail"], told, "{made:#}");
     let strict = node
         .admin
         .post("/v1/tasks?strict=true", by_vendor())

@@ -218,6 +218,12 @@ async fn what_a_redrive_has_under_way_is_left_out_until_it_is_cancelled() {
     let second = rest["id"].as_str().expect("an id");
     let of = |indexes: &str| json!({"filter": {"indexes": indexes}});
     let path = format!("/v1/tasks/{task}/redrives");
+    for (item, by, status) in [("13", first, "stopped"), ("3", second, "created")] {
+        let why = node.admin.post(&path, of(item)).await.expect(422);
+        let detail = why["errors"][0]["detail"].as_str().expect("said");
+        let said = format!(": 1 taken by {by}, which is {status}");
+        assert!(detail.ends_with(&said), "nobody goes over it: {detail}");
+    }
     let why = node.admin.post(&path, of("3,13,33")).await.expect(422);
     let advice = why["errors"][0]["try"].as_str().expect("advised").to_owned();
     assert!(

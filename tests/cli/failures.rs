@@ -213,6 +213,49 @@ fn what_a_job_made_good_before_a_restart_is_not_taken_for_what_the_new_one_did()
 }
 
 #[test]
+fn failures_of_a_file_that_has_changed_want_it_as_it_was_or_a_new_job() {
+    let place = Place::new();
+    place.write("chg.csv", "id\n1\n2\n");
+    let begin = ["run", "--csv", "chg.csv", "--name", "chg", "--each"];
+    let half = ["grep -qvx 1 {id}.txt", "--max-attempts", "1", "-q"];
+    place.write("1.txt", "1\n");
+    place.write("2.txt", "2\n");
+    place.windrow(&[&begin[..], &half].concat()).expect(8);
+    place.write("chg.csv", "id\n1\n2\n3\n");
+    let again = ["--only-failed"];
+    for words in [&["run", "--resume", "chg"][..], &[&begin[..], &half].concat()] {
+        let told = place.windrow(&[words, &again].concat());
+        let told = told.refused(
+            4,
+            &["are of other items", "bring the old content back", "--restart"],
+        );
+        assert!(
+            !told.stderr.contains("--resume chg"),
+            "it was typed: {}",
+            told.stderr
+        );
+    }
+    place.write("new.csv", "id\n2\n");
+    let other = [
+        "run",
+        "--csv",
+        "new.csv",
+        "--name",
+        "chg",
+        "--only-failed",
+        "--each",
+        "true {id}",
+    ];
+    place
+        .windrow(&other)
+        .refused(4, &["windrow run --resume chg --only-failed"]);
+    place.write("chg.csv", "id\n1\n2\n");
+    place
+        .windrow(&["run", "--resume", "chg", "--only-failed"])
+        .expect(8);
+}
+
+#[test]
 fn failures_are_never_written_over_what_the_run_needs() {
     let place = Place::new();
     let items = "{\"a\":1}\n{\"a\":2}\n";

@@ -363,3 +363,60 @@ fn tab_offers_the_job_of_the_directory_that_the_line_names() {
     assert_eq!(worker.serve(), [2]);
     job.end().expect(0);
 }
+
+#[test]
+fn a_job_goes_on_at_the_first_item_that_waits_for_its_next_attempt() {
+    let place = Place::new();
+    let words = [
+        "run",
+        "--total",
+        "2",
+        "--backoff",
+        "60s",
+        "--first-contact",
+        "60s",
+        "--each",
+        "false",
+    ];
+    let mut live = place.start(&words);
+    live.wait_for("parked 2");
+    live.signal(Signal::INT);
+    let stopped = live.end().expect(9);
+    assert!(
+        stopped.stderr.contains("stopped at index 0 ("),
+        "{}",
+        stopped.stderr
+    );
+    let mut live = place.start(&words);
+    live.wait_for("goes on at index 0");
+    live.signal(Signal::INT);
+    live.end().expect(9);
+}
+
+#[test]
+fn a_run_at_a_low_rate_says_when_its_first_item_leaves() {
+    let place = Place::new();
+    let run = |rate: &str| {
+        place.start(&[
+            "run", "--total", "3", "--name", "slow", "--rate", rate, "--each", "true",
+        ])
+    };
+    let mut live = run("5/h");
+    live.wait_for("at 5/h the first item leaves in 12m, then one every 12m");
+    live.wait_for("running");
+    let card = place.windrow(&["job", "show", "slow"]).expect(0).stdout;
+    assert!(card.contains("of 5/h, one item every 12m"), "{card}");
+    live.signal(Signal::INT);
+    live.end().expect(9);
+    let mut live = run("6/h");
+    live.wait_for("resuming t1");
+    live.wait_for("at 6/h the first item leaves in 10m");
+    live.signal(Signal::INT);
+    live.end().expect(9);
+    let quick = run("1/s").end().expect(0);
+    assert!(
+        !quick.stderr.contains("the first item leaves"),
+        "{}",
+        quick.stderr
+    );
+}

@@ -183,6 +183,58 @@ fn failures_that_were_made_good_are_told_beside_those_that_there_were() {
 }
 
 #[test]
+fn a_run_over_failures_is_named_and_steered_by_the_name_of_its_job() {
+    let place = Place::new();
+    let own = [
+        "run",
+        "--total",
+        "3",
+        "--name",
+        "j3",
+        "--max-attempts",
+        "1",
+        "--shell",
+    ];
+    let each = [
+        "--each",
+        "test -e hold && while [ -e hold ]; do sleep 0.1; done; exit 65",
+    ];
+    place.windrow(&[&own[..], &each].concat()).expect(8);
+    place.write("hold", "");
+    let flags = ["--only-failed", "--concurrency", "1"];
+    let mut redo = place.start(&[&own[..], &flags, &each].concat());
+    redo.wait_for("t2: 3 items that j3 abandoned, as the job \"j3 (failed, 1)\"");
+    redo.wait_for("running");
+    for name in ["j3", "j3 (failed, 1)"] {
+        let shown = place
+            .windrow(&["job", "show", name, "-o", "json"])
+            .expect(0)
+            .json();
+        assert_eq!(
+            (&shown["name"], &shown["status"]),
+            (&json!("j3 (failed, 1)"), &json!("running")),
+            "{shown:#}"
+        );
+    }
+    place.windrow(&["job", "set", "j3", "--rate", "50/s"]).expect(0);
+    let mut stop = place.start(&["job", "stop", "j3"]);
+    stop.wait_for("j3 (failed, 1)  stopping: no new calls");
+    std::fs::remove_file(place.path("hold")).unwrap();
+    let stopped = stop.end().expect(0).stdout;
+    let told = "j3 (failed, 1)  stopped; windrow run --resume j3 --only-failed goes on with it\n";
+    assert_eq!(stopped, told);
+    redo.end().expect(9);
+    let shown = place
+        .windrow(&["job", "show", "j3", "-o", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        (&shown["name"], &shown["status"]),
+        (&json!("j3"), &json!("finished"))
+    );
+}
+
+#[test]
 fn a_job_goes_on_by_its_name_alone_with_the_handler_that_it_had() {
     let (place, gate) = (Place::new(), Gate::open());
     let job = gate.begin_seven(&place, "push", &[]);

@@ -203,13 +203,30 @@ fn a_mistyped_name_is_told_of_the_job_that_has_the_same_items() {
     let place = Place::new();
     let csv = place.write("u.csv", "user\na\nb\nc\n");
     let business = Business::answering("410 Gone", "");
-    let job = |name: &str| place.windrow(&["run", "--csv", &csv, "--name", name, "--url", &business.url]);
+    let failing = |name: &str| place.windrow(&["run", "--csv", &csv, "--name", name, "--url", &business.url]);
+    let job = |name: &str| {
+        let own = ["run", "--csv", &csv, "--name", name, "--each", "test {user} = a"];
+        place.windrow(
+            &[
+                &own[..],
+                &["--max-attempts", "1", "--on-exhausted", "stop"],
+                &["--concurrency", "1"],
+            ]
+            .concat(),
+        )
+    };
+    failing("first").expect(9);
+    assert!(
+        !failing("second").expect(9).stderr.contains("note: "),
+        "nothing was done"
+    );
     assert!(!job("nightly").expect(9).stderr.contains("note: "));
     let told = [
-        "note: nightly has the same items and isn't done: 0 of 3",
+        "note: nightly has the same items and isn't done: 1 of 3",
         "windrow run --resume nightly",
     ];
-    job("nigthly").refused(9, &told);
+    let done = job("nigthly").refused(9, &told);
+    assert!(!done.stderr.contains("so do "), "{}", done.stderr);
     place.write("u.csv", "user\na\nb\nd\n");
     assert!(!job("weekly").expect(9).stderr.contains("note: "), "other items");
 }

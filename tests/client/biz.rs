@@ -267,6 +267,34 @@ async fn an_edit_prints_what_it_changed() {
 }
 
 #[tokio::test]
+async fn an_edit_of_a_handler_that_fails_warns_of_it() {
+    let (business, node) = (Business::willing().await, Node::start().await);
+    node.business("push", &business.url(), json!({})).await;
+    let person = Person::admin(&node);
+    let edit = async |words: &str| person.windrow(&format!("biz edit push {words}")).await.expect(0);
+    let told = edit("--url http://127.0.0.1:1/w --dry-run").await;
+    assert!(!told.stderr.contains("warning"), "{}", told.stderr);
+    let told = edit("--url http://127.0.0.1:1/w").await;
+    assert!(told.stdout.starts_with("push  changed\n"), "{}", told.stdout);
+    for part in [
+        "warning: the handler of push fails",
+        "reachable: ",
+        "; windrow biz check push\n",
+    ] {
+        assert!(told.stderr.contains(part), "{}", told.stderr);
+    }
+    assert_eq!(told.stderr.matches("warning").count(), 1, "{}", told.stderr);
+    for quiet in [
+        "--url http://127.0.0.1:2/w -q".to_owned(),
+        "--batch 3".to_owned(),
+        format!("--url {}", business.url()),
+    ] {
+        let told = edit(&quiet).await;
+        assert!(!told.stderr.contains("warning"), "{quiet}: {}", told.stderr);
+    }
+}
+
+#[tokio::test]
 async fn a_business_is_shown_as_a_card_and_verbatim() {
     let business = Business::willing().await;
     let node = Node::start().await;

@@ -339,6 +339,17 @@ async fn a_canary_is_told_and_nobody_is_asked_without_a_terminal() {
         .await
         .expect(9);
     assert_eq!(done.json()["stop_reason"], "canary_done");
+    let told = "warning: the canary of 10 covers all 5 items: none is left to be held back";
+    for (canary, is_told) in [("10", true), ("5", true), ("4", false)] {
+        let words = ["task", "create", "push", "--total", "5", "--canary", canary];
+        let done = person.run(&words, "").await.expect(0);
+        assert_eq!(
+            done.stderr.contains(&told.replace("10", canary)),
+            is_told,
+            "{canary}: {}",
+            done.stderr
+        );
+    }
 }
 
 #[tokio::test]

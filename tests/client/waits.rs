@@ -105,6 +105,21 @@ async fn a_long_wait_says_how_far_the_task_is() {
 }
 
 #[tokio::test]
+async fn a_wait_for_a_task_that_nobody_started_says_so_once_and_goes_on() {
+    let (business, node) = (Business::willing().await, Node::start().await);
+    node.business("push", &business.url(), json!({})).await;
+    node.task("push", 2, json!({})).await;
+    let person = Person::admin(&node);
+    let mut waits = person.start(&["task", "wait", "t1", "--timeout", "30s"]);
+    waits
+        .tells("t1 isn't started; windrow task start t1 lets it begin")
+        .await;
+    node.admin.post("/v1/tasks/t1/start", json!({})).await.expect(202);
+    let told = waits.ended().await.expect(0);
+    assert_eq!(told.stderr.matches("isn't started").count(), 1, "{}", told.stderr);
+}
+
+#[tokio::test]
 async fn a_wait_survives_the_restart_of_its_node() {
     let business = Business::willing().await;
     let recipe = settled();

@@ -188,9 +188,10 @@ impl JobRun<'_> {
         let (JobStart::New(task) | JobStart::Resumed(task) | JobStart::Ended(task)) =
             self.begin(&next).await?;
         self.say(&format!(
-            "{}: {} that {of} abandoned{}",
+            "{}: {} that {of} abandoned, as the job \"{}\"{}",
             task.id,
             counted(task.total.0, "item"),
+            next.name,
             before.repeats()
         ));
         let source = self.source_of(&task).await?;
@@ -283,6 +284,7 @@ impl JobRun<'_> {
         signals: &mut Signals,
     ) -> Result<Exit, Fault> {
         let how = resume::how(&task);
+        self.tell_of_rate(&task);
         let (node, log) = self.start(&task, source.clone()).await?;
         let (begun, settled_before) = (self.clock.now(), task.counters.settled());
         let (shown, seen) = channel(None);

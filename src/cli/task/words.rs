@@ -38,6 +38,11 @@ pub fn waits_for_its_time(task: &Value) -> bool {
     task["status"] == "queued" && task["status_reason"] == "start_at"
 }
 
+/// What lets a task begin that nobody has started.
+pub fn not_started(id: &str) -> String {
+    format!("{id} isn't started; windrow task start {id} lets it begin")
+}
+
 /// The same without the remark, where there is little room.
 pub fn short_status(task: &Value) -> String {
     plain_status(task).0

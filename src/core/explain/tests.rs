@@ -749,6 +749,21 @@ fn high_rates_are_written_as_settings_are() {
 }
 
 #[test]
+fn a_difference_that_is_rounded_to_nothing_has_no_sign() {
+    let told = [
+        (-0.04, 50.0),
+        (-0.4, 5000.0),
+        (-0.000_1, 0.5),
+        (-0.000_001, 0.001),
+        (-0.06, 50.0),
+    ];
+    assert_eq!(
+        told.map(|(rate, like)| rate_like(rate, like)),
+        ["0.0/s", "0/s", "0.0/s", "0.0/h", "-0.1/s"]
+    );
+}
+
+#[test]
 fn a_node_more_is_advised_only_where_one_can_join() {
     let mut facts = minute(0, "{}");
     facts.standing.status = Status::Queued;

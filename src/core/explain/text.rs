@@ -22,13 +22,18 @@ pub fn rate_text(per_second: f64) -> String {
 
 /// The same in the unit in which another rate is written, so that people can compare the two.
 pub fn rate_like(per_second: f64, like: f64) -> String {
-    match like.abs() {
+    let text = match like.abs() {
         size if size < 1e-9 => "0.0/s".to_owned(),
         size if size < 0.01 => format!("{:.1}/h", per_second * 3600.0),
         size if size < 1.0 => format!("{}/s", short(per_second)),
         size if size < 1000.0 => format!("{per_second:.1}/s"),
         // As a setting is written.
         _ => format!("{per_second:.0}/s"),
+    };
+    // What is rounded to nothing has no sign: a task a little ahead of its rate misses nothing.
+    match text.strip_prefix('-') {
+        Some(rest) if !rest.contains(|digit: char| ('1'..='9').contains(&digit)) => rest.to_owned(),
+        _ => text,
     }
 }
 

@@ -8,6 +8,8 @@ use crate::items::verdict::{HandlerState, LastError, Paused, cut};
 
 /// For how long the last error is told after it happened, while the handler answers.
 const TOLD_FOR: Duration = Duration::from_secs(60);
+/// Calls that fail together take no time that people could read; that isn't none.
+const TOLD_AS_MIN: Duration = Duration::from_secs(1);
 /// What is kept of an example. Unit: bytes.
 const EXAMPLE_BYTES_MAX: usize = 160;
 
@@ -30,7 +32,7 @@ pub fn sentence(state: &HandlerState, now: WallMs) -> Option<String> {
         return Some(pause(paused));
     }
     let error = error.filter(|error| now.since(error.at) <= TOLD_FOR || state.held > 0)?;
-    let lasting = seconds(error.at.since(error.since));
+    let lasting = seconds(error.at.since(error.since).max(TOLD_AS_MIN));
     let calls = if error.count == 1 { "call" } else { "calls" };
     let times = format!("{} {calls} failed in {lasting}", error.count);
     Some(format!(
@@ -309,6 +311,14 @@ mod tests {
             Some("12 calls failed in 40s, the last with HTTP_400 at item 7: connection refused")
         );
         assert_eq!(sentence(&state, WallMs(102_000)), None);
+        let mut at_once = error("HTTP_400");
+        at_once.since = at_once.at;
+        let state = HandlerState {
+            error: Some(at_once),
+            ..HandlerState::default()
+        };
+        let told = sentence(&state, WallMs(42_000)).expect("it is told");
+        assert!(told.starts_with("12 calls failed in 1s, "), "{told}");
         assert_eq!(sentence(&HandlerState::default(), WallMs(0)), None);
     }
 

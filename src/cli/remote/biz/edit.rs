@@ -9,7 +9,12 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::change::differences;
 use crate::link::{Link, NamedWrite};
+use crate::output::body::{list, text};
+use crate::output::table::clean;
 use windrow_client::Request;
+
+/// Members that change nothing of how its handler answers.
+const BESIDE_HANDLER: [&str; 5] = ["display_name", "defaults", "limits", "pool", "hooks"];
 
 /// Changes a business.
 ///
@@ -39,12 +44,42 @@ pub(super) async fn edit(args: &EditArgs, shell: &Shell) -> Result<Exit, Fault> 
         let fault = Fault::new(Exit::Usage, "there is nothing to change", "no setting was named");
         return Err(fault.hint("--url, --rate, --unset …; `windrow biz edit --help` has them all"));
     }
+    let is_about_handler = patch
+        .keys()
+        .any(|member| !BESIDE_HANDLER.contains(&member.as_str()));
     let link = Link::open(&args.write.remote, shell)?;
     let Some((before, after)) = link.patch(&args.write, &path(&args.name), patch).await? else {
         return Ok(Exit::Ok);
     };
-    let done = told(&args.name, &before, &after.json()?).join("\n");
-    link.show_done(&BUSINESSES, &after, &done)
+    let is = after.json()?;
+    let done = told(&args.name, &before, &is).join("\n");
+    link.show_done(&BUSINESSES, &after, &done)?;
+    if is_about_handler && before["revision"] != is["revision"] {
+        warn_of_handler(&link, &args.name).await;
+    }
+    Ok(Exit::Ok)
+}
+
+/// Running tasks go on with the handler as it is now, so whoever changed it hears that it fails. The change is made: that
+/// the check itself can't be had is no news.
+async fn warn_of_handler(link: &Link<'_>, name: &str) {
+    let request = Request::post(&format!("{}/check", path(name)));
+    let checked = link.send(request).await.and_then(|answer| Ok(answer.json()?));
+    let checked: Value = match checked {
+        Ok(checked) => checked,
+        Err(fault) => return tracing::debug!(%fault, "the handler was not checked"),
+    };
+    if let Some(failed) = list(&checked["checks"])
+        .iter()
+        .find(|check| check["result"] == "fail")
+    {
+        let (check, detail) = (clean(text(&failed["check"])), clean(text(&failed["detail"])));
+        link.say(&format!(
+            "warning: the handler of {name} fails the check, and running tasks go on with it: {}: {detail}; windrow biz \
+             check {name}",
+            check.replace('_', " ")
+        ));
+    }
 }
 
 /// Hides a business, or shows it again.

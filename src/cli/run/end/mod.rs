@@ -4,3 +4,4 @@ mod ending;
 pub(in crate::run) mod failures_out;
 pub(in crate::run) mod outcome;
 pub(in crate::run) mod results_out;
+mod stop_hint;

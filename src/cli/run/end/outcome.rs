@@ -6,9 +6,11 @@ use std::time::Duration;
 use console::truncate_str;
 use serde_json::{Value, json};
 
+use super::stop_hint;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::run::kept::only_failed::Net;
+use crate::run::kept::resume::goes_on_at;
 use crate::run::watch::Seen;
 use crate::task::wait::until::seconds;
 use windrow_core::explain::rate_text;
@@ -17,6 +19,7 @@ use windrow_core::items::counters::Counters;
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::failure_list::FailureList;
+use windrow_engine::ports::tasks::report_store::ReportStore;
 use windrow_engine::ports::tasks::store::{FailureGroup, TaskStore, TaskView};
 use windrow_server::http::answer::time::rfc3339;
 use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
@@ -37,12 +40,14 @@ pub(in crate::run) struct Outcome {
     driven: Option<(Duration, u64)>,
     /// What this process saw on the way.
     seen: Seen,
+    /// The first item that it goes on with.
+    goes_on_at: ItemIndex,
 }
 
 impl Outcome {
     /// Reads what belongs to it.
     pub(in crate::run) async fn gather(
-        store: &(impl TaskStore + FailureList),
+        store: &(impl TaskStore + FailureList + ReportStore),
         task: TaskView,
         driven: Option<(Duration, u64)>,
     ) -> Result<Outcome, Fault> {
@@ -51,6 +56,7 @@ impl Outcome {
         let groups = store.groups(task.id).await?;
         let examples = vec![ItemData::default(); groups.len()];
         Ok(Outcome {
+            goes_on_at: goes_on_at(store, &task).await?,
             task,
             net: None,
             groups,
@@ -286,7 +292,7 @@ impl Outcome {
                     (None, 0) => "nothing will repeat",
                     _ => "what is done is not done again, what failed is tried again",
                 };
-                let at = task.low_water.0;
+                let at = self.goes_on_at.0;
                 let stopped = format!(
                     "stopped at index {at} ({repeats}); {}",
                     crate::run::kept::resume::how(task)
@@ -301,8 +307,8 @@ impl Outcome {
             (Status::Stopped, Some(reason)) => {
                 let told = reason.text();
                 let because = task.status_text.as_deref().unwrap_or(told).to_owned();
-                let what = format!("the job stopped at index {}: {told}", task.low_water.0);
-                let mut hint = hint(reason, &crate::run::kept::resume::how(task));
+                let what = format!("the job stopped at index {}: {told}", self.goes_on_at.0);
+                let mut hint = stop_hint::hint(reason, &crate::run::kept::resume::how(task));
                 if reason == StopReason::HandlerRejected && task.counters.succeeded > 0 {
                     hint += "; or, if it is only these items, the same with --judge-after 0s gives them up";
                 }
@@ -311,36 +317,6 @@ impl Outcome {
             _ => None,
         }
     }
-}
-
-/// What to try when a task stopped by itself; `resume` says how it goes on.
-fn hint(reason: StopReason, resume: &str) -> String {
-    let first = match reason {
-        StopReason::ErrorBudget => "look at the failures, fix the handler or raise --error-budget; ",
-        StopReason::ItemExhausted => "fix what the item needs, or --on-exhausted abandon; ",
-        StopReason::HandlerUnreachable => {
-            return format!(
-                "start the handler, or correct what is said of it (--url, its certificate, the command); nothing was \
-                 charged, {resume}, and --wait waits for it"
-            );
-        }
-        StopReason::NoItemSucceeds => "look at the handler's own log, fix it; ",
-        StopReason::ReduceFailed => "fix what --reduce runs or calls (the generation before stays current); ",
-        StopReason::HandlerGone | StopReason::HandlerRejected => {
-            "see with `windrow try` what is sent and what comes back, fix it; "
-        }
-        StopReason::SourceChanged => {
-            return "bring the old content back and resume, or begin anew with --restart".to_owned();
-        }
-        StopReason::CheckpointCorrupt => {
-            return "bring the state directory back from a backup, or begin anew with --restart".to_owned();
-        }
-        StopReason::RecoveriesExhausted | StopReason::CrashLoop => {
-            "look at the failures and at -v, fix the handler; "
-        }
-        StopReason::Operator | StopReason::Business | StopReason::CanaryDone | StopReason::Deadline => "",
-    };
-    format!("{first}{resume}")
 }
 
 /// The row that people know: of what goes over failures of another job, that job's.

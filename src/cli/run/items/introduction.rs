@@ -1,19 +1,49 @@
 //! What is checked and said of a job's items before the first one leaves.
 
 use std::path::Path;
+use std::time::Duration;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::output::table::human::counted;
+use crate::output::table::human::{self, counted};
 use crate::run::JobRun;
 use crate::run::items::first_row;
 use windrow_core::ids::ItemCount;
+use windrow_core::settings::RateLimit;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_node::sources::OpenedSource;
 use windrow_server::service::failures::item_data::Members;
 
+/// Nobody takes a run for hung that says nothing for so long.
+const PERIOD_TOLD_MIN: Duration = Duration::from_secs(5);
+
+/// `12m`: the time from one item to the next, where it is so long that a run seems to hang.
+pub(in crate::run) fn long_period(rate: RateLimit) -> Option<String> {
+    let RateLimit::Limited(rate) = rate else {
+        return None;
+    };
+    let period = Duration::from_nanos(rate.period_ns() / rate.items());
+    (period > PERIOD_TOLD_MIN).then(|| human::span(period))
+}
+
+/// What is said of a rate at which even the first item is a while in coming.
+fn first_leaves(rate: RateLimit) -> Option<String> {
+    let period = long_period(rate)?;
+    Some(format!(
+        "at {rate} the first item leaves in {period}, then one every {period}: however often a run begins, items never \
+         leave sooner than the rate lets them"
+    ))
+}
+
 impl JobRun<'_> {
+    /// Says that nothing leaves for a while, where the rate is low.
+    pub(in crate::run) fn tell_of_rate(&self, task: &TaskView) {
+        first_leaves(task.tuning.rate)
+            .iter()
+            .for_each(|line| self.say(line));
+    }
+
     /// Whether the items are read as they are meant, and have what the command names.
     pub(in crate::run) async fn check_columns(&self, opened: &OpenedSource) -> Result<(), Fault> {
         self.check_shown(&*opened.source).await?;

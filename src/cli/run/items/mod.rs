@@ -1,6 +1,6 @@
 //! What a job goes over: its source, the list of files of a pattern, and the first row, looked at before anything leaves.
 
 pub(crate) mod first_row;
-mod introduction;
+pub(in crate::run) mod introduction;
 mod listed;
 pub(crate) mod source;

@@ -15,7 +15,8 @@ Examples:
   windrow job stop nightly
   windrow job rm nightly
 
-The first line of a run names its job: `t1: 200 items (nightly)`.";
+The first line of a run names its job: `t1: 200 items (nightly)`. While the
+failures of a job are gone over (--only-failed), its name means that run.";
 
 /// `windrow job`
 #[derive(Debug, Args)]

@@ -13,9 +13,10 @@ use super::list;
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::output::body::text;
 use crate::run::control::{Address, Command, Refusal, Reply};
-use crate::run::kept::place;
 use crate::run::kept::resume::{command_in, meant};
+use crate::run::kept::{only_failed, place};
 
 /// For so long a run may take to answer: its store may be busy.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -30,16 +31,25 @@ pub(super) async fn ask(which: &Which, ask: &Command, shell: &Shell) -> Result<V
     ask_in(which, ask, shell).await.map(|(answer, _)| answer)
 }
 
-/// Asks a job; its answer, and the directory that its process holds.
+/// Asks a job; its answer, and the directory that its process holds. A job that doesn't run is, while its failures are gone
+/// over, the run that does.
 ///
 /// # Errors
 /// `NotFound` when there is none; `Conflict` when it doesn't run; `Rejected` with what it refused.
 pub(super) async fn ask_in(which: &Which, ask: &Command, shell: &Shell) -> Result<(Value, PathBuf), Fault> {
-    for place in place::candidates(&which.name, which.state.as_deref(), &shell.env)? {
+    let state = which.state.as_deref();
+    let mut places = place::candidates(&which.name, state, &shell.env)?;
+    if let Some(job) = only_failed::over(&which.name) {
+        // It is kept where its job is.
+        places.extend(place::candidates(job, state, &shell.env)?);
+    }
+    for place in places {
         let Some(found) = reach(&place).await? else {
             continue;
         };
-        let is_it = told(found, &place, &Command::Show).await?["name"] == *which.name;
+        let shown = told(found, &place, &Command::Show).await?;
+        let name = text(&shown["name"]);
+        let is_it = name == which.name || only_failed::over(name) == Some(&which.name);
         if let (true, Some(again)) = (is_it, reach(&place).await?) {
             return Ok((told(again, &place, ask).await?, place));
         }

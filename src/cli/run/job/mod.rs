@@ -13,15 +13,17 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use self::args::{JobArgs, OneArgs, SetArgs, StopArgs, Verb};
+use self::args::{JobArgs, OneArgs, SetArgs, StopArgs, Verb, Which};
 pub(super) use self::remove::remove_directory;
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::View;
+use crate::output::body::text;
 use crate::output::screen;
 use crate::output::table::human;
 use crate::run::control::Command;
+use crate::run::kept::{only_failed, shelf};
 use crate::task::difference_but;
 use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::text::parse_span;
@@ -93,13 +95,14 @@ async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
 async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
     let which = &args.which;
     let (stopping, place) = ask::ask_in(which, &Command::Stop { now: args.now }, shell).await?;
+    let name = text(&stopping["name"]);
     let in_flight = stopping["counts"]["in_flight"].as_u64().unwrap_or(0);
     let in_flight = human::counted(in_flight, "item");
     let what = match args.now {
         true => format!("stopping at once: {in_flight} in flight will be repeated"),
         false => format!("stopping: no new calls; waiting for {in_flight} in flight"),
     };
-    let sentence = format!("{}  {what}", which.name);
+    let sentence = format!("{name}  {what}");
     if shell.env.iter().any(|(name, _)| name == "WINDROW_TASK") {
         // A handler asks: its own call would have to end first.
         return say(&stopping, &sentence, &args.view);
@@ -114,12 +117,31 @@ async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
         }
         sleep(LOOK_EVERY).await;
     }
-    let ended = list::kept(which, shell).await?.unwrap_or(stopping);
+    let ended = ended(which, stopping, &place, shell).await?;
     let go_on = ended["go_on"].as_str();
     let go_on = go_on.map(|go_on| format!("; {go_on} goes on with it"));
-    let status = ended["status"].as_str().unwrap_or_default();
-    let sentence = format!("{}  {status}{}", which.name, go_on.unwrap_or_default());
+    let status = text(&ended["status"]);
+    let sentence = format!("{}  {status}{}", text(&ended["name"]), go_on.unwrap_or_default());
     say(&ended, &sentence, &args.view)
+}
+
+/// What was stopped, as it is kept. A run over a job's failures is kept as a part of that job, which tells how it goes on.
+async fn ended(which: &Which, stopping: Value, place: &Path, shell: &Shell) -> Result<Value, Fault> {
+    let name = text(&stopping["name"]).to_owned();
+    let Some(job) = only_failed::over(&name) else {
+        return Ok(list::kept(which, shell).await?.unwrap_or(stopping));
+    };
+    let job = Which {
+        name: job.to_owned(),
+        state: which.state.clone(),
+    };
+    let kept = list::kept(&job, shell).await?.unwrap_or_default();
+    let status = shelf::status_of(place, &name).await;
+    let mut ended = stopping;
+    ended["status"] = status.map_or(Value::Null, |status| status.as_str().into());
+    ended["go_on"] = kept["go_on"].clone();
+    ended["process"] = Value::Null;
+    Ok(ended)
 }
 
 fn still_stopping(name: &str, stopping: &Value) -> Fault {

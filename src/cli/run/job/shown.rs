@@ -11,8 +11,10 @@ use crate::output::body::{number, text};
 use crate::output::screen;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
+use crate::run::items::introduction::long_period;
 use crate::task::look::columns::with_made_good;
 use windrow_core::explain::rate_text;
+use windrow_core::settings::RateLimit;
 use windrow_engine::ports::clock::Clock;
 use windrow_node::SystemClock;
 
@@ -115,6 +117,16 @@ fn rate(job: &Value) -> Option<String> {
     })
 }
 
+/// The same with what a low rate means for the next item, which may be a while in coming.
+fn rate_and_period(job: &Value) -> Option<String> {
+    let asked: Option<RateLimit> = job["settings"]["rate"]
+        .as_str()
+        .and_then(|rate| rate.parse().ok());
+    let period = asked.and_then(long_period);
+    let period = period.map_or_else(String::new, |period| format!(", one item every {period}"));
+    Some(rate(job)? + &period)
+}
+
 fn eta(job: &Value) -> Option<String> {
     let seconds = job["eta_seconds"].as_u64()?;
     Some(humantime::format_duration(std::time::Duration::from_secs(seconds)).to_string())
@@ -174,7 +186,7 @@ fn card(job: &Value, times: &Times) -> Card {
             format!("{} of {}", counts.join(", "), human::count(number(&job["total"]))),
         )
         .maybe("failures", redone(job))
-        .maybe("rate", rate(job))
+        .maybe("rate", rate_and_period(job))
         .maybe("waits for", some(&job["stall"]))
         .maybe("left", eta(job))
         .line("settings", settings.join(", "))

@@ -13,6 +13,7 @@ use windrow_engine::ports::tasks::store::TaskView;
 use windrow_node::database::Inspection;
 use windrow_node::sources::SourceSpec;
 use windrow_node::{StateDir, Store};
+use windrow_server::service::job::is_at_rest;
 
 /// What is said of them; nothing of numbers without data, which are the same for every job. A directory that can't be
 /// read says nothing: the run doesn't need it.
@@ -26,10 +27,22 @@ pub(in crate::run) async fn lines(begun: &TaskView, own: &Path, places: Vec<Path
     let mut jobs = Vec::new();
     for place in places.iter().filter(|place| *place != own) {
         let mut found = waiting(&StateDir::database_in(place)).await;
-        found.retain(|job| job.meaning == begun.meaning && job.total == begun.total);
+        found.retain(|job| {
+            job.meaning == begun.meaning && job.total == begun.total && has_done_something(job)
+        });
         jobs.append(&mut found);
     }
     told(&jobs)
+}
+
+/// A first try that failed before anything was settled is nothing that anybody would go on with, and every later run would
+/// be told of it. One that has no end may have called whatever it had.
+fn has_done_something(job: &TaskView) -> bool {
+    done(job) > 0 || !is_at_rest(job.status)
+}
+
+fn done(job: &TaskView) -> u64 {
+    job.counters.settled() + job.counters.excluded
 }
 
 /// The latest on a line of its own, the others by their names.
@@ -101,9 +114,9 @@ async fn is_readable(database: &Path) -> bool {
 
 fn line(job: &TaskView) -> String {
     let name = job.name.as_deref().unwrap_or_default();
-    let done = job.counters.settled() + job.counters.excluded;
     format!(
-        "note: {name} has the same items and isn't done: {done} of {} items; {} goes on with it",
+        "note: {name} has the same items and isn't done: {} of {} items; {} goes on with it",
+        done(job),
         job.total.0,
         command(name)
     )

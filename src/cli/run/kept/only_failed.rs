@@ -16,6 +16,9 @@ use windrow_node::jobs::BUSINESS;
 use windrow_node::sources::SourceSpec;
 use windrow_server::service::Job;
 
+/// Between a job's name and the number of a run over its failures.
+const ROUND: &str = " (failed, ";
+
 /// What is to be done now.
 pub(in crate::run) enum Next {
     /// This job, which may have begun.
@@ -33,7 +36,7 @@ pub(in crate::run) async fn next<S: TaskStore + FailureList>(store: &S, job: Job
         return Err(never_ran());
     };
     if first.meaning != job.meaning || first.total != job.total {
-        return Err(of_other_items(&job.name));
+        return Err(of_other_items(&job, &first));
     }
     let (keys_of, results) = (first.id, first.tuning.results);
     let Rounds { later, free } = rounds(store, &first).await?;
@@ -74,9 +77,19 @@ pub(in crate::run) async fn next<S: TaskStore + FailureList>(store: &S, job: Job
     })))
 }
 
-fn of_other_items(job: &str) -> Fault {
-    let what = format!("the failures of {job} are of other items");
-    let hint = format!("over the items that it had then: {} --only-failed", command(job));
+/// Where the command names what the job's items came from, resuming it would read the same again and be refused the same way.
+fn of_other_items(job: &Job, first: &TaskView) -> Fault {
+    let what = format!("the failures of {} are of other items", job.name);
+    let hint = if job.source == first.source {
+        "bring the old content back, or go over all that is there now: the source's own flag with --restart, or with \
+         another --name"
+            .to_owned()
+    } else {
+        format!(
+            "over the items that it had then: {} --only-failed",
+            command(&job.name)
+        )
+    };
     Fault::new(Exit::Conflict, what, "the source has changed since it ran").hint(hint)
 }
 
@@ -190,7 +203,13 @@ pub(in crate::run) fn never_ran() -> Fault {
 }
 
 fn name(job: &str, round: u32) -> String {
-    format!("{job} (failed, {round})")
+    format!("{job}{ROUND}{round})")
+}
+
+/// The job whose failures the job of this name goes over, by its name alone.
+pub(in crate::run) fn over(name: &str) -> Option<&str> {
+    let (job, round) = name.strip_suffix(')')?.rsplit_once(ROUND)?;
+    round.parse::<u32>().is_ok().then_some(job)
 }
 
 /// A job that goes on.
@@ -216,4 +235,17 @@ fn not_ended(task: &TaskView) -> Fault {
         because,
     )
     .hint("the same command without --only-failed goes on with it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_over_failures_is_known_by_its_name() {
+        assert_eq!(over(&name("a (b)", 12)), Some("a (b)"));
+        for other in ["a", "a (failed)", "a (failed, x)", "a (failed, 1) b"] {
+            assert_eq!(over(other), None, "{other}");
+        }
+    }
 }

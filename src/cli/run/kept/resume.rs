@@ -8,6 +8,7 @@ use super::recall::quoted;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::contexts::like;
+use windrow_core::ids::ItemIndex;
 use windrow_core::settings::RateLimit;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::list::{TaskFilter, TaskList};
@@ -164,6 +165,8 @@ pub(in crate::run) struct Before {
     pub(in crate::run) rate: Option<RateLimit>,
     /// What its last run left in the middle.
     pub(in crate::run) may_repeat: Option<MayRepeat>,
+    /// The first item that it goes on with.
+    goes_on_at: Option<ItemIndex>,
 }
 
 impl Before {
@@ -181,6 +184,7 @@ impl Before {
         };
         Ok(Before {
             rate: Some(task.tuning.rate),
+            goes_on_at: Some(goes_on_at(store, &task).await?),
             may_repeat: may_repeat(store, &task).await?,
         })
     }
@@ -191,6 +195,21 @@ impl Before {
             format!("; {repeats}, under the keys that they had")
         })
     }
+}
+
+/// The first item that a job goes on with. Its low water has gone past those that wait longer for their next attempt.
+///
+/// # Errors
+/// When the store can't be read.
+pub(in crate::run) async fn goes_on_at(
+    store: &impl ReportStore,
+    task: &TaskView,
+) -> Result<ItemIndex, Fault> {
+    if task.counters.parked == 0 {
+        return Ok(task.low_water);
+    }
+    let first = store.waiting_items(task.id).await?.into_iter().min();
+    Ok(first.map_or(task.low_water, |first| first.min(task.low_water)))
 }
 
 /// How a job goes on.
@@ -210,7 +229,7 @@ pub(in crate::run) fn told(task: &TaskView, before: Before) -> String {
         "resuming {}: {percent:.1} % done, {} abandoned, goes on at index {}{change}{}",
         task.id,
         task.counters.abandoned,
-        task.low_water.0,
+        before.goes_on_at.unwrap_or(task.low_water).0,
         before.repeats()
     )
 }

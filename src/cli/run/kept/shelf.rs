@@ -12,7 +12,7 @@ use crate::run::end::outcome::{counts_json, thousandths};
 use windrow_core::ids::WallMs;
 use windrow_core::task::lifecycle::{Status, TaskResult};
 use windrow_engine::ports::tasks::list::{TaskFilter, TaskList};
-use windrow_engine::ports::tasks::store::TaskView;
+use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
 use windrow_node::jobs::BUSINESS;
 use windrow_node::{StateDir, Store};
 use windrow_server::http::answer::time::rfc3339;
@@ -54,6 +54,14 @@ pub(in crate::run) async fn named(place: &Path, name: &str) -> Option<KeptJob> {
     let jobs = of(place).await?;
     jobs.into_iter()
         .find(|job| job.task.name.as_deref() == Some(name))
+}
+
+/// How the task of this name stands in a directory, whether a job or a run over the failures of one.
+pub(in crate::run) async fn status_of(place: &Path, name: &str) -> Option<Status> {
+    let database = StateDir::database_in(place);
+    let look = async |store: &Store| Ok(store.find(BUSINESS, name).await?);
+    let found = beside::looked_at(&database, look).await?.ok()??;
+    Some(found.status)
 }
 
 async fn read(store: &Store) -> Result<Vec<KeptJob>, Fault> {

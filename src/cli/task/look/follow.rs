@@ -55,6 +55,9 @@ pub(crate) async fn follow(link: &Link<'_>, created: Created) -> Result<Followed
     if link.look.form == Form::Name {
         screen::put(id)?;
     }
+    if let Some(note) = canary_of_all(&task) {
+        link.say(&note);
+    }
     // Nobody sits there until it begins.
     let begins = created.begin.starts() && !words::waits_for_its_time(&task);
     let asks = created.then == Some(Then::Ask) && begins;
@@ -93,6 +96,19 @@ pub(crate) async fn follow(link: &Link<'_>, created: Created) -> Result<Followed
     Ok(Followed {
         exit: ending::ended(&task).unwrap_or(Exit::Stopped),
         ended: Some(task),
+    })
+}
+
+/// A canary after which nothing is left holds nothing back. What an open task will be given isn't known.
+fn canary_of_all(task: &Value) -> Option<String> {
+    let (canary, total) = (task["canary"]["items"].as_u64()?, task["total"].as_u64()?);
+    let covers = canary >= total && task["intake"].is_null();
+    covers.then(|| {
+        format!(
+            "warning: the canary of {} covers all {}: none is left to be held back",
+            human::count(canary),
+            human::counted(total, "item")
+        )
     })
 }
 

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use self::told::Told;
 use self::until::{TaskAnswer, Wait};
 use super::ending::{Goal, line, worse};
+use super::words;
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
@@ -111,6 +112,7 @@ async fn end(
     };
     // The code with which its calls fail.
     let mut failing: Option<String> = None;
+    let mut is_start_told = false;
     loop {
         let TaskAnswer { answer, task } = wait.next().await?;
         if let Some(exit) = args.goal.reached(&task) {
@@ -124,6 +126,10 @@ async fn end(
         if failing != code {
             link.say(&format!("{id}: {}", said.unwrap_or("its calls succeed again")));
             failing = code;
+        }
+        // By itself it never ends.
+        if task["status"] == "created" && !std::mem::replace(&mut is_start_told, true) {
+            link.say(&words::not_started(&id));
         }
         if wait.left() == Some(Duration::ZERO) {
             return Ok((answer, Exit::TimedOut));

@@ -91,7 +91,7 @@ impl Changes {
         let again = format!("windrow task watch {id} shows it again");
         match self.status.borrow().as_str() {
             "stopped" => format!("{id} is stopped; windrow task start {id} lets it go on"),
-            "created" => format!("{id} isn't started; windrow task start {id} lets it begin"),
+            "created" => words::not_started(id),
             _ if self.stops.get() > 0 => {
                 format!("{id} stops, as you told it to; windrow task start {id} lets it go on")
             }

@@ -65,11 +65,11 @@ impl Failures {
         origin: &TaskView,
         redriven: &Redriven,
     ) -> Result<ServiceError, ServiceError> {
-        let mut leads_on = Vec::new();
+        let mut under_way = Vec::new();
         for id in redriven.under_way.keys().take(NAMED_MAX) {
-            leads_on.extend(self.tasks.get(*id).await?.as_ref().map(leading_on));
+            under_way.extend(self.tasks.get(*id).await?);
         }
-        Ok(redriven.refusal(origin.id, &leads_on))
+        Ok(redriven.refusal(origin.id, &under_way))
     }
 
     /// The redrives that may have the failures of a task. What isn't looked at here is refused by [`Failures::fates`](crate::service::failures::Failures).
@@ -252,7 +252,7 @@ impl Redriven {
     }
 
     /// The first few of the redrives, and what leads on: what is under way is waited for, not taken twice.
-    fn refusal(&self, origin: TaskId, leads_on: &[String]) -> ServiceError {
+    fn refusal(&self, origin: TaskId, under_way: &[TaskView]) -> ServiceError {
         let by = |tasks: &BTreeMap<TaskId, u64>, word: &str| {
             let named: Vec<String> = tasks.keys().take(NAMED_MAX).map(TaskId::to_string).collect();
             let more = if tasks.len() > NAMED_MAX {
@@ -271,18 +271,20 @@ impl Redriven {
             said.push(by(&self.good, "made good by"));
         }
         if !self.under_way.is_empty() {
-            let which = if self.under_way.len() == 1 {
-                "which goes"
-            } else {
-                "which go"
-            };
-            said.push(format!(
-                "{}, {which} over them already",
-                by(&self.under_way, "under way in")
-            ));
+            said.push(match under_way {
+                [one] if waits_for_a_start(one) => {
+                    format!("{}, which is {}", by(&self.under_way, "taken by"), one.status)
+                }
+                [_] => format!(
+                    "{}, which goes over them already",
+                    by(&self.under_way, "under way in")
+                ),
+                _ => format!("{}, which have them already", by(&self.under_way, "under way in")),
+            });
         }
         let text = format!("nothing is left to do again of {origin}: {}", said.join("; "));
         let fault = FieldFault::new("/filter", text);
+        let leads_on: Vec<String> = under_way.iter().map(leading_on).collect();
         let advice = match leads_on.is_empty() {
             true => "`again`, which takes them nevertheless".to_owned(),
             false => leads_on.join(", "),
@@ -291,11 +293,16 @@ impl Redriven {
     }
 }
 
+fn waits_for_a_start(redrive: &TaskView) -> bool {
+    matches!(redrive.status, Status::Created | Status::Stopped)
+}
+
 /// The command that leads to the end of what a redrive has under way.
 fn leading_on(redrive: &TaskView) -> String {
-    let verb = match redrive.status {
-        Status::Created | Status::Stopped => "start",
-        _ => "watch",
+    let verb = if waits_for_a_start(redrive) {
+        "start"
+    } else {
+        "watch"
     };
     format!("`windrow task {verb} {}`", redrive.id)
 }

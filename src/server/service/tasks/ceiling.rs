@@ -26,24 +26,28 @@ struct Bound {
 }
 
 impl Tasks {
-    /// That a task asks for a rate which it can't reach; nothing of one that doesn't ask for any.
+    /// That a task asks for a rate which it can't reach; nothing of one that doesn't ask for any. Where a part of it fits on no
+    /// node, a limit below its rate is told too: more room alone wouldn't do.
     pub(super) async fn beyond_reach(
         &self,
         outlook: &Outlook,
         business: &Business,
-    ) -> Result<Option<Warning>, StoreError> {
+    ) -> Result<Vec<Warning>, StoreError> {
         let RateLimit::Limited(asked) = outlook.rate else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
-        if let Some((wants, most)) = self.too_large(outlook).await? {
-            // With a deadline that is told of the deadline.
-            return Ok(outlook.deadline.is_none().then(|| waits(wants, most)));
-        }
         let mut bounds = self.limits_on(outlook, business).await?;
-        bounds.extend(self.all_nodes().await?);
+        let too_large = self.too_large(outlook).await?;
+        if too_large.is_none() {
+            bounds.extend(self.all_nodes().await?);
+        }
         let lowest = bounds.into_iter().min_by_key(|bound| bound.most);
         let lowest = lowest.filter(|bound| Load::needed_by(asked) > bound.most);
-        Ok(lowest.map(|bound| beyond(asked, &bound)))
+        // With a deadline that is told of the deadline.
+        let waits = too_large.filter(|_| outlook.deadline.is_none());
+        let waits = waits.map(|(wants, most)| waits_for_room(wants, most, lowest.as_ref()));
+        let beyond = lowest.as_ref().map(|bound| beyond(asked, bound));
+        Ok(waits.into_iter().chain(beyond).collect())
     }
 
     /// A part of the task that fits on no node: what it needs, and what the largest one may run.
@@ -108,10 +112,15 @@ fn beyond(asked: Rate, Bound { most, whose, raise }: &Bound) -> Warning {
     }
 }
 
-fn waits(wants: Load, most: Load) -> Warning {
+/// `limit` is the lowest one that holds the task down beside.
+fn waits_for_room(wants: Load, most: Load, limit: Option<&Bound>) -> Warning {
     let detail = format!("a part of the task needs {wants}, but the largest node may run {most}: it waits");
-    let advice =
-        format!("a rate of at most {most} for each shard, more shards, or a higher node.capacity_rate");
+    let advice = match limit.filter(|limit| limit.most <= most) {
+        Some(Bound { most, whose, .. }) => format!("a rate of at most {most}, since {whose} no more"),
+        None => {
+            format!("a rate of at most {most} for each shard, more shards, or a higher node.capacity_rate")
+        }
+    };
     Warning {
         code: RATE,
         fault: FieldFault::new("/rate", detail).advise(advice),
