@@ -106,6 +106,13 @@ crate::slugs! {
     }
 }
 
+impl FailureClass {
+    /// Whether what was sent came to nobody who could work on it.
+    pub fn reaches_nobody(self) -> bool {
+        matches!(self, FailureClass::Unreachable | FailureClass::Unavailable)
+    }
+}
+
 /// An outage of a handler, as people and a later run of the shard need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outage {

@@ -38,7 +38,7 @@ impl Evidence {
     }
 
     pub(super) fn add(&mut self, call: &Unanswered, others: Others) {
-        let is_unreached = matches!(call.class, FailureClass::Unreachable | FailureClass::Unavailable);
+        let is_unreached = call.class.reaches_nobody();
         // A 503 may be about its item: of one that failed before it says nothing, as long as fresh ones are there to ask.
         let is_known = call.class == FailureClass::Unavailable && !call.is_new && others.is_fresh_left;
         self.row

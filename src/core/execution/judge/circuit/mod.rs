@@ -112,6 +112,8 @@ pub(in crate::execution) struct Circuit {
     closed_at: Moment,
     /// When the latest probe left, or the circuit opened.
     probed_at: Moment,
+    /// The latest call that came back while it was open, or opened it, reached nobody.
+    is_unreached: bool,
     /// When the latest answered call departed.
     answered: Moment,
     /// Since the last answered call.
@@ -135,6 +137,7 @@ impl Circuit {
             outages: u32::from(outage.is_some()),
             closed_at: now,
             probed_at: now,
+            is_unreached: false,
             answered: Moment(0),
             evidence: Evidence::default(),
             salt,
@@ -272,7 +275,13 @@ impl Circuit {
     ) -> Turn {
         match &mut self.state {
             State::Closed => self.on_unanswered_closed(call, others, now, wall),
-            State::Open { next, .. } => {
+            State::Open { next, step } => {
+                let was_unreached = std::mem::replace(&mut self.is_unreached, call.class.reaches_nobody());
+                if was_unreached && !self.is_unreached {
+                    // Somebody is there again, and this may be about its item: the next one tells soon.
+                    *next = (*next).min(now.plus(probe_wait(0, self.salt)));
+                    *step = (*step).min(1);
+                }
                 if let Some(after) = call.after {
                     *next = (*next).max(now.plus(after));
                 }
@@ -296,6 +305,7 @@ impl Circuit {
             probes: 0,
         });
         self.outages += 1;
+        self.is_unreached = call.class.reaches_nobody();
         self.open(call.after.unwrap_or_default(), now);
         Turn::Opened
     }

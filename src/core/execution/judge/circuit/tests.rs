@@ -165,6 +165,28 @@ fn probes_come_after_a_second_and_never_later_than_36_seconds_after_one_another(
 }
 
 #[test]
+fn a_probe_that_reached_somebody_after_those_that_reached_nobody_is_followed_by_another_soon() {
+    let mut rig = Rig::new();
+    rig.opened();
+    let mut probe = |class| {
+        let next = rig.circuit.next_probe().expect("it is open");
+        rig.circuit.on_sent(1, next);
+        rig.now = next.0 / 1_000_000;
+        rig.fail(class, 9, false);
+        rig.circuit.next_probe().expect("it is open").since(at(rig.now))
+    };
+    let unreached: Vec<Duration> = (0..8).map(|_| probe(FailureClass::Unreachable)).collect();
+    assert!(unreached[7] >= Duration::from_secs(24), "{unreached:?}");
+    let reached: Vec<Duration> = (0..8).map(|_| probe(FailureClass::Unclear)).collect();
+    assert!(reached[0] <= Duration::from_millis(1_200), "{reached:?}");
+    assert!(reached[1] <= Duration::from_millis(2_400), "{reached:?}");
+    assert!(
+        reached[7] >= Duration::from_secs(24),
+        "but not for ever: {reached:?}"
+    );
+}
+
+#[test]
 fn news_of_the_handler_brings_a_probe_forward_but_not_within_ten_seconds_of_the_last_one() {
     let mut rig = Rig::new();
     rig.opened();
