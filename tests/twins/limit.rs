@@ -228,9 +228,9 @@ struct Caller {
 }
 
 impl Caller {
-    fn new(pot: &mut Pot, takes: u64, every: u64) -> Caller {
+    fn new(pot: &mut Pot, (takes, every, batch): (u64, u64, u32)) -> Caller {
         Caller {
-            seat: pot.join(None, 1, Moment(0)),
+            seat: pot.join(None, batch, Moment(0)),
             takes,
             every,
             due: 0,
@@ -242,6 +242,11 @@ impl Caller {
     fn tick(&mut self, pot: &mut Pot, at: u64) {
         let now = Moment(at * 1_000_000);
         self.due += u64::from(self.every > 0 && at.is_multiple_of(self.every.max(1)));
+        // A lane that has told of an answer asks again at once.
+        (0..2).for_each(|_| self.ask(pot, at, now));
+    }
+
+    fn ask(&mut self, pot: &mut Pot, at: u64, now: Moment) {
         let want = if self.every == 0 { 64 } else { self.due.min(64) };
         let reserved = pot.reserve(self.seat, u32::try_from(want).expect("few"), now);
         self.calls.retain(|end| *end > at);
@@ -257,22 +262,23 @@ impl Caller {
     }
 }
 
-/// What these callers sent in a minute, and how many slots were used on average, with ten slots.
-fn a_minute_of(callers: &[(u64, u64)]) -> (Vec<u64>, f64) {
+/// What these callers sent in a minute, and how many of the slots were used on average. Each has the milliseconds of a call
+/// and those between two items, and the items of a call.
+fn a_minute_of(slots: u64, callers: &[(u64, u64, u32)]) -> (Vec<u64>, f64) {
     let part = Part {
         rate: Amount::UNBOUNDED,
         burst: Amount::UNBOUNDED,
-        slots: Amount::of(10),
+        slots: Amount::of(slots),
     };
     let mut pot = Pot::new(part, STALE, Moment(0));
     let mut callers: Vec<Caller> = callers
         .iter()
-        .map(|(takes, every)| Caller::new(&mut pot, *takes, *every))
+        .map(|caller| Caller::new(&mut pot, *caller))
         .collect();
     let mut used = 0;
     for at in 0..60_000 {
         callers.iter_mut().for_each(|caller| caller.tick(&mut pot, at));
-        assert!(pot.in_flight() <= 10);
+        assert!(pot.in_flight() <= slots);
         used += pot.in_flight();
         if at.is_multiple_of(500) {
             pot.collect(Moment(at * 1_000_000));
@@ -285,8 +291,8 @@ fn a_minute_of(callers: &[(u64, u64)]) -> (Vec<u64>, f64) {
 #[test]
 fn a_run_of_long_calls_leaves_slots_to_one_of_short_calls() {
     // 8 s a call and as many as it may have; 10 ms a call, 50 a second: that takes half a slot.
-    for callers in [[(8_000, 0), (10, 20)], [(10, 20), (8_000, 0)]] {
-        let (sent, used) = a_minute_of(&callers);
+    for callers in [[(8_000, 0, 1), (10, 20, 1)], [(10, 20, 1), (8_000, 0, 1)]] {
+        let (sent, used) = a_minute_of(10, &callers);
         let short = if callers[0].1 == 20 { sent[0] } else { sent[1] };
         assert!((2_600..=3_000).contains(&short), "of 3,000: {sent:?}");
         assert!(used >= 8.0, "and hardly any is idle: {used}");
@@ -295,11 +301,22 @@ fn a_run_of_long_calls_leaves_slots_to_one_of_short_calls() {
 
 #[test]
 fn runs_that_want_all_slots_have_as_many_whatever_their_calls_take() {
-    let (sent, used) = a_minute_of(&[(2_000, 0), (100, 0)]);
+    let (sent, used) = a_minute_of(10, &[(2_000, 0, 1), (100, 0, 1)]);
     // Five slots each, half a second's and ten calls' worth a second each.
     assert!(
         sent[0].abs_diff(150) <= 20 && sent[1].abs_diff(3_000) <= 300,
         "{sent:?}"
     );
     assert!(used >= 9.5, "{used}");
+}
+
+#[test]
+fn who_needs_more_slots_for_a_batch_than_its_share_has_its_turn() {
+    for (slots, batch) in [(2, 2), (3, 2), (10, 8), (10, 10)] {
+        let (sent, _) = a_minute_of(slots, &[(100, 0, 1), (100, 0, batch)]);
+        assert!(
+            sent.iter().all(|sent| *sent >= 300),
+            "{slots} slots, batches of {batch}: {sent:?}"
+        );
+    }
 }

@@ -6,6 +6,14 @@ use std::time::Duration;
 use crate::explain::counted;
 use crate::ids::{RunNo, SessionId};
 
+/// What is said behind a run's end of the items that may be called again, if there are any.
+pub fn again(may_repeat: u64) -> String {
+    match may_repeat {
+        0 => String::new(),
+        items => format!(": up to {} may be called again", counted(items, "item")),
+    }
+}
+
 /// What befell a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate<'a> {
@@ -59,10 +67,7 @@ impl Episode<'_> {
     pub fn sentence(&self) -> String {
         let (shard, node) = (self.shard, self.node.unwrap_or("a node whose name was not kept"));
         let silent = self.silent.as_secs();
-        let again = match self.may_repeat {
-            0 => String::new(),
-            items => format!(": up to {} may be called again", counted(items, "item")),
-        };
+        let again = again(self.may_repeat);
         match self.fate {
             Fate::TakenOver(to) if Some(to) == self.node => {
                 format!(

@@ -2,8 +2,10 @@
 //! calls. A run whose calls take 8 s would else keep all of them, and one whose calls take 10 ms would wait for it each time.
 //!
 //! Each run that wants slots, or used some lately, has an equal share of whole ones. Beyond its own a run takes what the
-//! others' shares leave, and where several want that, in turn. For those that want none right now only some slots are kept free: a run of short calls wants one again in a moment,
-//! and a slot that was given to a long call doesn't come back that soon.
+//! others' shares leave, and where several want that, in turn. For those that want none right now only some slots are kept
+//! free: a run of short calls wants one again in a moment, and a slot that was given to a long call doesn't come back that
+//! soon. Where a batch is larger than a share and all together don't fit, nobody has a share: all slots are taken in turn, and
+//! who is next waits for enough of them.
 
 /// At most this part of all slots is kept free for runs that want none right now.
 const KEPT_FREE: u64 = 4;
@@ -17,6 +19,8 @@ pub(super) struct Holding {
     pub is_hungry: bool,
     /// About as many as it used at a time lately.
     pub lately: u64,
+    /// So many it needs at once.
+    pub batch: u64,
     /// Items that it was given so far, of which others have had as many, or as if.
     pub served: u64,
 }
@@ -30,8 +34,10 @@ impl Holding {
 /// How many of all `slots` a run may take now, beside these others; whether so many are free is another matter. What no
 /// share covers is for who was served least.
 pub(super) fn allowed(slots: u64, own: Holding, others: impl Iterator<Item = Holding> + Clone) -> u64 {
-    let active = others.clone().filter(|other| other.is_active()).count() as u64;
-    let share = slots / (active + 1);
+    let active = others.clone().filter(|other| other.is_active());
+    let share = slots / (active.clone().count() as u64 + 1);
+    let needed = active.map(|other| share.max(other.batch)).sum::<u64>() + share.max(own.batch);
+    let share = if needed > slots { 0 } else { share };
     let missing = |other: Holding| match other.is_hungry {
         true => (share.saturating_sub(other.used), 0),
         false => (0, share.min(other.lately).saturating_sub(other.used)),
@@ -62,6 +68,7 @@ mod tests {
             used,
             is_hungry: true,
             lately: used,
+            batch: 1,
             served: 0,
         }
     }
@@ -71,6 +78,7 @@ mod tests {
             used,
             is_hungry: false,
             lately,
+            batch: 1,
             served: 0,
         }
     }

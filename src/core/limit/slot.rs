@@ -69,6 +69,7 @@ impl Slot {
             used: self.used(),
             is_hungry: self.hungry_until > now && self.waits_for_slots,
             lately: self.quiet.1,
+            batch: u64::from(self.batch),
             served: self.served,
         }
     }

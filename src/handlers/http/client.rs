@@ -101,7 +101,11 @@ impl CallbackClient {
         let answered = answered.ok_or_else(|| {
             if has_begun() {
                 let late = Fault::late(timeout, "the handler did not begin to answer");
-                late.guessing_tls_if(plain.is_some())
+                if plain.is_some() {
+                    late.guessing_tls()
+                } else {
+                    late
+                }
             } else {
                 Fault::unsent(connects.unwrap_or(timeout))
             }

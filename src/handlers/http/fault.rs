@@ -80,10 +80,9 @@ impl Fault {
         ))
     }
 
-    /// The same where it was a request in plain HTTP to a server that never answered.
-    pub(crate) fn guessing_tls_if(self, is_plain: bool) -> Fault {
+    /// The same of a request in plain HTTP to a server that never answered.
+    pub(crate) fn guessing_tls(self) -> Fault {
         match self {
-            _ if !is_plain => self,
             Fault::Late(message) => Fault::Late(format!("{message}; {MAY_SPEAK_TLS}")),
             other => other,
         }

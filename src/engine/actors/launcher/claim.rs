@@ -80,7 +80,7 @@ impl Launcher {
     async fn begin_run(&mut self, claimed: Claimed) -> Handled {
         let (epoch, claim) = (claimed.shard.epoch, claimed.shard.claim);
         let left_by = claimed.shard.left_by.as_ref();
-        self.taken_from = self.taken_from.take().or_else(|| left_by.map(from));
+        self.taken_from = self.taken_from.take().or_else(|| left_by.map(described));
         self.log_take_over(&claimed.shard);
         match Run::open(self, claimed) {
             Ok(run) => {
@@ -157,8 +157,8 @@ impl Launcher {
     }
 }
 
-/// Whom a shard is had from that nobody owned.
-fn from(left: &LeftBy) -> String {
+/// A node that left a shard, as people name it.
+fn described(left: &LeftBy) -> String {
     match left.is_lost {
         true => format!("{}, which was fenced", left.node),
         false => format!("{}, handed over", left.node),

@@ -4,10 +4,10 @@ use async_trait::async_trait;
 
 use crate::ports::StoreError;
 use crate::ports::handling::handler::{LogLevel, LogLine};
-use windrow_core::explain::counted;
 use windrow_core::handler::journal::Entry;
 use windrow_core::ids::{ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::items::verdict::ItemTrouble;
+use windrow_core::life::succession::again;
 
 /// Who wrote a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -81,10 +81,7 @@ impl DataLogLine {
 
     /// The system's line about a shard whose run another node left: `from` is that node, and how long it was silent.
     pub fn taken_over(shard: ShardId, at: WallMs, from: &str, may_repeat: u64) -> DataLogLine {
-        let again = match may_repeat {
-            0 => String::new(),
-            items => format!(": up to {} may be called again", counted(items, "item")),
-        };
+        let again = again(may_repeat);
         let line = LogLine {
             index: None,
             level: LogLevel::Warn,
