@@ -159,7 +159,7 @@ fn kind(kind: Kind) -> &'static str {
         Kind::Span => Duration::WRITTEN,
         Kind::Backoff => Backoff::WRITTEN,
         Kind::OnExhausted | Kind::Results => AuthMode::WRITTEN,
-        Kind::ErrorBudget => "rate, share, number, or \"none\"",
+        Kind::ErrorBudget => "rate, share, number, \"auto\" or \"none\"",
         Kind::Switch => bool::WRITTEN,
     }
 }

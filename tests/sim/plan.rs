@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use windrow_core::settings::{
-    AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit,
+    AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, FailedAttempts, OnExhausted, Rate, RateLimit,
 };
 use windrow_core::task::{Canary, CanaryThen, Tuning};
 
@@ -117,7 +117,7 @@ pub(crate) fn tuning(rng: &mut Rng, ordered: bool) -> Tuning {
         },
         error_budget: ErrorBudget {
             failed_attempts: if rng.chance(100) {
-                Rate::per_second(rng.between(1, 5))
+                Rate::per_second(rng.between(1, 5)).map(FailedAttempts::Rate)
             } else {
                 None
             },

@@ -14,7 +14,7 @@ use windrow_core::items::verdict::{
     AnsweredCalls, Dispatch, Failed, FailedCall, Failure, FailureClass, ItemTrouble, Outcome, ParkedItem,
     Settled, SideRecord, Signal, Wish,
 };
-use windrow_core::settings::{AbandonedLimit, Auto, Burst, Rate, RateLimit};
+use windrow_core::settings::{AbandonedLimit, Auto, Burst, FailedAttempts, Rate, RateLimit};
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::{CutOff, StopReason};
@@ -312,7 +312,7 @@ fn an_item_that_always_fails_ends_abandoned_with_its_reason_and_nothing_else_doe
 #[test]
 fn too_many_failed_attempts_pause_the_task_and_too_many_abandoned_items_stop_it() {
     let mut story = Story::new(1000, |t| {
-        t.error_budget.failed_attempts = Rate::per_second(1);
+        t.error_budget.failed_attempts = Rate::per_second(1).map(FailedAttempts::Rate);
         t.error_window = Duration::from_secs(7);
     });
     story.exchange(8);
@@ -339,6 +339,35 @@ fn too_many_failed_attempts_pause_the_task_and_too_many_abandoned_items_stop_it(
     story.fail_all(Wish::Abandon);
     story.exchange(1);
     assert_eq!(stopped(story.end()), Some(StopReason::ErrorBudget));
+}
+
+#[test]
+fn a_task_of_which_some_fail_goes_on_and_one_of_which_most_fail_pauses() {
+    let mut story = Story::new(100_000, |t| {
+        t.error_budget.failed_attempts = Some(FailedAttempts::AUTO)
+    });
+    // 150 a second for a minute, of which one in ten fails.
+    for _ in 0..600 {
+        story.exchange(15);
+        let first = story.out.first().map(|dispatch| dispatch.run.first().0);
+        story.succeed_but(|index| Some(index) == first);
+        story.fail_all(Wish::Abandon);
+        story.pass(100);
+    }
+    assert_eq!(story.end(), None);
+    for _ in 0..100 {
+        story.exchange(15);
+        story.fail_all(Wish::Abandon);
+        story.pass(100);
+    }
+    story.exchange(0);
+    let Some(RunEnd::Recovering { text, .. }) = story.end() else {
+        panic!("{:?}", story.end());
+    };
+    assert!(
+        text.starts_with("more than 10 failed attempts a second over 10s, and more than succeeded; "),
+        "{text}"
+    );
 }
 
 #[test]

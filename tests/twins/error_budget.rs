@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use windrow_core::ids::{ItemCount, Moment};
 use windrow_core::items::error_budget::Meter;
-use windrow_core::settings::{AbandonedLimit, ErrorBudget, Rate};
+use windrow_core::settings::{AbandonedLimit, ErrorBudget, FailedAttempts, Rate};
 
 const WINDOW_NS: u64 = 10_000_000_000;
 
@@ -19,7 +19,7 @@ proptest! {
         gaps in prop::collection::vec(prop_oneof![3 => 0u64..50_000_000, 1 => 0u64..3_000_000_000], 1..600),
     ) {
         let budget = ErrorBudget {
-            failed_attempts: Rate::per_second(per_second),
+            failed_attempts: Rate::per_second(per_second).map(FailedAttempts::Rate),
             abandoned: None,
         };
         let (mut meter, mut now, mut seen) = (Meter::new(budget, Duration::from_nanos(WINDOW_NS)), 0u64, Vec::new());
@@ -28,7 +28,7 @@ proptest! {
             now += gap;
             seen.push(now);
             let within = |span: u64| seen.iter().filter(|at| now - **at < span).count();
-            let fires = meter.on_failed_attempt(Moment(now));
+            let fires = meter.on_failed_attempt(0, Moment(now));
             prop_assert!(!fires || within(WINDOW_NS) > allowed, "too early: {}", within(WINDOW_NS));
             prop_assert!(fires || within(WINDOW_NS / 10 * 9) <= allowed, "too late: {}", within(WINDOW_NS));
         }
@@ -46,13 +46,13 @@ proptest! {
 #[test]
 fn a_budget_changed_live_goes_on_counting_in_the_same_window_and_begins_anew_in_another() {
     let budget = |per_second| ErrorBudget {
-        failed_attempts: Rate::per_second(per_second),
+        failed_attempts: Rate::per_second(per_second).map(FailedAttempts::Rate),
         abandoned: None,
     };
     let mut meter = Meter::new(budget(10), Duration::from_secs(10));
-    (0..50).for_each(|_| assert!(!meter.on_failed_attempt(Moment(1))));
+    (0..50).for_each(|_| assert!(!meter.on_failed_attempt(0, Moment(1))));
     meter.set(budget(5), Duration::from_secs(10));
-    assert!(meter.on_failed_attempt(Moment(2)), "51 of 50");
+    assert!(meter.on_failed_attempt(0, Moment(2)), "51 of 50");
     meter.set(budget(5), Duration::from_secs(20));
-    assert!(!meter.on_failed_attempt(Moment(3)));
+    assert!(!meter.on_failed_attempt(0, Moment(3)));
 }

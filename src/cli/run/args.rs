@@ -66,7 +66,7 @@ data; 2xx: done, 429 pauses, 5xx is tried again, other 4xx abandon the item.
   stdin is the row as JSON, WINDROW_INDEX, WINDROW_KEY and WINDROW_ATTEMPT are
   set; as many run at once as there are cores, or --concurrency N
 
-Without flags: as fast as the handler answers, --batch 1 --concurrency auto --timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget 10/s
+Without flags: as fast as the handler answers, --batch 1 --concurrency auto --timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget auto
 
 Ctrl-C stops calmly: calls under way end, then the program does. The same command resumes and repeats nothing. After a crash
 or a kill -9 it does too; items that were in flight, and those of the last moments, are done again under the same keys.

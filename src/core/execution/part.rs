@@ -29,7 +29,9 @@ pub fn part_of(tuning: &Tuning, share: Share) -> Tuning {
         },
         max_concurrency: in_flight(tuning.max_concurrency),
         error_budget: ErrorBudget {
-            failed_attempts: budget.failed_attempts.map(|rate| share.of_rate(rate)),
+            failed_attempts: budget
+                .failed_attempts
+                .map(|attempts| attempts.with_rate(share.of_rate(attempts.rate()))),
             ..budget
         },
         ..tuning.clone()

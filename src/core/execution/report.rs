@@ -9,6 +9,7 @@ use crate::invariants::Invariant;
 use crate::items::run::IndexRun;
 use crate::items::verdict::{Dispatch, HandlerCommand, Outcome, Settled, Signal};
 use crate::items::waiting::{Doing, Place, Trouble};
+use crate::settings::FailedAttempts;
 use crate::shards::PauseReason;
 use crate::task::lifecycle::StopReason;
 
@@ -204,13 +205,14 @@ impl Execution {
     }
 
     pub(super) fn recover_from_failures(&mut self, code: &str, message: &str) {
-        let allowed = self
-            .whole
-            .error_budget
-            .failed_attempts
-            .map_or(0.0, |rate| rate.as_per_second());
+        let budget = self.whole.error_budget.failed_attempts;
+        let allowed = budget.map_or(0.0, |attempts| attempts.rate().as_per_second());
+        let most = match budget {
+            Some(FailedAttempts::Most(_)) => ", and more than succeeded",
+            _ => "",
+        };
         let text = format!(
-            "more than {allowed} failed attempts a second over {:?}; the last one said {code}: {message}",
+            "more than {allowed} failed attempts a second over {:?}{most}; the last one said {code}: {message}",
             self.whole.error_window
         );
         self.stop(RunEnd::Recovering {

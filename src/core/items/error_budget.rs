@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::ids::{ItemCount, Moment};
-use crate::settings::{AbandonedLimit, ErrorBudget};
+use crate::settings::{AbandonedLimit, ErrorBudget, FailedAttempts};
 
 /// The window of failed attempts is counted in this many slices.
 const SLICES: u32 = 10;
@@ -14,8 +14,18 @@ const SLICES: u32 = 10;
 pub struct Meter {
     budget: ErrorBudget,
     window: Duration,
-    slices: VecDeque<(u64, u64)>,
+    slices: VecDeque<Slice>,
     failed_in_window: u64,
+}
+
+/// A part of the window in which an attempt failed.
+#[derive(Clone, Copy, Debug)]
+struct Slice {
+    /// Which one, counted from the clock's zero.
+    at: u64,
+    failed: u64,
+    /// Items that had succeeded when the first of them failed.
+    succeeded: u64,
 }
 
 impl Meter {
@@ -38,25 +48,37 @@ impl Meter {
         (self.budget, self.window) = (budget, window);
     }
 
-    /// Counts a failed attempt; says whether there are now more than the budget's rate allows in its window.
-    pub fn on_failed_attempt(&mut self, now: Moment) -> bool {
-        let Some(rate) = self.budget.failed_attempts else {
+    /// Counts a failed attempt; says whether there are now more in the window than the budget allows. `succeeded` is how
+    /// many items have so far.
+    pub fn on_failed_attempt(&mut self, succeeded: u64, now: Moment) -> bool {
+        let Some(allowed) = self.budget.failed_attempts else {
             return false;
         };
-        let slice = now.0 / self.slice_ns();
-        while self
-            .slices
-            .front()
-            .is_some_and(|(at, _)| at + u64::from(SLICES) <= slice)
-        {
-            self.failed_in_window -= self.slices.pop_front().map_or(0, |(_, count)| count);
+        let at = now.0 / self.slice_ns();
+        while let Some(slice) = self.slices.front().filter(|slice| !slice.is_within(at)) {
+            self.failed_in_window -= slice.failed;
+            self.slices.pop_front();
         }
         match self.slices.back_mut() {
-            Some((at, count)) if *at >= slice => *count += 1,
-            _ => self.slices.push_back((slice, 1)),
+            Some(slice) if slice.at >= at => slice.failed += 1,
+            _ => self.slices.push_back(Slice {
+                at,
+                failed: 1,
+                succeeded,
+            }),
         }
         self.failed_in_window += 1;
-        self.failed_in_window > rate.items_in(self.window)
+        let before = self.slices.front().map_or(succeeded, |slice| slice.succeeded);
+        self.failed_in_window > self.most(allowed, succeeded.saturating_sub(before))
+    }
+
+    /// How many attempts may fail in a window in which so many items succeeded.
+    fn most(&self, allowed: FailedAttempts, succeeded: u64) -> u64 {
+        let least = allowed.rate().items_in(self.window);
+        match allowed {
+            FailedAttempts::Rate(_) => least,
+            FailedAttempts::Most(_) => least.max(succeeded),
+        }
     }
 
     /// Whether a task of `total` items with this many abandoned ones has more than its budget allows.
@@ -71,17 +93,13 @@ impl Meter {
     }
 
     /// How much of the tightest part of the budget is left; none when there is no budget. Unit: millionths.
-    pub fn left_ppm(&self, abandoned: u64, total: ItemCount, now: Moment) -> Option<u32> {
-        let attempts = self.budget.failed_attempts.map(|rate| {
-            let slice = now.0 / self.slice_ns();
-            let fresh = self
-                .slices
-                .iter()
-                .filter(|(at, _)| at + u64::from(SLICES) > slice);
-            left(
-                fresh.map(|(_, count)| count).sum(),
-                u128::from(rate.items_in(self.window)),
-            )
+    pub fn left_ppm(&self, succeeded: u64, abandoned: u64, total: ItemCount, now: Moment) -> Option<u32> {
+        let attempts = self.budget.failed_attempts.map(|allowed| {
+            let at = now.0 / self.slice_ns();
+            let mut fresh = self.slices.iter().filter(|slice| slice.is_within(at)).peekable();
+            let before = fresh.peek().map_or(succeeded, |slice| slice.succeeded);
+            let most = self.most(allowed, succeeded.saturating_sub(before));
+            left(fresh.map(|slice| slice.failed).sum(), u128::from(most))
         });
         let items = self.budget.abandoned.map(|limit| match limit {
             AbandonedLimit::Count(most) => left(abandoned, u128::from(most)),
@@ -100,6 +118,13 @@ impl Meter {
     }
 }
 
+impl Slice {
+    /// Whether it is in the window that ends with slice `at`.
+    fn is_within(&self, at: u64) -> bool {
+        self.at + u64::from(SLICES) > at
+    }
+}
+
 /// What is left of `most` when so much of it is spent. Unit: millionths.
 fn left(spent: u64, most: u128) -> u32 {
     let rest = most.saturating_sub(u128::from(spent));
@@ -112,7 +137,7 @@ mod tests {
     use crate::settings::Rate;
 
     fn meter(abandoned: Option<AbandonedLimit>) -> Meter {
-        let failed_attempts = Rate::per_second(10);
+        let failed_attempts = Rate::per_second(10).map(FailedAttempts::Rate);
         Meter::new(
             ErrorBudget {
                 failed_attempts,
@@ -126,18 +151,37 @@ mod tests {
     fn a_hundred_failures_in_ten_seconds_fit_ten_a_second_and_one_more_does_not() {
         let mut meter = meter(None);
         for n in 0..100 {
-            assert!(!meter.on_failed_attempt(Moment(n * 90_000_000)), "{n}");
+            assert!(!meter.on_failed_attempt(0, Moment(n * 90_000_000)), "{n}");
         }
-        assert!(meter.on_failed_attempt(Moment(9_050_000_000)));
+        assert!(meter.on_failed_attempt(5_000, Moment(9_050_000_000)));
+    }
+
+    #[test]
+    fn with_auto_as_many_may_fail_as_succeed_and_ten_a_second_whatever_succeeds() {
+        let budget = ErrorBudget {
+            failed_attempts: Some(FailedAttempts::AUTO),
+            abandoned: None,
+        };
+        let mut meter = Meter::new(budget, Duration::from_secs(10));
+        for n in 0..100 {
+            assert!(!meter.on_failed_attempt(7_000, Moment(n)), "{n}");
+        }
+        assert!(meter.on_failed_attempt(7_100, Moment(100)), "101 of 100");
+        assert!(!meter.on_failed_attempt(7_102, Moment(101)), "102 of 102");
+        assert_eq!(
+            meter.left_ppm(7_204, 0, ItemCount(9_000), Moment(102)),
+            Some(500_000)
+        );
+        assert!(meter.on_failed_attempt(7_102, Moment(102)), "103 of 102");
     }
 
     #[test]
     fn old_failures_leave_the_window() {
         let mut meter = meter(None);
         for n in 0..100 {
-            assert!(!meter.on_failed_attempt(Moment(n)));
+            assert!(!meter.on_failed_attempt(0, Moment(n)));
         }
-        assert!(!meter.on_failed_attempt(Moment(10_000_000_000)));
+        assert!(!meter.on_failed_attempt(0, Moment(10_000_000_000)));
     }
 
     #[test]
@@ -152,12 +196,12 @@ mod tests {
     #[test]
     fn what_is_left_is_of_the_tighter_part_and_comes_back_with_time() {
         let mut both = meter(Some(AbandonedLimit::Count(10)));
-        let left = |meter: &Meter, abandoned, at| meter.left_ppm(abandoned, ItemCount(1000), Moment(at));
+        let left = |meter: &Meter, abandoned, at| meter.left_ppm(0, abandoned, ItemCount(1000), Moment(at));
         assert_eq!(left(&both, 0, 0), Some(1_000_000));
         assert_eq!(left(&both, 4, 0), Some(600_000));
         assert_eq!(left(&both, 11, 0), Some(0));
         for _ in 0..50 {
-            both.on_failed_attempt(Moment(1));
+            both.on_failed_attempt(0, Moment(1));
         }
         assert_eq!(
             left(&both, 1, 2),

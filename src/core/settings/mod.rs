@@ -154,12 +154,45 @@ pub enum AbandonedLimit {
     RatioPpm(u32),
 }
 
+/// How many attempts may fail, over `error_window`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailedAttempts {
+    /// At this rate at most.
+    Rate(Rate),
+    /// As many as succeed; and more, while they fail at this rate at most.
+    Most(Rate),
+}
+
+impl FailedAttempts {
+    /// What `auto` means. Ten a second: below that a few failures of a slow task would be most of its attempts.
+    pub const AUTO: FailedAttempts = FailedAttempts::Most(Rate {
+        items: 10,
+        period_ns: 1_000_000_000,
+    });
+
+    /// The rate that may fail whatever succeeds.
+    pub fn rate(self) -> Rate {
+        match self {
+            FailedAttempts::Rate(rate) | FailedAttempts::Most(rate) => rate,
+        }
+    }
+
+    /// The same with another rate.
+    #[must_use]
+    pub fn with_rate(self, rate: Rate) -> FailedAttempts {
+        match self {
+            FailedAttempts::Rate(_) => FailedAttempts::Rate(rate),
+            FailedAttempts::Most(_) => FailedAttempts::Most(rate),
+        }
+    }
+}
+
 /// The errors that a task may have. More failed attempts than `failed_attempts` over `error_window` make it
 /// `recovering`; more abandoned items than `abandoned` stop it. Both may be absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorBudget {
-    /// The rate of failed attempts.
-    pub failed_attempts: Option<Rate>,
+    /// The failed attempts.
+    pub failed_attempts: Option<FailedAttempts>,
     /// The number or share of abandoned items.
     pub abandoned: Option<AbandonedLimit>,
 }

@@ -214,11 +214,11 @@ live_settings! {
     backoff: Backoff = "1s..60s x2 jitter 20%" to "365d";
     /// What an item without attempts left means: abandon (it, and go on) or stop (the task)
     on_exhausted: OnExhausted = "abandon";
-    /// Errors that are tolerated: 10/s failed attempts (more: it pauses), 1% or 500 given up (more: it stops), none
+    /// Errors that are tolerated: auto (it pauses while most attempts fail), 10/s failed attempts (more: it pauses), 1% or 500 given up (more: it stops), none
     ///
-    /// Both: "10/s 1%"
-    error_budget: ErrorBudget = "10/s";
-    /// The span over which failed attempts are counted for the rate of the error budget
+    /// auto: more fail than succeed, and more than 10/s. Both: "auto 1%", "10/s 1%"
+    error_budget: ErrorBudget = "auto";
+    /// The span over which failed attempts are counted for the error budget
     error_window: Duration = "10s" above "0s" to "365d";
     /// How often progress is saved
     checkpoint_interval: Duration = "1s" above "0s" to "365d";

@@ -123,7 +123,7 @@ impl Execution {
     ) {
         if class == FailureClass::Unclear {
             self.judge.doubtful += 1;
-        } else if self.budget.on_failed_attempt(now.moment) {
+        } else if self.budget.on_failed_attempt(self.counters.succeeded, now.moment) {
             self.recover_from_failures(&failure.code, &failure.message);
         }
     }

@@ -233,7 +233,9 @@ impl Execution {
     /// The attempts of which nobody knew what they did weren't an outage's: they count.
     fn count_doubtful(&mut self, now: Moment) {
         let doubtful = std::mem::take(&mut self.judge.doubtful);
-        let is_over = (0..doubtful).fold(false, |over, _| self.budget.on_failed_attempt(now) || over);
+        let is_over = (0..doubtful).fold(false, |over, _| {
+            self.budget.on_failed_attempt(self.counters.succeeded, now) || over
+        });
         if let Some(last) = self.errors.last().filter(|_| is_over).cloned() {
             self.recover_from_failures(&last.code, &last.example);
         }

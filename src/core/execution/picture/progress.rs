@@ -95,9 +95,12 @@ impl Execution {
             head: self.head_attempt(),
             handler_slots: self.handler_slots,
             head_age: self.head_age(now.moment),
-            budget_left_ppm: self
-                .budget
-                .left_ppm(self.abandoned_of_task(), self.shared.items, now.moment),
+            budget_left_ppm: self.budget.left_ppm(
+                counters.succeeded,
+                self.abandoned_of_task(),
+                self.shared.items,
+                now.moment,
+            ),
             phase: self.phase.clone(),
         }
     }

@@ -51,8 +51,8 @@ pub(super) const RESULTS: Form = Form {
     examples: "\"off\", \"keep\"",
 };
 pub(super) const BUDGET: Form = Form {
-    expected: "an error budget (a rate of failed attempts, a number or share of abandoned items, or both)",
-    examples: "\"10/s\", \"1%\", \"500\", \"10/s 1%\", \"none\"",
+    expected: "an error budget (a rate of failed attempts or auto, a number or share of abandoned items, or both)",
+    examples: "\"10/s\", \"1%\", \"500\", \"10/s 1%\", \"auto\", \"none\"",
 };
 pub(super) const BYTES: Form = Form {
     expected: "a size in bytes",

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use self::forms::{AUTO, BACKOFF, BUDGET, BURST, BYTES, ON_EXHAUSTED, RATE, RATE_LIMIT, RESULTS, SPAN};
 use crate::settings::{
-    AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit, Results,
+    AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, FailedAttempts, OnExhausted, Rate, RateLimit, Results,
 };
 
 /// A text is not the setting that was expected.
@@ -270,10 +270,13 @@ fn error_budget(text: &str) -> Option<ErrorBudget> {
     let mut words = text.split_whitespace().peekable();
     words.peek()?;
     for word in words {
-        let is_repeated = if word.contains('/') {
-            budget.failed_attempts.replace(rate(word)?).is_some()
-        } else {
-            budget.abandoned.replace(abandoned(word)?).is_some()
+        let is_repeated = match word {
+            "auto" => budget.failed_attempts.replace(FailedAttempts::AUTO).is_some(),
+            _ if word.contains('/') => budget
+                .failed_attempts
+                .replace(FailedAttempts::Rate(rate(word)?))
+                .is_some(),
+            _ => budget.abandoned.replace(abandoned(word)?).is_some(),
         };
         if is_repeated {
             return None;
@@ -305,9 +308,18 @@ impl fmt::Display for ErrorBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.failed_attempts, self.abandoned) {
             (None, None) => f.write_str("none"),
-            (Some(rate), None) => rate.fmt(f),
+            (Some(attempts), None) => attempts.fmt(f),
             (None, Some(limit)) => limit.fmt(f),
-            (Some(rate), Some(limit)) => write!(f, "{rate} {limit}"),
+            (Some(attempts), Some(limit)) => write!(f, "{attempts} {limit}"),
+        }
+    }
+}
+
+impl fmt::Display for FailedAttempts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FailedAttempts::Rate(rate) => rate.fmt(f),
+            FailedAttempts::Most(_) => f.write_str("auto"),
         }
     }
 }

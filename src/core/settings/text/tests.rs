@@ -42,7 +42,7 @@ fn what_people_write_comes_back_as_they_wrote_it() {
         assert_eq!(shown::<Backoff>(text), text);
     }
     for text in [
-        "10/s", "1%", "500", "10/s 1%", "30/m 500", "none", "0.5%", "0", "0.0001%", "100%",
+        "10/s", "1%", "500", "10/s 1%", "30/m 500", "none", "auto", "auto 1%", "0.5%", "0", "0.0001%", "100%",
     ] {
         assert_eq!(shown::<ErrorBudget>(text), text);
     }
@@ -243,7 +243,7 @@ proptest! {
 
     #[test]
     fn error_budgets_read_back(
-        failed_attempts in proptest::option::of(any_rate()),
+        failed_attempts in proptest::option::of(prop_oneof![any_rate().prop_map(FailedAttempts::Rate), Just(FailedAttempts::AUTO)]),
         abandoned in proptest::option::of(any_limit()),
     ) {
         reads_back(ErrorBudget { failed_attempts, abandoned })?;

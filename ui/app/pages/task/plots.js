@@ -60,7 +60,7 @@ export function LatencyPlot({ task, series, span, marks, latency }) {
 function Budget({ task }) {
   const written = task.error_budget;
   if (written === 'none') return html`<span class="soft">${t('no error budget')}</span>`;
-  if (/\//.test(written)) return html`<span class="soft">${t('budget {budget}', { budget: written })}</span>`;
+  if (/\/|auto/.test(written)) return html`<span class="soft">${t('budget {budget}', { budget: written })}</span>`;
   const most = written.endsWith('%') ? (task.total * Number.parseFloat(written)) / 100 : Number.parseFloat(written);
   return html`<span class="soft">${t('{n} abandoned, {share} of the budget of {budget}', { n: count(task.counts.abandoned), share: share(most ? task.counts.abandoned / most : 0), budget: written })}</span>`;
 }

@@ -91,7 +91,8 @@ pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
     let took = took.map(|(p50, p95)| format!("p50 {}  p95 {}", took_text(p50), took_text(p95)));
     let budget = task["error_budget"]
         .as_str()
-        .map(|budget| format!(" of {budget}"));
+        .and_then(|budget| budget.split(' ').find(|word| word.contains('/')))
+        .map(|allowed| format!(" of {allowed}"));
     let errors = pace
         .errors
         .map(|errors| format!("errors {}{}", rate_text(errors), budget.unwrap_or_default()));
