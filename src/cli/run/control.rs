@@ -238,7 +238,7 @@ impl ControlTarget {
             .map(|handler| format!("{handler}{}", picture.who));
         json!({
             "name": self.name, "task": self.task.to_string(), "process": std::process::id(),
-            "status": picture.status.as_str(), "why": picture.why, "total": picture.total, "percent": thousandths(picture.percent()),
+            "status": picture.status.as_str(), "why": picture.stands_why(), "total": picture.total, "percent": thousandths(picture.percent()),
             "counts": counts_json(&picture.counts, picture.pending),
             "actual_rate": is_moving.then(|| thousandths(picture.actual)),
             "eta_seconds": picture.eta().map(|eta| eta.as_secs()),
@@ -290,6 +290,7 @@ mod tests {
         Picture {
             status,
             why: None,
+            next_try: None,
             total: 20,
             counts,
             pending: counts.pending(ItemCount(20)),

@@ -30,6 +30,8 @@ pub(crate) struct Picture {
     pub status: Status,
     /// Why, where there is something to say.
     pub why: Option<String>,
+    /// Until it goes on by itself.
+    pub next_try: Option<Duration>,
     /// How many items.
     pub total: u64,
     /// Every term but `pending`.
@@ -61,7 +63,8 @@ impl Picture {
         let counts = live_counts(view, live).unwrap_or(view.counters);
         Picture {
             status: view.status,
-            why: why(view, now),
+            why: why(view),
+            next_try: view.next_at.map(|at| at.since(now)),
             total: view.total.0,
             counts,
             pending: counts.pending(view.total),
@@ -163,12 +166,22 @@ impl Picture {
         if let (Status::Running, Some(handler)) = (self.status, &self.trouble) {
             return format!("{handler}{}", self.who);
         }
-        match (self.status, &self.why, self.waits_for()) {
-            (Status::Running, _, Some(stall)) => format!("waits: {}", stall.as_str().replace('_', " ")),
-            (Status::Running, _, None) => String::new(),
-            (status, Some(why), _) => format!("{status}: {why}"),
-            (status, None, _) => status.to_string(),
+        match (self.status, self.waits_for()) {
+            (Status::Running, Some(stall)) => format!("waits: {}", stall.as_str().replace('_', " ")),
+            (Status::Running, None) => String::new(),
+            (status, _) => stands(status, self.stands_why()),
         }
+    }
+
+    /// Why it stands, and when it goes on.
+    pub(crate) fn stands_why(&self) -> Option<String> {
+        let parts: Vec<String> = self.why.clone().into_iter().chain(self.next_try_text()).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    fn next_try_text(&self) -> Option<String> {
+        let span = Duration::from_secs(self.next_try?.as_secs());
+        Some(format!("next try in {}", span_text(span)))
     }
 
     /// The same in one line of a terminal.
@@ -191,26 +204,25 @@ impl Picture {
     /// One plain line with everything.
     pub(crate) fn line(&self) -> String {
         let waits = || self.waits_for().map(|_| self.why_text());
-        self.line_with(self.trouble.as_ref().map(|_| self.why_text()).or_else(waits))
+        let trouble = self.trouble.as_ref().map(|_| self.why_text()).or_else(waits);
+        self.line_with(self.stands_why(), trouble)
     }
 
     /// The same for whoever has read lately what goes wrong.
     pub(crate) fn short_line(&self) -> String {
-        match &self.subject {
-            Some(subject) => self.line_with(Some(subject.brief())),
-            None => self.line(),
+        match (&self.subject, self.next_try_text()) {
+            (Some(subject), _) if self.status == Status::Running => {
+                self.line_with(None, Some(subject.brief()))
+            }
+            (_, Some(next_try)) => self.line_with(Some(next_try), None),
+            _ => self.line(),
         }
     }
 
-    fn line_with(&self, trouble: Option<String>) -> String {
-        let why = self
-            .why
-            .as_ref()
-            .map(|why| format!(": {why}"))
-            .unwrap_or_default();
+    fn line_with(&self, why: Option<String>, trouble: Option<String>) -> String {
         let done = format!("{}/{} ({:.1} %)", self.done(), self.total, self.percent());
         let parts = [
-            format!("{}{why}", self.status),
+            stands(self.status, why),
             done,
             self.pace_text(),
             self.counts_text(),
@@ -234,7 +246,11 @@ fn live_counts(view: &TaskView, live: &[Progress]) -> Option<Counters> {
     (covered == view.total.0).then_some(sum)
 }
 
-fn why(view: &TaskView, now: WallMs) -> Option<String> {
+fn stands(status: Status, why: Option<String>) -> String {
+    why.map_or_else(|| status.to_string(), |why| format!("{status}: {why}"))
+}
+
+fn why(view: &TaskView) -> Option<String> {
     let reason = match view.status {
         Status::Running | Status::Finished => return None,
         Status::Stopped | Status::Stopping => view.stop_reason.map(|reason| reason.text().to_owned()),
@@ -245,17 +261,9 @@ fn why(view: &TaskView, now: WallMs) -> Option<String> {
         (Some(reason), None) => Some(reason),
         (None, text) => text.clone(),
     };
-    let text = match view.status_reason.as_deref() {
+    match view.status_reason.as_deref() {
         Some("error_budget") => text.map(|text| text + "; --error-budget allows more"),
         _ => text,
-    };
-    match view.next_at {
-        Some(at) => Some(format!(
-            "{}next try in {}",
-            text.map(|text| text + "; ").unwrap_or_default(),
-            span_text(Duration::from_secs(at.since(now).as_secs()))
-        )),
-        None => text,
     }
 }
 
@@ -268,12 +276,12 @@ fn short(span: Duration) -> String {
     }
 }
 
-/// How fast items are settled, over the last [`RATE_SPAN`], and since the rate is what it is.
+/// How fast items are settled, over the last [`RATE_SPAN`], and since it runs at the rate that it does.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     seen: VecDeque<(Moment, u64)>,
-    /// The rate asked for, and what was measured until it was changed to that.
-    wanted: Option<RateLimit>,
+    /// Whether it runs, at which rate, and what was measured until that was changed.
+    wanted: Option<(Status, RateLimit)>,
     before: f64,
     last: f64,
 }
@@ -282,13 +290,17 @@ impl Meter {
     /// The picture of a task now, at the rate of the last seconds.
     pub(crate) fn picture(&mut self, view: &TaskView, live: &[Progress], clock: &dyn Clock) -> Picture {
         let mut picture = Picture::of(view, live, clock.wall());
-        picture.actual = self.on_settled(clock.now(), picture.counts.settled(), picture.rate);
+        picture.actual = self.on_settled(
+            clock.now(),
+            picture.counts.settled(),
+            (picture.status, picture.rate),
+        );
         picture
     }
 
-    /// Takes note of how many are settled now, and answers with the rate. What was settled at another rate says nothing of
-    /// this one. Unit: items per second.
-    fn on_settled(&mut self, now: Moment, settled: u64, wanted: RateLimit) -> f64 {
+    /// Takes note of how many are settled now, and answers with the rate. What was settled at another rate, or
+    /// while it paused, says nothing of now. Unit: items per second.
+    fn on_settled(&mut self, now: Moment, settled: u64, wanted: (Status, RateLimit)) -> f64 {
         let is_changed = self.wanted.replace(wanted).is_some_and(|before| before != wanted);
         if is_changed {
             self.seen.clear();
@@ -321,6 +333,7 @@ mod tests {
         Picture {
             status: Status::Running,
             why: None,
+            next_try: None,
             total: 100,
             counts,
             pending: counts.pending(windrow_core::ids::ItemCount(100)),
@@ -423,7 +436,8 @@ mod tests {
     fn the_rate_is_that_of_the_last_seconds() {
         let mut meter = Meter::default();
         let at = |seconds: u64| Moment(seconds * 1_000_000_000);
-        let mut settled = |second, settled| meter.on_settled(at(second), settled, RateLimit::Unlimited);
+        let mut settled =
+            |second, settled| meter.on_settled(at(second), settled, (Status::Running, RateLimit::Unlimited));
         assert_eq!(settled(0, 0), 0.0);
         assert_eq!(settled(1, 100), 100.0);
         for second in 2..=20 {
@@ -437,7 +451,11 @@ mod tests {
         let mut meter = Meter::default();
         let rate = |per_second| RateLimit::Limited(Rate::per_second(per_second).expect("a rate"));
         let mut settled = |millis: u64, settled, wanted| {
-            meter.on_settled(Moment(millis * 1_000_000), settled, rate(wanted))
+            meter.on_settled(
+                Moment(millis * 1_000_000),
+                settled,
+                (Status::Running, rate(wanted)),
+            )
         };
         settled(0, 0, 5);
         assert_eq!(settled(4_000, 20, 5), 5.0);
@@ -445,5 +463,23 @@ mod tests {
         assert_eq!(settled(4_700, 71, 100), 5.0);
         assert_eq!(settled(5_200, 121, 100), 100.0);
         assert_eq!(settled(6_200, 221, 100), 100.0);
+    }
+
+    #[test]
+    fn a_pause_is_no_part_of_the_rate_behind_it() {
+        let mut meter = Meter::default();
+        let mut settled = |second: u64, settled, status| {
+            meter.on_settled(
+                Moment(second * 1_000_000_000),
+                settled,
+                (status, RateLimit::Unlimited),
+            )
+        };
+        settled(0, 0, Status::Running);
+        assert_eq!(settled(2, 200, Status::Running), 100.0);
+        settled(3, 200, Status::Recovering);
+        assert_eq!(settled(6, 200, Status::Recovering), 0.0);
+        settled(7, 200, Status::Running);
+        assert_eq!(settled(8, 300, Status::Running), 100.0);
     }
 }

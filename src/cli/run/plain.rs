@@ -19,7 +19,24 @@ pub(crate) struct PlainLines {
     said: Option<Moment>,
     status: Option<Status>,
     /// What was told in full within the last minute. Codes may take turns.
-    in_full: Vec<(Subject, Moment)>,
+    in_full: Vec<(Told, Moment)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Told {
+    Trouble(Subject),
+    /// Why it waits for its next try.
+    Pause(String),
+}
+
+impl Told {
+    fn of(picture: &Picture) -> Option<Told> {
+        match (picture.status, picture.next_try) {
+            (Status::Running, _) => picture.subject.clone().map(Told::Trouble),
+            (_, Some(_)) => picture.why.clone().map(Told::Pause),
+            (_, None) => None,
+        }
+    }
 }
 
 impl PlainLines {
@@ -40,16 +57,12 @@ impl PlainLines {
     /// Whether what goes wrong was told in full lately; notes it where it is told now.
     fn is_known(&mut self, picture: &Picture, now: Moment) -> bool {
         self.in_full.retain(|(_, told)| now.since(*told) < IN_FULL_EVERY);
-        let Some(subject) = picture
-            .subject
-            .as_ref()
-            .filter(|_| picture.status == Status::Running)
-        else {
+        let Some(told) = Told::of(picture) else {
             return false;
         };
-        let is_known = self.in_full.iter().any(|(told, _)| told == subject);
+        let is_known = self.in_full.iter().any(|(known, _)| *known == told);
         if !is_known {
-            self.in_full.push((subject.clone(), now));
+            self.in_full.push((told, now));
         }
         is_known
     }
@@ -72,6 +85,7 @@ mod tests {
         Picture {
             status: Status::Running,
             why: None,
+            next_try: None,
             total: 9,
             counts: Counters::default(),
             pending: 9,
@@ -122,5 +136,26 @@ mod tests {
         );
         assert_eq!(at(&mut lines, 80, None).as_deref(), Some("pending 9"));
         assert_eq!(at(&mut lines, 125, Some("CONNECT")), long("CONNECT"));
+    }
+
+    #[test]
+    fn why_it_pauses_is_told_in_full_once_a_minute_and_between_only_how_long_it_does() {
+        let mut lines = PlainLines::default();
+        let mut told = |second: u64| {
+            let pausing = Picture {
+                status: Status::Recovering,
+                why: Some("a long story".to_owned()),
+                next_try: Some(Duration::from_secs(90 - second)),
+                ..picture(None)
+            };
+            let line = lines
+                .due(&pausing, Moment(second * 1_000_000_000))
+                .expect("a line is due");
+            line.split("  ").next().unwrap_or_default().to_owned()
+        };
+        assert_eq!(told(0), "recovering: a long story; next try in 90s");
+        assert_eq!(told(5), "recovering: next try in 85s");
+        assert_eq!(told(55), "recovering: next try in 35s");
+        assert_eq!(told(60), "recovering: a long story; next try in 30s");
     }
 }

@@ -61,7 +61,7 @@ export function Safety(props) {
         <span>${t('Canary first')}</span></label>
       <input type="number" min="1" value=${form.canaryItems} disabled=${!form.canary} aria-label=${t('Items of the canary')} onInput=${(event) => set({ canaryItems: event.target.value })} />
       <span class=${faults.canary ? 'bad' : 'hint'}>${faults.canary ?? t('so many items, then it stops and asks')}</span></div>
-    <${Text} ...${props} name="error_budget" label=${t('Error budget')} hint=${t('10/s pauses, 1% or 500 abandoned stops, none')} />
+    <${Text} ...${props} name="error_budget" label=${t('Error budget')} hint=${t('auto or 10/s pauses, 1% or 500 abandoned stops, none')} />
     <${Text} ...${props} name="max_attempts" type="number" label=${t('Attempts of an item (optional)')} hint=${t('as its business says, else 5')} />
     <${Text} ...${props} name="backoff" label=${t('Wait between attempts (optional)')} hint="1s..60s x2 jitter 20%" />
   </div>
