@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection};
 
 use crate::support::{Business, Place};
@@ -283,4 +284,41 @@ async fn a_disk_that_hangs_is_told_once_and_in_words_of_people() {
     for inner in ["WARN", "ERROR", "trust decays", "not scanned"] {
         assert!(!done.stderr.contains(inner), "{inner}: {}", done.stderr);
     }
+}
+
+#[test]
+fn a_worker_that_no_longer_starts_costs_no_item_whatever_people_have_decided() {
+    let place = Place::new();
+    let worker = place.write(
+        "worker.sh",
+        r#"[ -e broken ] && { echo "config missing" >&2; exit 3; }
+        n=0
+        while read -r line; do case "$line" in *'"item"'*)
+            n=$((n + 1))
+            [ $n -gt 30 ] && [ ! -e was ] && { touch was broken; exit 3; }
+            echo ok;;
+        esac; done"#,
+    );
+    let words = |more: &[&'static str]| {
+        let job = ["run", "--total", "200", "--state", "state", "-o", "json"];
+        [&job[..], more, &["--", "sh", worker.as_str()]].concat()
+    };
+    let mut live = place.start(&words(&[]));
+    live.wait_for("handler down");
+    live.signal(Signal::INT);
+    live.end().expect(9);
+    for more in [&[][..], &["--judge-after", "0s"], &["--judge-after", "0s"]] {
+        let done = place.windrow(&words(more)).expect(9);
+        assert_eq!(done.json()["stop_reason"], "handler_rejected", "{}", done.stdout);
+        assert_eq!(done.json()["counts"]["abandoned"], 0, "{}", done.stdout);
+        assert!(done.stderr.contains("config missing"), "{}", done.stderr);
+        assert!(
+            !done.stderr.contains("--judge-after"),
+            "these are no bad items: {}",
+            done.stderr
+        );
+    }
+    std::fs::remove_file(place.path("broken")).expect("mended");
+    let done = place.windrow(&words(&[])).expect(0);
+    assert_eq!(done.json()["counts"]["succeeded"], 200, "{}", done.stdout);
 }

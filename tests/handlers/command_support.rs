@@ -311,7 +311,7 @@ pub(crate) fn bad_reply(reply: &Reply) -> Failure {
 pub(crate) fn rejected(reply: &Reply) -> Option<Failure> {
     match reply {
         Reply::Failed(failure) => match &**failure {
-            CallFailure::Rejected(failure) => Some(failure.clone()),
+            CallFailure::Rejected(failure) | CallFailure::Unstarted(failure) => Some(failure.clone()),
             _ => None,
         },
         _ => None,

@@ -309,6 +309,7 @@ pub(crate) fn failure(reply: Reply) -> (&'static str, Failure) {
         CallFailure::Abandoned(failure) => ("abandoned", failure),
         CallFailure::BadReply(failure) => ("bad reply", failure),
         CallFailure::Rejected(failure) => ("rejected", failure),
+        CallFailure::Unstarted(failure) => ("unstarted", failure),
         CallFailure::Gone(failure) => ("gone", failure),
         CallFailure::BackPressure { failure, .. } => ("back pressure", failure),
         CallFailure::Unsendable(failure) => ("unsendable", failure),

@@ -386,6 +386,30 @@ fn three_refusals_in_a_row_stop_the_task_and_an_answer_between_them_does_not() {
 }
 
 #[test]
+fn three_calls_that_no_worker_lived_to_take_stop_the_task_whatever_people_have_decided() {
+    let restored = Restored {
+        is_proven: true,
+        ..Restored::default()
+    };
+    let mut story = Story::resumed(1000, restored, 1, |t| t.judge_after = Duration::ZERO);
+    story.exchange(10);
+    story.succeed_but(|_| false);
+    for _ in 0..3 {
+        assert_eq!(story.end(), None);
+        story.exchange(1);
+        let fault = (
+            FailureClass::Unstarted,
+            Failure::new("WORKER_CRASH", "exited with code 3"),
+        );
+        story.fail_first(0, fault, Wish::Retry { after: None });
+    }
+    story.exchange(1);
+    assert_eq!(stopped(story.end()), Some(StopReason::HandlerRejected));
+    let counters = story.core.progress(at(story.now)).counters;
+    assert_eq!((counters.abandoned, counters.parked), (0, 0));
+}
+
+#[test]
 fn ten_items_of_which_no_call_can_be_made_stop_a_task_that_never_made_one_and_nothing_is_charged() {
     let mut story = Story::new(1000, |_| {});
     for _ in 0..10 {

@@ -94,8 +94,11 @@ crate::slugs! {
         /// The handler refuses us as such (401, 403, 404, 405, 415, 501, 3xx), or its reply can't be understood: three in a row over
         /// distinct items stop the task. Charged only where calls of others that departed later were answered.
         Rejected = "rejected",
-        /// It can't have had an effect: no name, no connection, no TLS, a worker that can't start. Never charged.
+        /// It can't have had an effect: no name, no connection, no TLS, a worker that can't start though one could before.
+        /// Never charged.
         Unreachable = "unreachable",
+        /// No worker lives long enough to take an item, and none did before: three in a row stop the task. Never charged.
+        Unstarted = "unstarted",
         /// 502 and 503: what stands before the handler says that it isn't there. Never charged.
         Unavailable = "unavailable",
         /// Nobody knows what it did: a timeout, a reset, 500, 504, a worker that died with it. Charged, provisionally.

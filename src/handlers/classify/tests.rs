@@ -47,7 +47,9 @@ fn meaning(reply: Reply) -> Meaning {
                 Meaning::BackPressure(code(failure), seconds(after))
             }
             CallFailure::Fenced => Meaning::Fenced,
-            CallFailure::NotSent | CallFailure::Unsendable(_) => panic!("an answer arrived"),
+            CallFailure::NotSent | CallFailure::Unsendable(_) | CallFailure::Unstarted(_) => {
+                panic!("an answer arrived")
+            }
         },
     }
 }

@@ -17,6 +17,8 @@ pub(crate) enum Judged {
     BadReply(Failure),
     /// The command as such does not work.
     Rejected(Failure),
+    /// No worker lives long enough to take an item.
+    Unstarted(Failure),
     /// The item never reached a worker.
     NotSent,
 }
@@ -66,6 +68,7 @@ fn as_call_failure(judged: &Judged) -> Option<CallFailure> {
         Judged::Unreached(failure) => Some(failed(FailureClass::Unreachable, failure)),
         Judged::BadReply(failure) => Some(CallFailure::BadReply(failure.clone())),
         Judged::Rejected(failure) => Some(CallFailure::Rejected(failure.clone())),
+        Judged::Unstarted(failure) => Some(CallFailure::Unstarted(failure.clone())),
         Judged::NotSent => Some(CallFailure::NotSent),
     }
 }
@@ -82,6 +85,7 @@ fn is_like(judged: &Judged, shared: &CallFailure) -> bool {
     match (judged, shared) {
         (Judged::BadReply(_), CallFailure::BadReply(_))
         | (Judged::Rejected(_), CallFailure::Rejected(_))
+        | (Judged::Unstarted(_), CallFailure::Unstarted(_))
         | (Judged::NotSent, CallFailure::NotSent) => true,
         (
             Judged::Lost(failure),
@@ -117,7 +121,10 @@ fn as_verdict(judged: Judged) -> ItemVerdict {
     let failure = match judged {
         Judged::Said(verdict) => return verdict,
         Judged::Lost(failure) => return ItemVerdict::Unclear(failure),
-        Judged::Unreached(failure) | Judged::BadReply(failure) | Judged::Rejected(failure) => failure,
+        Judged::Unreached(failure)
+        | Judged::BadReply(failure)
+        | Judged::Rejected(failure)
+        | Judged::Unstarted(failure) => failure,
         Judged::NotSent => Failure::new(
             "NOT_SENT",
             "no worker was free for this item of the batch in time",

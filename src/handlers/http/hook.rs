@@ -186,6 +186,7 @@ pub(super) fn sentence(fault: Fault) -> String {
         | CallFailure::Unsendable(failure)
         | CallFailure::BadReply(failure)
         | CallFailure::Rejected(failure)
+        | CallFailure::Unstarted(failure)
         | CallFailure::Gone(failure)
         | CallFailure::BackPressure { failure, .. } => failure.message,
         CallFailure::Fenced | CallFailure::NotSent => "the call was not sent".to_owned(),

@@ -82,6 +82,7 @@ impl Scrubber {
             CallFailure::Abandoned(failure) => CallFailure::Abandoned(clean(failure)),
             CallFailure::BadReply(failure) => CallFailure::BadReply(clean(failure)),
             CallFailure::Rejected(failure) => CallFailure::Rejected(clean(failure)),
+            CallFailure::Unstarted(failure) => CallFailure::Unstarted(clean(failure)),
             CallFailure::Gone(failure) => CallFailure::Gone(clean(failure)),
             CallFailure::Unsendable(failure) => CallFailure::Unsendable(clean(failure)),
             other @ (CallFailure::Fenced | CallFailure::NotSent) => other,

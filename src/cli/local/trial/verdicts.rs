@@ -112,7 +112,9 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
             ("✗ abandoned", failure, false, None)
         }
         CallFailure::BadReply(failure) => ("✗ not understood:", failure, true, None),
-        CallFailure::Rejected(failure) => ("✗ refused:", failure, true, None),
+        CallFailure::Rejected(failure) | CallFailure::Unstarted(failure) => {
+            ("✗ refused:", failure, true, None)
+        }
         CallFailure::Gone(failure) => ("✗ gone:", failure, true, None),
         CallFailure::Fenced => ("✗ refused:", &fenced, true, None),
         CallFailure::NotSent => {

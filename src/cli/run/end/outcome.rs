@@ -308,10 +308,7 @@ impl Outcome {
                 let told = reason.text();
                 let because = task.status_text.as_deref().unwrap_or(told).to_owned();
                 let what = format!("the job stopped at index {}: {told}", self.goes_on_at.0);
-                let mut hint = stop_hint::hint(reason, &crate::run::kept::resume::how(task));
-                if reason == StopReason::HandlerRejected && task.counters.succeeded > 0 {
-                    hint += "; or, if it is only these items, the same with --judge-after 0s gives them up";
-                }
+                let hint = stop_hint::hint(reason, &crate::run::kept::resume::how(task));
                 Some(Fault::new(self.exit(), what, because).hint(hint).to_string())
             }
             _ => None,

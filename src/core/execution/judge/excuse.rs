@@ -17,7 +17,7 @@ impl Execution {
             FailureClass::Faulty | FailureClass::Unsendable => self.judge.contacted,
             FailureClass::Rejected => self.charge_refusal(failed, trouble),
             FailureClass::Unavailable => self.charge_unavailable(failed, trouble),
-            FailureClass::Unreachable => false,
+            FailureClass::Unreachable | FailureClass::Unstarted => false,
             FailureClass::Unclear => !self.is_excused(failed.departed, trouble),
         }
     }

@@ -90,7 +90,7 @@ impl Judge {
 
     /// A call for an item failed; `trouble` is what was known of it.
     pub(super) fn on_failed(&mut self, class: FailureClass, trouble: &Trouble, now: Moment) {
-        if class == FailureClass::Unreachable {
+        if matches!(class, FailureClass::Unreachable | FailureClass::Unstarted) {
             self.alone.on_unreachable(now);
         } else {
             let is_odd = trouble.unavailable.is_last && class != FailureClass::Unavailable;
@@ -262,7 +262,7 @@ impl Execution {
                 };
                 return self.on_answered(one, now, fx);
             }
-            FailureClass::Faulty | FailureClass::Rejected => self.on_refusal(call),
+            FailureClass::Faulty | FailureClass::Rejected | FailureClass::Unstarted => self.on_refusal(call),
             FailureClass::Unclear => self.judge.unclear_contact = true,
             FailureClass::Unreachable | FailureClass::Unavailable | FailureClass::Unsendable => {}
         }

@@ -29,7 +29,10 @@ impl Execution {
         let said = format!("{}: {}", error.code, error.example);
         let refused = matches!(
             error.class,
-            FailureClass::Rejected | FailureClass::Faulty | FailureClass::Unsendable
+            FailureClass::Rejected
+                | FailureClass::Unstarted
+                | FailureClass::Faulty
+                | FailureClass::Unsendable
         );
         let is_of_item = error.class == FailureClass::Unsendable && self.judge.takes_requests();
         if self

@@ -53,7 +53,10 @@ impl Refusals {
 
     fn add(&mut self, call: &FailedCall) {
         self.calls += 1;
-        self.strict += usize::from(call.class == FailureClass::Rejected);
+        self.strict += usize::from(matches!(
+            call.class,
+            FailureClass::Rejected | FailureClass::Unstarted
+        ));
         if self.items.len() < FAULTS_MAX && !self.items.contains(&call.index) {
             self.items.push(call.index);
         }
@@ -188,28 +191,38 @@ impl Execution {
 
     pub(super) fn on_refusal(&mut self, call: &FailedCall) {
         let known = self.troubles.get(call.index);
-        if known.is_some_and(Trouble::is_restored) && self.is_fresh_left() && !self.tuning.ordered {
+        let is_known = known.is_some_and(Trouble::is_restored) && call.class != FailureClass::Unstarted;
+        if is_known && self.is_fresh_left() && !self.tuning.ordered {
             self.judge.refusals.wants_fresh = true;
             return;
         }
         let can_leave = usize::try_from(self.can_leave()).unwrap_or(usize::MAX).max(1);
-        let row = if self.is_decided() && self.has_succeeded() {
-            ROW_MAX
-        } else {
-            self.judge.refusals.row_at_most(self.turned_away.answered())
+        let row = match call.class {
+            FailureClass::Unstarted => ROW_MIN,
+            _ if self.is_decided() && self.has_succeeded() => ROW_MAX,
+            _ => self.judge.refusals.row_at_most(self.turned_away.answered()),
         };
         let takes_requests = self.judge.takes_requests();
         let refusals = &mut self.judge.refusals;
         refusals.add(call);
         let is_row = refusals.is_over(refusals.strict, row, can_leave);
         if is_row || !takes_requests && refusals.is_over(refusals.calls, FAULTS_MAX, can_leave) {
-            let of_whom = match call.class {
-                FailureClass::Unsendable => "no request could be made of any item so far; the last one said ",
-                _ => "",
-            };
-            let text = format!("{of_whom}{}: {}", call.failure.code, call.failure.message);
+            let text = self.refusals_text(call);
             self.stop(RunEnd::stopped(StopReason::HandlerRejected, text));
         }
+    }
+
+    fn refusals_text(&self, last: &FailedCall) -> String {
+        let may_be_items = last.class == FailureClass::Rejected && self.has_succeeded() && !self.is_decided();
+        let (before, behind) = match last.class {
+            FailureClass::Unsendable => (
+                "no request could be made of any item so far; the last one said ",
+                "",
+            ),
+            _ if may_be_items => ("", "; if it is only these items, --judge-after 0s gives them up"),
+            _ => ("", ""),
+        };
+        format!("{before}{}: {}{behind}", last.failure.code, last.failure.message)
     }
 }
 

@@ -160,6 +160,15 @@ impl Reporter {
             CallFailure::BadReply(failure) | CallFailure::Rejected(failure) => {
                 charge(items, (FailureClass::Rejected, failure), again(None), at, reports);
             }
+            CallFailure::Unstarted(failure) => {
+                charge(
+                    items,
+                    (FailureClass::Unstarted, failure),
+                    again(None),
+                    at,
+                    reports,
+                );
+            }
             CallFailure::Gone(failure) => {
                 give_back(items, reports);
                 reports.signals.push(Signal::Gone(failure));

@@ -236,6 +236,8 @@ pub enum CallFailure {
     BadReply(Failure),
     /// The handler refuses us as such: never charged, and three in a row stop the task.
     Rejected(Failure),
+    /// No worker lives long enough to take an item, and none did before: never charged, and three in a row stop the task.
+    Unstarted(Failure),
     /// The handler is gone for good: the task stops; the items stay pending.
     Gone(Failure),
     /// Overload: the task pauses, the items go back uncharged.

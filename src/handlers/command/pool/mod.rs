@@ -147,11 +147,10 @@ impl Pool {
         // Quietly: who waits for a slot asks here again and again, and must not wake itself.
         self.change_quietly(|state| {
             if let Some(why) = state.fault() {
-                let is_trusted = state.untrusted.is_none() && state.has_answered;
-                let judged = if is_trusted {
-                    Judged::Unreached
-                } else {
-                    Judged::Rejected
+                let judged = match (&state.untrusted, state.has_answered) {
+                    (Some(_), _) => Judged::Rejected,
+                    (None, true) => Judged::Unreached,
+                    (None, false) => Judged::Unstarted,
                 };
                 return Sending::Refused(judged(why.clone()));
             }

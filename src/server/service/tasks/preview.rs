@@ -271,9 +271,10 @@ fn whole(failure: &CallFailure) -> (&'static str, Failure) {
             ("retry", failure.clone())
         }
         CallFailure::Abandoned(failure) | CallFailure::Unsendable(failure) => ("abandoned", failure.clone()),
-        CallFailure::BadReply(failure) | CallFailure::Rejected(failure) | CallFailure::Gone(failure) => {
-            ("failed", failure.clone())
-        }
+        CallFailure::BadReply(failure)
+        | CallFailure::Rejected(failure)
+        | CallFailure::Unstarted(failure)
+        | CallFailure::Gone(failure) => ("failed", failure.clone()),
         CallFailure::Fenced => (
             "failed",
             Failure::new(
