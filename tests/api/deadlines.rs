@@ -349,3 +349,28 @@ async fn a_rate_that_can_not_be_reached_is_told_with_what_holds_it_down() {
         .problem(422, "validation-failed");
     assert_eq!(strict["errors"][0]["pointer"], "/rate", "{strict:#}");
 }
+
+#[tokio::test]
+async fn a_deadline_is_told_of_the_limit_that_holds_its_task_down() {
+    let (_business, node) = with(Recipe::new()).await;
+    let limit = json!({"name": "shared", "rate": "1/s"});
+    node.admin.post("/v1/limits", limit).await.expect(201);
+    let advice = async |rate: &str| {
+        let body = task(5_000, rate, json!({"limits": ["shared"]}));
+        let made = node.admin.post("/v1/tasks", body).await.expect(201);
+        let is_of_deadline = |one: &&Value| one["code"] == "deadline_too_early";
+        let warnings = made["warnings"].as_array().expect("warnings").iter();
+        let told = warnings.clone().find(is_of_deadline).expect("it can't be met");
+        told["advice"].as_str().expect("advice").to_owned()
+    };
+    let both = advice("30/m").await;
+    assert!(
+        both.starts_with("a rate and a limit shared of at least 2/s, or a deadline after "),
+        "{both}"
+    );
+    let limit = advice("100/s").await;
+    assert!(
+        limit.starts_with("a limit shared of at least 2/s, or a deadline after "),
+        "{limit}"
+    );
+}

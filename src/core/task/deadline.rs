@@ -9,7 +9,7 @@
 //! let plan = Plan {
 //!     items: 3_600,
 //!     rate: "1/s".parse().expect("a rate"),
-//!     business: None,
+//!     limit: None,
 //!     begins: WallMs(0),
 //!     deadline: WallMs(600_000),
 //! };
@@ -29,8 +29,8 @@ pub struct Plan {
     pub items: u64,
     /// The task's rate.
     pub rate: RateLimit,
-    /// What all tasks of the business may have together.
-    pub business: Option<Rate>,
+    /// The lowest limit that it shares with other tasks.
+    pub limit: Option<Rate>,
     /// When the first of these items can leave.
     pub begins: WallMs,
     /// When it is stopped.
@@ -42,8 +42,8 @@ pub struct Plan {
 pub struct Shortfall {
     /// The rate that binds it.
     pub rate: Rate,
-    /// Whether that is the business's limit, not the task's own rate.
-    pub is_business: bool,
+    /// Whether that is the limit, not the task's own rate.
+    pub is_limit: bool,
     /// How long the items take.
     pub needs: Duration,
     /// How long there is.
@@ -52,29 +52,38 @@ pub struct Shortfall {
     pub done: u64,
     /// The least rate in whole items, a second or an hour, that would do; none where no time is left.
     pub needed: Option<Rate>,
+    /// Whether the task's own rate, and the limit, are lower than that.
+    pub are_lower: (bool, bool),
     /// When the last item leaves.
     pub until: WallMs,
 }
 
 /// By how much a task misses its deadline at the rate that binds it; none when the rate allows it.
 pub fn shortfall(plan: &Plan) -> Option<Shortfall> {
-    let (rate, is_business) = binding(plan).filter(|_| plan.items > 0)?;
+    let (rate, is_limit) = binding(plan).filter(|_| plan.items > 0)?;
     let has = plan.deadline.since(plan.begins);
     let needs = time_for(plan.items, rate);
+    let needed = least(plan.items, has);
+    let is_lower = |rate: Rate| needed.is_some_and(|needed| needed.is_faster_than(rate));
+    let own = match plan.rate {
+        RateLimit::Limited(own) => is_lower(own),
+        RateLimit::Unlimited => false,
+    };
     (needs > has).then(|| Shortfall {
         rate,
-        is_business,
+        is_limit,
         needs,
         has,
         done: items_in(rate, has).min(plan.items),
-        needed: least(plan.items, has),
+        needed,
+        are_lower: (own, plan.limit.is_some_and(is_lower)),
         until: plan.begins.plus(needs),
     })
 }
 
-/// The slower of the task's rate and the business's; none where neither is limited.
+/// The slower of the task's rate and the limit; none where neither is limited.
 fn binding(plan: &Plan) -> Option<(Rate, bool)> {
-    match (plan.rate, plan.business) {
+    match (plan.rate, plan.limit) {
         (RateLimit::Limited(own), Some(most)) if own.is_faster_than(most) => Some((most, true)),
         (RateLimit::Limited(own), _) => Some((own, false)),
         (RateLimit::Unlimited, most) => most.map(|most| (most, true)),
@@ -116,7 +125,7 @@ mod tests {
         Plan {
             items,
             rate,
-            business: None,
+            limit: None,
             begins: WallMs(50_000),
             deadline,
         }
@@ -142,7 +151,7 @@ mod tests {
     fn it_says_what_would_be_done_and_which_rate_would_do() {
         let short = shortfall(&plan(1_000, "30/m", 600)).expect("it is too slow");
         assert_eq!(
-            (short.rate, short.is_business, short.done),
+            (short.rate, short.is_limit, short.done),
             (rate("30/m"), false, 300)
         );
         assert_eq!(
@@ -159,21 +168,26 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_the_business_binds_what_is_faster_or_unpaced() {
-        let short = |own, business| {
+    fn the_limit_binds_what_is_faster_or_unpaced() {
+        let short = |own, limit| {
             let bound = Plan {
-                business: Some(rate(business)),
+                limit: Some(rate(limit)),
                 ..plan(601, own, 600)
             };
-            shortfall(&bound).map(|short| short.is_business)
+            shortfall(&bound).map(|short| (short.is_limit, short.are_lower))
         };
         assert_eq!(
             (short("100/s", "1/s"), short("unlimited", "1/s")),
-            (Some(true), Some(true))
+            (Some((true, (false, true))), Some((true, (false, true))))
         );
         assert_eq!(
             (short("1/s", "100/s"), short("2/s", "100/s")),
-            (Some(false), None)
+            (Some((false, (true, false))), None)
+        );
+        assert_eq!(
+            (short("1/10s", "1/s"), short("1/s", "1/10s")),
+            (Some((false, (true, true))), Some((true, (true, true)))),
+            "one alone wouldn't do"
         );
     }
 

@@ -15,6 +15,14 @@ use windrow_engine::ports::access::business_store::Business;
 /// The code of a rate that can't be reached.
 pub const RATE: &str = "rate_beyond_reach";
 
+/// A limit of rates that a task shares with others.
+#[derive(Clone, Debug)]
+pub(super) struct Ceiling {
+    pub(super) rate: Rate,
+    /// `limit of push`, `limit vendor-x`
+    pub(super) title: String,
+}
+
 /// What holds a rate down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Bound {
@@ -31,12 +39,12 @@ impl Tasks {
     pub(super) async fn beyond_reach(
         &self,
         outlook: &Outlook,
-        business: &Business,
+        limits: &[Ceiling],
     ) -> Result<Vec<Warning>, StoreError> {
         let RateLimit::Limited(asked) = outlook.rate else {
             return Ok(Vec::new());
         };
-        let mut bounds = self.limits_on(outlook, business).await?;
+        let mut bounds: Vec<Bound> = limits.iter().map(Bound::from).collect();
         let too_large = self.too_large(outlook).await?;
         if too_large.is_none() {
             bounds.extend(self.all_nodes().await?);
@@ -57,12 +65,15 @@ impl Tasks {
         Ok(both.filter(|(wants, most)| outlook.items > 0 && wants > most))
     }
 
-    async fn limits_on(&self, outlook: &Outlook, business: &Business) -> Result<Vec<Bound>, StoreError> {
-        let slug = &business.slug;
-        let own = business.spec.limits.rate.map(|rate| Bound {
-            most: Load::offered_by(rate),
-            whose: format!("the limit of {slug} allows"),
-            raise: format!("a higher limit of {slug}"),
+    /// The limits of rates that hold for it: of its business, and those that are named.
+    pub(super) async fn limits_on(
+        &self,
+        outlook: &Outlook,
+        business: &Business,
+    ) -> Result<Vec<Ceiling>, StoreError> {
+        let own = business.spec.limits.rate.map(|rate| Ceiling {
+            rate,
+            title: format!("limit of {}", business.slug),
         });
         let names: BTreeSet<String> = outlook
             .limits
@@ -78,10 +89,9 @@ impl Tasks {
             }
         };
         let named = named.into_iter().filter_map(|limit| {
-            Some(Bound {
-                most: Load::offered_by(limit.bounds.rate?),
-                whose: format!("the limit {} allows", limit.name),
-                raise: format!("a higher limit {}", limit.name),
+            Some(Ceiling {
+                rate: limit.bounds.rate?,
+                title: format!("limit {}", limit.name),
             })
         });
         Ok(own.into_iter().chain(named).collect())
@@ -101,6 +111,16 @@ impl Tasks {
             whose: whose.to_owned(),
             raise: "a higher node.capacity_rate".to_owned(),
         }))
+    }
+}
+
+impl From<&Ceiling> for Bound {
+    fn from(Ceiling { rate, title }: &Ceiling) -> Bound {
+        Bound {
+            most: Load::offered_by(*rate),
+            whose: format!("the {title} allows"),
+            raise: format!("a higher {title}"),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::service::results::SHORTAGE_ADVICE;
 use crate::service::tasks::Tasks;
+use crate::service::tasks::ceiling::Ceiling;
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::capacity::Load;
 use windrow_core::ids::WallMs;
@@ -167,23 +168,30 @@ impl Tasks {
 
     async fn foreseen(&self, outlook: &Outlook, business: &Business) -> Result<Vec<Warning>, StoreError> {
         let mut found: Vec<Warning> = not_started(outlook).into_iter().collect();
+        let limits = self.limits_on(outlook, business).await?;
         if let Some(deadline) = outlook.deadline {
             let now = self.node.now();
             let begins = outlook.start_at.map_or(now, |at| at.max(now));
-            let business_rate = business.spec.limits.rate;
+            let lowest = limits.iter().reduce(|low, other| {
+                if low.rate.is_faster_than(other.rate) {
+                    other
+                } else {
+                    low
+                }
+            });
             let plan = Plan {
                 items: outlook.items,
                 rate: outlook.rate,
-                business: business_rate,
+                limit: lowest.map(|limit| limit.rate),
                 begins,
                 deadline,
             };
             found.extend(match self.too_large(outlook).await? {
                 Some((wants, most)) => Some(no_room(wants, most)),
-                None => shortfall(&plan).map(|short| too_early(&plan, &short, &business.slug, now)),
+                None => shortfall(&plan).map(|short| too_early(&plan, &short, lowest, now)),
             });
         }
-        found.extend(self.beyond_reach(outlook, business).await?);
+        found.extend(self.beyond_reach(outlook, &limits).await?);
         Ok(found)
     }
 
@@ -271,7 +279,7 @@ fn no_room(wants: Load, most: Load) -> Warning {
     )
 }
 
-fn too_early(plan: &Plan, short: &Shortfall, business: &str, now: WallMs) -> Warning {
+fn too_early(plan: &Plan, short: &Shortfall, limit: Option<&Ceiling>, now: WallMs) -> Warning {
     if plan.deadline <= now {
         let detail = "it is over: the task stops as soon as it is started".to_owned();
         return warn_of_deadline(detail, "a later deadline, or none".to_owned());
@@ -283,12 +291,15 @@ fn too_early(plan: &Plan, short: &Shortfall, business: &str, now: WallMs) -> War
         );
         return warn_of_deadline(detail, "a later deadline, or an earlier start".to_owned());
     }
-    let (whose, what) = match short.is_business {
-        true => (
-            format!(", the limit of {business},"),
-            format!("a limit of {business}"),
-        ),
-        false => (String::new(), "a rate".to_owned()),
+    let title = limit.map_or("limit", |limit| limit.title.as_str());
+    let whose = match short.is_limit {
+        true => format!(", the {title},"),
+        false => String::new(),
+    };
+    let what = match short.are_lower {
+        (true, true) => format!("a rate and a {title}"),
+        (false, true) => format!("a {title}"),
+        (_, false) => "a rate".to_owned(),
     };
     let Shortfall {
         rate,
