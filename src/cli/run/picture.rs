@@ -122,7 +122,7 @@ impl Picture {
         line.trim_end().to_owned()
     }
 
-    /// `412.3/s of 500/s  ETA 3m 20s  p95 12ms`; nothing of a run that is over: its mean rate stands with its end.
+    /// `412.3/s of 500/s  ETA 3m 20s  p95 12ms`, `ETA 3m 20s+` while items are parked; nothing of a run that is over: its mean rate stands with its end.
     pub(crate) fn pace_text(&self) -> String {
         if !matches!(self.status, Status::Running | Status::Stopping) {
             return String::new();
@@ -132,7 +132,8 @@ impl Picture {
             RateLimit::Limited(rate) => format!("{} of {rate}", rate_text(self.actual)),
         };
         if let Some(eta) = self.eta() {
-            text += &format!("  ETA {}", humantime::format_duration(eta));
+            let span = humantime::format_duration(eta).to_string();
+            text += &format!("  ETA {}", human::eta_text(span, self.counts.parked));
         }
         if let Some(p95) = self.latency_p95 {
             text += &format!("  p95 {}", short(p95));
@@ -463,6 +464,16 @@ mod tests {
         assert_eq!(settled(4_700, 71, 100), 5.0);
         assert_eq!(settled(5_200, 121, 100), 100.0);
         assert_eq!(settled(6_200, 221, 100), 100.0);
+    }
+
+    #[test]
+    fn while_items_are_parked_it_takes_at_least_as_long_as_it_says() {
+        let parked = Counters {
+            succeeded: 40,
+            parked: 10,
+            ..Counters::default()
+        };
+        assert_eq!(picture(parked).pace_text(), "10.0/s  ETA 6s+  p95 1.5ms");
     }
 
     #[test]

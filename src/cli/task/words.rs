@@ -193,6 +193,11 @@ pub fn eta(task: &Value) -> Option<Duration> {
     human::eta(pending, in_flight, parked, pace)
 }
 
+/// The same for people: see [`human::eta_text`].
+pub fn eta_text(task: &Value) -> Option<String> {
+    eta(task).map(|eta| human::eta_text(human::span(eta), number(&task["counts"]["parked"])))
+}
+
 /// `498.7/500`: items a second, measured and wanted; none for what is over.
 pub fn rate(task: &Value, times: &Times) -> Option<String> {
     let status = task["status"].as_str()?;

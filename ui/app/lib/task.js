@@ -1,5 +1,5 @@
 /** @file What can be said of a task from what the API says of it. Pure. */
-import { perSecond } from './format.js';
+import { perSecond, span } from './format.js';
 
 /** Items that are done with, one way or another. */
 export const settled = (counts) => counts.succeeded + counts.skipped + counts.abandoned;
@@ -43,6 +43,12 @@ export function secondsLeft(task, actual) {
   if (task.status !== 'running' || !todo || !actual) return null;
   if (!task.counts.pending && task.counts.parked) return null;
   return todo / actual;
+}
+
+/** The same for people: `21m`, and `21m+` while items are parked, whose retries follow no rate. */
+export function timeLeft(task, actual) {
+  const seconds = secondsLeft(task, actual);
+  return span(seconds) + (seconds != null && task.counts.parked ? '+' : '');
 }
 
 /** The rate that a task is to have, in items per second; null where nothing limits it. */

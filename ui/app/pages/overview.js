@@ -4,12 +4,12 @@ import { get, path } from '../lib/api.js';
 import { start, recover } from '../lib/actions.js';
 import { needy } from '../lib/attention.js';
 import { now } from '../lib/clock.js';
-import { count, percent, rate, span, stamp } from '../lib/format.js';
+import { count, percent, rate, stamp } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { listen, paused } from '../lib/live.js';
 import { useResource } from '../lib/resource.js';
 import { inSeconds, withGaps } from '../lib/series.js';
-import { hasEnded, isSlow, left, secondsLeft, settled, target, title } from '../lib/task.js';
+import { hasEnded, isSlow, left, settled, target, timeLeft, title } from '../lib/task.js';
 import { historyOf, keepTasks, rateOf, tasks } from '../lib/tasks.js';
 import { ActButton } from '../parts/ask.js';
 import { Ago, Empty, Loading, Section } from '../parts/basic.js';
@@ -132,7 +132,7 @@ function taskColumns() {
     { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percent(settled(task.counts), task.total)}</span></span>` },
     { head: t('Rate'), class: 'num', cell: (task) => html`<span class=${isSlow(task, rateOf(task)) ? 'warn' : ''}>${rate(rateOf(task))}</span><span class="soft"> / ${task.rate === 'unlimited' ? '∞' : rate(target(task))}</span>` },
     { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
-    { head: t('Left'), class: 'num w5', cell: (task) => span(secondsLeft(task, rateOf(task))) },
+    { head: t('Left'), class: 'num w5', cell: (task) => timeLeft(task, rateOf(task)) },
   ];
 }
 

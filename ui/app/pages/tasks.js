@@ -3,12 +3,12 @@ import { html, useEffect, useRef } from '../../vendor/preact-htm.js';
 import { labelAll, rateAll, start, startAll, stop, stopAll } from '../lib/actions.js';
 import { path } from '../lib/api.js';
 import { families } from '../lib/families.js';
-import { count, percent, rate, span } from '../lib/format.js';
+import { count, percent, rate } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { useResource } from '../lib/resource.js';
 import { route, withQuery } from '../lib/router.js';
 import { may, session } from '../lib/session.js';
-import { isMadeGood, isSlow, madeGood, offers, secondsLeft, settled, target } from '../lib/task.js';
+import { isMadeGood, isSlow, madeGood, offers, settled, target, timeLeft } from '../lib/task.js';
 import { changes, historyOf, keepTasks, rateOf, tasks } from '../lib/tasks.js';
 import { ask } from '../parts/ask.js';
 import { Ago, Empty, Segments, Whole } from '../parts/basic.js';
@@ -69,7 +69,7 @@ function columns(rows) {
     { head: t('Abandoned'), class: 'num', cell: (task) => html`<${Abandoned} task=${task} />` },
     { head: t('Rate'), class: 'num', cell: (task) => html`<${Rate} task=${task} />` },
     { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => task.status === 'running' && html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
-    { head: t('Left'), class: 'num w5', cell: (task) => span(secondsLeft(task, rateOf(task))) },
+    { head: t('Left'), class: 'num w5', cell: (task) => timeLeft(task, rateOf(task)) },
     { head: t('Since'), class: 'num', cell: (task) => html`<${Ago} at=${task.since} />` },
   ];
 }

@@ -123,6 +123,14 @@ pub fn eta(pending: u64, in_flight: u64, parked: u64, per_second: f64) -> Option
         .flatten()
 }
 
+/// `21m`, and `21m+` while items are parked: how long their retries take doesn't follow from any pace.
+pub fn eta_text(shown: String, parked: u64) -> String {
+    match parked {
+        0 => shown,
+        _ => shown + "+",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -129,7 +129,8 @@ fn rate_and_period(job: &Value) -> Option<String> {
 
 fn eta(job: &Value) -> Option<String> {
     let seconds = job["eta_seconds"].as_u64()?;
-    Some(humantime::format_duration(std::time::Duration::from_secs(seconds)).to_string())
+    let span = humantime::format_duration(std::time::Duration::from_secs(seconds)).to_string();
+    Some(human::eta_text(span, number(&job["counts"]["parked"])))
 }
 
 /// Lists them.

@@ -227,7 +227,7 @@ fn pace(task: &Value, rate: &str) -> String {
         live["latency_p95_seconds"]
             .as_f64()
             .map(|p95| format!("p95 {:.0} ms", p95 * 1000.0)),
-        words::eta(task).map(|eta| format!("ETA {}", human::span(eta))),
+        words::eta_text(task).map(|eta| format!("ETA {eta}")),
         live["stall"]
             .as_str()
             .map(|stall| format!("held by {}", stall.replace('_', " "))),

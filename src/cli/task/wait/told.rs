@@ -80,7 +80,7 @@ fn progress(task: &Value, bar: Option<usize>) -> String {
         words::done_of(task),
     ];
     parts.extend(pace.map(windrow_core::explain::rate_text));
-    parts.extend(words::eta(task).map(|eta| format!("ETA {}", human::span(eta))));
+    parts.extend(words::eta_text(task).map(|eta| format!("ETA {eta}")));
     parts.extend(task["status_text"].as_str().map(clean));
     parts.join("  ")
 }

@@ -85,8 +85,8 @@ fn rate(task: &Value, times: &Times) -> Cell {
 }
 
 fn eta(task: &Value, _: &Times) -> Cell {
-    match words::eta(task) {
-        Some(eta) => Cell::new(human::span(eta)).plain(eta.as_secs().to_string()),
+    match words::eta(task).zip(words::eta_text(task)) {
+        Some((eta, text)) => Cell::new(text).plain(eta.as_secs().to_string()),
         None => Cell::nothing(),
     }
 }

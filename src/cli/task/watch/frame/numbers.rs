@@ -60,7 +60,7 @@ fn those<const N: usize>(pieces: [(Option<String>, Tone); N]) -> Vec<Piece> {
 pub(super) fn progress(state: &State, sheet: &Sheet) -> Vec<String> {
     let (done, total) = words::done(&state.task);
     let mut texts = vec![human::percent_text(done, total), words::done_of(&state.task)];
-    texts.extend(words::eta(&state.task).map(|eta| format!("ETA {}", human::span(eta))));
+    texts.extend(words::eta_text(&state.task).map(|eta| format!("ETA {eta}")));
     let rest: usize = texts.iter().map(|text| measure_text_width(text) + 2).sum();
     // Where there is no room beside it, it has a line of its own.
     let cells = match sheet.width.saturating_sub(rest + 1) {
