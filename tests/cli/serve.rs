@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 
 use rustix::process::Signal;
@@ -428,4 +429,24 @@ fn the_service_manager_hears_when_the_node_serves_and_when_it_ends() {
     node.live.signal(Signal::TERM);
     hears("STOPPING=1");
     node.live.end().expect(0);
+}
+
+#[test]
+fn a_node_that_waits_for_its_database_ends_when_it_is_told_to() {
+    let place = Place::new();
+    let key = place.write("key", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let nowhere = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let config =
+        format!("[store]\nurl = \"postgres://windrow@{nowhere}/windrow\"\n[auth]\nkey_file = \"{key}\"\n");
+    place.write("config.toml", &config);
+    let mut node = place.start(&["serve", "--config", "config.toml", "--data-dir", "data"]);
+    node.wait_for("it is tried for 30 s");
+    node.signal(Signal::TERM);
+    let done = node.end().expect(0);
+    assert!(
+        done.stderr.contains("told to end before it served"),
+        "{}",
+        done.stderr
+    );
 }

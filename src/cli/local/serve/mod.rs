@@ -31,15 +31,22 @@ pub(crate) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtime
     let pages = pages(args)?;
     let log = start_log(&config, shell)?;
     let environment = shell.environment.clone();
-    let node = Serve::start(ServeOptions {
+    let starting = Serve::start(ServeOptions {
         config,
         environment,
         in_process: InProcess::new(),
         runtimes,
         log,
         pages,
-    })
-    .await?;
+    });
+    let node = tokio::select! {
+        node = starting => node?,
+        // Its database may take long to answer, or never do.
+        () = signals.stop() => {
+            shell.screen.must_say("told to end before it served: nothing was begun");
+            return Ok(Exit::Ok);
+        }
+    };
     tell_address(&node, shell);
     systemd::ready(&format!("serves on {}", node.url()));
     let pulse = systemd::pulse();
