@@ -310,3 +310,23 @@ fn other_items_under_the_same_name_are_another_job() {
         (Some("t3"), Some(3))
     );
 }
+
+#[test]
+fn where_no_file_can_be_made_nothing_begins_and_the_reason_is_the_systems() {
+    let place = Place::new();
+    for flag in ["--failures-out", "--results-out"] {
+        let words = |path: &'static str| {
+            [
+                "run", "--total", "3", "--state", "state", flag, path, "--", "sh", "-c", OK,
+            ]
+        };
+        let done = place
+            .windrow(&words("/proc/out.ndjson"))
+            .refused(2, &["no file can be made there: "]);
+        assert!(!done.stderr.contains("does not exist"), "{}", done.stderr);
+        place
+            .windrow(&words("none/out.ndjson"))
+            .refused(2, &["its directory does not exist"]);
+    }
+    assert_eq!(place.names(), [""; 0], "nothing was made");
+}

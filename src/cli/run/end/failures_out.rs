@@ -115,10 +115,18 @@ fn unusable(path: &Path, args: &RunArgs) -> Option<String> {
             return Some("it is there already, and what it holds are no failures".to_owned());
         }
     }
+    unmakeable(path)
+}
+
+/// Why no file can be made there; none when one can.
+pub(super) fn unmakeable(path: &Path) -> Option<String> {
     let half = Half::beside(&named(path));
-    File::create(&half.path).err().map(|error| match error.kind() {
-        io::ErrorKind::NotFound => "its directory does not exist".to_owned(),
-        _ => format!("no file can be made there: {error}"),
+    let folder = half.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let is_there = folder.is_none_or(Path::is_dir);
+    let error = File::create(&half.path).err()?;
+    Some(match is_there {
+        true => format!("no file can be made there: {error}"),
+        false => "its directory does not exist".to_owned(),
     })
 }
 

@@ -1,7 +1,8 @@
 //! Whether results can be written where they are wanted, looked at before anything begins.
 
+use std::borrow::Cow;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::sink::partial;
 use crate::args::RunArgs;
@@ -17,6 +18,8 @@ const OWN_FILE: &str = "name a file of its own in a directory that exists, or - 
 const ALL_IN_ONE: &str = "go without --results-out, or name another file; afterwards the same command without --only-failed \
                           writes what all items came to into this one, those that were done again among them";
 
+type Because = Cow<'static, str>;
+
 /// The flags that make no sense together are refused before anything begins.
 ///
 /// # Errors
@@ -27,20 +30,20 @@ pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
     };
     let (because, hint) = match path.metadata() {
         _ if path.as_os_str() == "-" && args.output == crate::args::Output::Json => {
-            ("standard output takes the JSON summary", FILE)
+            ("standard output takes the JSON summary".into(), FILE)
         }
         _ if path.as_os_str() == "-" && args.failures_out.as_deref() == Some(path) => {
-            ("the failed items go to standard output", FILE)
+            ("the failed items go to standard output".into(), FILE)
         }
-        Ok(there) if there.is_dir() => ("it is a directory", OWN_FILE),
+        Ok(there) if there.is_dir() => ("it is a directory".into(), OWN_FILE),
         _ if path.as_os_str() == "-" => return Ok(()),
-        _ if !folder(path).is_dir() => ("its directory does not exist", OWN_FILE),
         there => {
             let half = partial(path);
             let of_whole = there.ok().and_then(|there| lost(args, path, &there));
             let of_half = || half.metadata().ok().and_then(|there| lost(args, &half, &there));
-            match of_whole.or_else(of_half) {
-                Some(lost) => lost,
+            let unmakeable = || failures_out::unmakeable(path).map(|why| (why.into(), OWN_FILE));
+            match of_whole.or_else(of_half).or_else(unmakeable) {
+                Some(because) => because,
                 None => return Ok(()),
             }
         }
@@ -50,22 +53,17 @@ pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
 }
 
 /// What would be lost if the file that is there were replaced, and what to try instead.
-fn lost(args: &RunArgs, path: &Path, there: &fs::Metadata) -> Option<(&'static str, &'static str)> {
+fn lost(args: &RunArgs, path: &Path, there: &fs::Metadata) -> Option<(Because, &'static str)> {
     if failures_out::is_needed(args, there) {
-        return Some(("the run needs that file", OWN_FILE));
+        return Some(("the run needs that file".into(), OWN_FILE));
     }
     if !there.is_file() {
         return None;
     }
     if args.only_failed && there.len() > 0 && Some(path) == args.results.out.as_deref() {
         let because = "it is there already, and the items that are done again have results of their own";
-        return Some((because, ALL_IN_ONE));
+        return Some((because.into(), ALL_IN_ONE));
     }
     let because = "it is there already, and what it holds are no results";
-    failures_out::is_foreign(path, &ROW_BEGINNINGS).then_some((because, OWN_FILE))
-}
-
-fn folder(path: &Path) -> PathBuf {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    parent.map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+    failures_out::is_foreign(path, &ROW_BEGINNINGS).then(|| (because.into(), OWN_FILE))
 }
