@@ -275,7 +275,7 @@ async fn failures_are_done_again_and_the_net_result_is_the_exit_code() {
     let done = person
         .windrow("task redrive t1 --code NO_USER --rate 500/s --wait")
         .await
-        .expect(8)
+        .expect(0)
         .stdout;
     assert!(
         done.starts_with("created  t2 (redrive of t1, 2 items, same idempotency keys)"),
@@ -349,7 +349,7 @@ async fn failures_are_done_again_and_the_net_result_is_the_exit_code() {
     person
         .windrow("task redrive t1 --code NO_USER --again --wait")
         .await
-        .expect(0);
+        .expect(8);
     let report = person.windrow("task report t1").await.expect(0).stdout;
     assert!(
         report.contains("t2  ✓ finished   ") && report.contains("t5  ✓ finished (with failures)"),
