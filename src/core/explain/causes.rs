@@ -87,7 +87,7 @@ fn stall_title(reason: StallReason) -> &'static str {
         StallReason::ParkedFull => "parked full",
         StallReason::SourceWait => "source waiting",
         StallReason::Unsaved => "unsaved limit",
-        StallReason::Checkpoint => "failures unwritten",
+        StallReason::Checkpoint => "progress unwritten",
         StallReason::Trust => "lease not renewed",
         StallReason::Canary => "canary",
         StallReason::Tail => "last answers",
@@ -111,6 +111,7 @@ fn signed(micros: u64) -> i64 {
 /// Every cause that has a part, the largest first. Their sum is what was due less what was settled.
 pub(super) fn of(facts: &Facts) -> Vec<Cause> {
     let permits = &facts.permits;
+    let twice = counted_twice(facts);
     let stalls = StallReason::ALL.into_iter().zip(permits.lost);
     let mut parts: Vec<(CauseKind, i64)> = stalls
         .map(|(reason, lost)| (CauseKind::Stall(reason), signed(lost)))
@@ -118,14 +119,14 @@ pub(super) fn of(facts: &Facts) -> Vec<Cause> {
     parts.extend([
         (CauseKind::Retries, signed(permits.repeats)),
         (CauseKind::Returned, signed(permits.returned)),
-        (CauseKind::Late, signed(permits.late)),
+        (CauseKind::Late, signed(permits.late) - twice),
         (CauseKind::Slowed, signed(permits.slowed)),
     ]);
     // What is left of the sum: first attempts without a verdict, and what the bucket holds more than it did before.
     let known: i64 = parts.iter().map(|(_, micros)| micros).sum();
     parts.push((
         CauseKind::InFlight,
-        signed(permits.due) - known - micros(facts.settled),
+        signed(permits.due) - twice - known - micros(facts.settled),
     ));
     parts.push((
         CauseKind::NotRunning(facts.standing.status),
@@ -143,6 +144,16 @@ pub(super) fn of(facts: &Facts) -> Vec<Cause> {
         text: hints::of(kind, facts),
     };
     parts.into_iter().map(cause).collect()
+}
+
+/// Permits of a time in which two runs had a shard: one of a node that stood still, which came round to them when it went on
+/// again, and the one that took over meanwhile.
+fn counted_twice(facts: &Facts) -> i64 {
+    if facts.taken_over.is_none() {
+        return 0;
+    }
+    let had = signed(facts.permits.due) + given(facts, facts.idle) + given(facts, facts.unheard.time);
+    (had - given(facts, facts.covered)).clamp(0, signed(facts.permits.late))
 }
 
 /// What the rate gives in a time of which nothing was counted.

@@ -12,7 +12,9 @@ pub(super) fn of(kind: CauseKind, facts: &Facts) -> String {
         CauseKind::Stall(reason) => stall(reason, facts),
         CauseKind::Retries => retries(facts),
         CauseKind::Returned => "granted, but the node could not send them in time".to_owned(),
-        CauseKind::Late => "nothing was in the way: the node came round too late".to_owned(),
+        CauseKind::Late => {
+            "the node did not come round to it: it stood still, or was short of processor time".to_owned()
+        }
         CauseKind::Slowed => "the handler asked for a lower rate for a while".to_owned(),
         CauseKind::NoRoom => facts.held_back.first().map_or_else(String::new, |run| {
             format!("{} instead of {}", run.rate, run.wanted)
@@ -62,7 +64,9 @@ fn stall(reason: StallReason, facts: &Facts) -> String {
         StallReason::ParkedFull => format!("{} items are parked", count(live.parked)),
         StallReason::SourceWait => "the rows were not there yet".to_owned(),
         StallReason::Unsaved => "completions could not be saved fast enough".to_owned(),
-        StallReason::Checkpoint => "failures could not be written fast enough".to_owned(),
+        StallReason::Checkpoint => {
+            "more may leave once the database has taken what was done: it was away, or slow".to_owned()
+        }
         StallReason::ResultsUnsaved => "results could not be written fast enough".to_owned(),
         StallReason::Trust => "the node could not prove to the database that the task is its own".to_owned(),
         StallReason::Canary => "everything but the canary is held back".to_owned(),

@@ -490,6 +490,50 @@ fn a_takeover_is_named_and_asks_for_no_processor_time() {
 }
 
 #[test]
+fn what_a_frozen_node_came_round_to_after_a_takeover_is_due_once() {
+    let mut facts = minute(26_000, "{}");
+    // One of two shards stood for 27 s; its second owner had it for the last 12 of them.
+    (facts.permits.due, facts.permits.late) = (33_000 * MICRO, 7_000 * MICRO);
+    let (by, text) = ("n2".to_owned(), "n2 took shard 0 over from n3".to_owned());
+    facts.taken_over = Some(Takeover { by, text });
+    let explanation = explained(&facts);
+    assert_eq!(
+        explanation.per_second(explanation.target.expect("a rate")),
+        500.0,
+        "the task's rate and no more"
+    );
+    assert_eq!(
+        (explanation.causes[0].kind, explanation.causes[0].micros),
+        (CauseKind::Late, 4_000_000_000)
+    );
+    assert!(
+        explanation.causes[0].text.contains("stood still"),
+        "{:?}",
+        explanation.causes[0]
+    );
+}
+
+#[test]
+fn what_waits_for_a_save_names_the_database_and_no_failures() {
+    let explanation = explained(&lost(20_000, StallReason::Checkpoint, "{}"));
+    assert!(
+        explanation.causes[0].text.contains("once the database has taken"),
+        "{}",
+        explanation.why
+    );
+    assert!(
+        !explanation.why.contains("fail"),
+        "nothing failed: {}",
+        explanation.why
+    );
+    assert!(
+        explanation.advice[0].text.starts_with("look at the database"),
+        "{:?}",
+        explanation.advice
+    );
+}
+
+#[test]
 fn a_shard_that_did_not_run_is_told_as_one_of_several() {
     let mut facts = minute(27_500, "{}");
     facts.permits.due = 27_500 * MICRO;

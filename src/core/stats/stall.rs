@@ -27,7 +27,7 @@ crate::slugs! {
         SourceWait = "source_wait",
         /// Too many completions are unsaved.
         Unsaved = "unsaved",
-        /// Too many failures wait to be written.
+        /// What was done has to be written before more may leave: items far ahead, or too many failures.
         Checkpoint = "checkpoint",
         /// The node may not believe that it owns the shard.
         Trust = "trust",

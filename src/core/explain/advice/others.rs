@@ -126,8 +126,8 @@ fn words(reason: StallReason) -> (&'static str, &'static str) {
             "the source delivers as fast as it can: nothing to set",
         ),
         StallReason::Checkpoint => (
-            "see why so many items fail; give the store a faster disk",
-            "failures are written before more may fail: nothing to set",
+            "look at the database: whether it was away, and how long its writes take; where most items fail, see why",
+            "progress is written before more may leave: nothing to set, and nothing is lost",
         ),
         StallReason::Trust => (
             "look at the database: it doesn't answer in time",
