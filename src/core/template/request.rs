@@ -310,10 +310,9 @@ fn target(text: &str, roots: &mut Roots) -> Result<(String, UrlTemplate), Templa
             "{method:?} is no method; it looks like {example}"
         )));
     }
-    let upper = method.to_ascii_uppercase();
-    if method != upper {
+    if let Some(meant) = meant_method(method) {
         return Err(TemplateFault(format!(
-            "{method:?} is no method; did you mean {upper}?"
+            "{method:?} is no method; did you mean {meant}?"
         )));
     }
     if matches!(method, "CONNECT" | "TRACE") {
@@ -322,6 +321,18 @@ fn target(text: &str, roots: &mut Roots) -> Result<(String, UrlTemplate), Templa
         )));
     }
     Ok((method.to_owned(), UrlTemplate::parse(url.trim_start(), roots)?))
+}
+
+/// What a method was meant to be that is none, as far as that shows. One of somebody's own is taken as it is.
+fn meant_method(method: &str) -> Option<String> {
+    const USUAL: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+    let upper = method.to_ascii_uppercase();
+    let is_near = |usual: &&str| strsim::osa_distance(&upper, usual) == 1;
+    let near = USUAL
+        .into_iter()
+        .find(is_near)
+        .filter(|_| !USUAL.contains(&upper.as_str()));
+    near.map(str::to_owned).or((method != upper).then_some(upper))
 }
 
 /// Whether a byte may stand in a method or in the name of a header (RFC 9110).

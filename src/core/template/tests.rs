@@ -206,6 +206,8 @@ fn a_url_is_filled_in_its_path_and_query_only() {
         ("http://h/", "no method"),
         ("POST", "no URL"),
         ("post http://h/", "did you mean POST"),
+        ("POTS http://h/", "did you mean POST"),
+        ("delte http://h/", "did you mean DELETE"),
         ("CONNECT http://h/", "CONNECT"),
     ] {
         let said = url(wrong, r#"{"x":"1"}"#).expect_err(wrong);
@@ -447,5 +449,16 @@ fn a_placeholder_where_nothing_is_filled_in_is_found() {
     assert_eq!(unfilled("http://h/user/{id}?a={b}"), Some("{id}"));
     for url in ["http://h/user/%7Bid%7D", "http://h/{", "http://h/}{", "http://h/"] {
         assert_eq!(unfilled(url), None, "{url}");
+    }
+}
+
+#[test]
+fn a_method_of_somebodys_own_is_taken_as_it_is() {
+    for own in ["PURGE", "PROPFIND", "LIST", "OPTIONS"] {
+        assert_eq!(
+            url(&format!("{own} http://h/"), "{}"),
+            Ok("http://h/".to_owned()),
+            "{own}"
+        );
     }
 }
