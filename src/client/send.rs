@@ -32,6 +32,9 @@ const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 const WAITED: Duration = Duration::from_secs(2);
 /// How often somebody who doesn't listen is asked. (A node that restarts is back within a second.)
 const CONNECTS_MAX: u32 = 3;
+/// How often somebody is asked who hangs up without a word each time. A node that died is away by then, or back; what speaks
+/// another protocol never answers.
+const HANG_UPS_MAX: u32 = 5;
 /// The first wait; each next one is twice as long.
 const WAIT_FIRST: Duration = Duration::from_millis(200);
 /// The longest wait, and what a node that names none gets.
@@ -105,7 +108,9 @@ impl Client {
                 Err(failed) => self.told_apart(failed, &mut was_probed).await,
             };
             let may_repeat = !request.once && (failed.is_undone || request.is_repeatable());
-            let is_over = failed.is_absent && attempt >= CONNECTS_MAX;
+            let is_hang_up = matches!(failed.error, ClientError::Closed { .. });
+            let is_over =
+                failed.is_absent && attempt >= CONNECTS_MAX || is_hang_up && attempt >= HANG_UPS_MAX;
             let pause = failed.wait.unwrap_or(wait);
             if !may_repeat || is_over || !failed.error.is_passing() || Instant::now() + pause >= deadline {
                 return Err(failed.error);

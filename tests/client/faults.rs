@@ -267,6 +267,22 @@ async fn a_server_that_closes_or_keeps_silent_may_speak_tls() {
 }
 
 #[tokio::test]
+async fn who_hangs_up_each_time_is_not_asked_for_as_long_as_a_command_may_take() {
+    let place = odd_server(true).await;
+    let person = Person::new().env("WINDROW_SERVER", &format!("http://{place}"));
+    let begun = std::time::Instant::now();
+    person
+        .windrow("task list --timeout 1m")
+        .await
+        .refused(6, &["closed the connection without an answer"]);
+    assert!(
+        begun.elapsed() < std::time::Duration::from_secs(30),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test]
 async fn a_business_with_an_unknown_certificate_is_told_what_trusts_one() {
     let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     let recipe = Recipe::new();
