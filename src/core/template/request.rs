@@ -332,7 +332,8 @@ fn meant_method(method: &str) -> Option<String> {
         .into_iter()
         .find(is_near)
         .filter(|_| !USUAL.contains(&upper.as_str()));
-    near.map(str::to_owned).or((method != upper).then_some(upper))
+    near.map(str::to_owned)
+        .or_else(|| (method != upper).then_some(upper))
 }
 
 /// Whether a byte may stand in a method or in the name of a header (RFC 9110).
