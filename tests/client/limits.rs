@@ -20,6 +20,10 @@ async fn a_limit_is_made_named_shown_set_and_deleted() {
         .windrow(words)
         .await
         .refused(3, &["did you mean vendor-x?"]);
+    person
+        .windrow("limit create vendor-x --rate 5/s")
+        .await
+        .refused(4, &["`windrow limit set NAME` changes it", "another name"]);
     let words = "biz register push --url http://127.0.0.1:9/ --force --limit vendor-x";
     person.windrow(words).await.expect(0);
     let made = node.admin.get("/v1/businesses/push").await.expect(200);

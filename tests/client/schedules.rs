@@ -26,10 +26,10 @@ async fn a_schedule_is_made_shown_set_fired_and_deleted() {
         made.starts_with("created  s1  push/board   fires first in "),
         "{made}"
     );
-    person
-        .windrow(words)
-        .await
-        .refused(4, &["board", "already exists"]);
+    person.windrow(words).await.refused(
+        4,
+        &["board", "already exists", "`windrow schedule set BUSINESS/NAME`"],
+    );
     person
         .windrow("schedule create push other --every 1h --total 3 --name same")
         .await

@@ -260,6 +260,9 @@ fn hint(problem: &Problem, names: Names) -> Option<String> {
     if problem.slug() == KEY_REUSED && names == Names::Flags {
         return Some(KEY_HINT.to_owned());
     }
+    if let Some(command) = change(problem).filter(|_| names == Names::Flags) {
+        return Some(format!("`{command}` changes it; or another name"));
+    }
     let rates = problem.more.get("max_rate").and_then(|rates| rates.as_object());
     let rates = rates
         .into_iter()
@@ -293,6 +296,17 @@ fn hint(problem: &Problem, names: Names) -> Option<String> {
         all.push("-v shows the exchange with the node".to_owned());
     }
     Some(all.join("\n  try  "))
+}
+
+/// The command that changes what has the name already.
+fn change(problem: &Problem) -> Option<&'static str> {
+    let path = problem.more.get("instance")?.as_str()?.split('?').next()?;
+    match path {
+        _ if problem.slug() != "name-taken" => None,
+        "/v1/limits" => Some("windrow limit set NAME"),
+        "/v1/schedules" => Some("windrow schedule set BUSINESS/NAME"),
+        _ => None,
+    }
 }
 
 /// What a task in its present state may be told, as commands; none where the node doesn't say it.
