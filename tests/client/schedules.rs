@@ -31,6 +31,18 @@ async fn a_schedule_is_made_shown_set_fired_and_deleted() {
         &["board", "already exists", "`windrow schedule set BUSINESS/NAME`"],
     );
     person
+        .windrow("schedule create nightly push --every 1h --total 3")
+        .await
+        .refused(
+            3,
+            &["the business comes first: windrow schedule create push nightly"],
+        );
+    let neither = person
+        .windrow("schedule create nightly daily --every 1h --total 3")
+        .await;
+    let neither = neither.refused(3, &["nightly"]);
+    assert!(!neither.stderr.contains("comes first"), "{}", neither.stderr);
+    person
         .windrow("schedule create push other --every 1h --total 3 --name same")
         .await
         .refused(7, &["same", "{fire_time:time}"]);

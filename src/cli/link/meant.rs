@@ -39,6 +39,22 @@ impl Link<'_> {
         }
     }
 
+    /// The same fault; where the two names behind a verb stand the wrong way round, with how they are meant.
+    pub(crate) async fn turned_round(&self, fault: Fault, verb: &str, business: &str, name: &str) -> Fault {
+        let is_other = async || {
+            self.get(&format!("/v1/businesses/{}", segment(name)))
+                .await
+                .is_ok()
+        };
+        if fault.exit != Exit::NotFound || self.is_business(Some(business)).await.is_ok() || !is_other().await
+        {
+            return fault;
+        }
+        fault.hint(format!(
+            "the business comes first: windrow {verb} {name} {business}"
+        ))
+    }
+
     /// That no task (or schedule) of a business has a name; or that there is no such business.
     pub(crate) async fn no_such(&self, noun: &str, business: &str, name: &str) -> Fault {
         if let Err(fault) = self.is_business(Some(business)).await {

@@ -33,8 +33,13 @@ pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
     draft.put("task", task.raw()?)?;
     draft.put_option("paused", args.paused.then_some(true))?;
     when(&mut draft, &args.when, args.when.clocks(&Value::Null), &link)?;
-    let Some(answer) = send(&link, &draft, &args.write, Request::post("/v1/schedules")).await? else {
-        return Ok(Exit::Ok);
+    let answer = match send(&link, &draft, &args.write, Request::post("/v1/schedules")).await {
+        Ok(Some(answer)) => answer,
+        Ok(None) => return Ok(Exit::Ok),
+        Err(fault) => {
+            let (business, name) = (&args.business, &args.schedule);
+            return Err(link.turned_round(fault, "schedule create", business, name).await);
+        }
     };
     let made = answer.json()?;
     warn(&link, &made);
