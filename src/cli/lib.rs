@@ -72,9 +72,12 @@ pub struct Shell {
 impl Shell {
     /// Who runs this, for the audit.
     fn user(&self) -> String {
-        let value = |wanted: &str| self.env.iter().find(|(name, _)| name == wanted);
-        let found = value("USER").or_else(|| value("LOGNAME"));
-        found.map_or_else(|| "unknown".to_owned(), |(_, user)| user.clone())
+        self.known_user().unwrap_or("unknown").to_owned()
+    }
+
+    /// Who runs this, where the environment tells: in containers it often doesn't.
+    fn known_user(&self) -> Option<&str> {
+        self.var("USER").or_else(|| self.var("LOGNAME"))
     }
 
     /// A variable of the environment; an empty one isn't there.

@@ -146,3 +146,22 @@ async fn what_is_only_tried_changes_nothing() {
         .expect(0);
     assert_eq!(node.admin.get("/v1/tokens").await.expect(200), before);
 }
+
+#[tokio::test]
+async fn a_token_that_nobody_named_has_the_name_of_its_role_where_the_user_has_none() {
+    let node = Node::start().await;
+    let person = Person::admin(&node).env("USER", "").env("LOGNAME", "");
+    let made = person
+        .windrow("token create --role operator -o json")
+        .await
+        .expect(0)
+        .json();
+    assert_eq!(made["name"], "operator token", "{made}");
+    let other = Person::admin(&node).env("USER", "").env("LOGNAME", "kim");
+    let made = other
+        .windrow("token create --role viewer -o json")
+        .await
+        .expect(0)
+        .json();
+    assert_eq!(made["name"], "kim", "{made}");
+}

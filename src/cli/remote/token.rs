@@ -76,7 +76,7 @@ pub struct CreateArgs {
     /// The business, for the role business; for a reader the one whose datasets it reads, without it all
     #[arg(long, value_name = "NAME", required_if_eq("role", "business"))]
     pub business: Option<String>,
-    /// Who will hold it, for the audit; without it the user who makes it
+    /// Who will hold it, for the audit; without it the user who makes it ($USER, $LOGNAME), or else 'ROLE token'
     #[arg(long, value_name = "TEXT")]
     pub name: Option<String>,
     /// How long it is believed; without it until it is revoked
@@ -159,7 +159,7 @@ async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
     let expires_at = moment::given_option("--expires-at", args.expires_at.as_ref(), Lean::Ahead, &link)?;
     let expires_in = args.expires_in.map(after).transpose()?;
     let members = [
-        ("name", args.name.clone().or_else(|| Some(shell.user()))),
+        ("name", Some(name(args, shell))),
         ("role", Some(word(&args.role))),
         ("business", args.business.clone()),
         ("expires_at", expires_in.or_else(|| expires_at.map(|at| at.exact))),
@@ -185,6 +185,15 @@ async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
         Form::Name | Form::Csv => link.must_say(&format!("the token, shown this once: {token}")),
     }
     link.show_done(&TOKENS, &answer, token)
+}
+
+/// Who will hold it. Where nobody says so, an audit is better off with the role than with nothing.
+fn name(args: &CreateArgs, shell: &Shell) -> String {
+    let given = args.name.clone();
+    let user = || shell.known_user().map(str::to_owned);
+    given
+        .or_else(user)
+        .unwrap_or_else(|| format!("{} token", word(&args.role)))
 }
 
 /// The time after this span, as the API writes it.
