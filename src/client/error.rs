@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use super::problem::Problem;
+use super::readiness::Readiness;
 use windrow_tls::{Trouble, causes, deepest};
 
 /// Why there is no answer.
@@ -65,12 +66,14 @@ pub enum ClientError {
         wanted: String,
     },
     /// No answer in time; whether it was done is not known, but for requests with a key it may be asked again.
-    #[error("{server} gave no answer within {}", humantime::format_duration(*.after))]
+    #[error("{server} gave no answer within {}{}", humantime::format_duration(*.after), heard(.node.as_ref()))]
     Timeout {
         /// The node.
         server: String,
         /// How long was waited.
         after: Duration,
+        /// What the node says of itself, if it was asked and says anything.
+        node: Option<Readiness>,
     },
     /// The node refused.
     #[error("{}: {}", .0.title, .0.detail)]
@@ -128,6 +131,11 @@ impl ClientError {
             _ => false,
         }
     }
+}
+
+/// What a node says of itself, behind what it didn't say.
+fn heard(node: Option<&Readiness>) -> String {
+    node.map(|says| format!("; {says}")).unwrap_or_default()
 }
 
 /// Whether the other side closed a connection that it had accepted.

@@ -5,7 +5,7 @@
 //! | `request`, `answer` | what is asked, what comes back |
 //! | `send` | one exchange; tried again where that is safe |
 //! | `upload`, `download`, `events` | what is longer than memory, or never ends |
-//! | `problem`, `error` | what went wrong |
+//! | `problem`, `error`, `readiness` | what went wrong; what a node says of itself that didn't answer in time |
 //! | `tap`, `tls` | shows the exchange with its secrets masked; which certificates are trusted, and who speaks TLS |
 //!
 //! It knows the wire only: no module of the node is named here but `tls`. It prints nothing, asks nobody,
@@ -16,6 +16,7 @@ mod download;
 mod error;
 mod events;
 mod problem;
+mod readiness;
 mod request;
 mod send;
 mod tap;
@@ -40,6 +41,7 @@ pub use self::download::Download;
 pub use self::error::ClientError;
 pub use self::events::{Event, Events, StreamNews};
 pub use self::problem::{Problem, ProblemField};
+pub use self::readiness::Readiness;
 pub use self::request::{Request, segment};
 pub use self::tap::{Depth, Tap};
 

@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::answer::Answer;
 use super::error::ClientError;
 use super::problem::Problem;
+use super::readiness::Readiness;
 use super::request::Request;
 use super::{Body, Client};
 use windrow_tls::Trouble;
@@ -42,6 +43,10 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// How long it may take to find out whether TLS is spoken where a connection was closed without an answer.
 const PROBE_MAX: Duration = Duration::from_secs(2);
+
+/// Where a node says how it is, and how long that may take: it looks for its database for two seconds.
+const READY: &str = "/readyz";
+const READY_MAX: Duration = Duration::from_secs(3);
 
 /// Why one exchange failed.
 struct Failed {
@@ -113,7 +118,7 @@ impl Client {
                 failed.is_absent && attempt >= CONNECTS_MAX || is_hang_up && attempt >= HANG_UPS_MAX;
             let pause = failed.wait.unwrap_or(wait);
             if !may_repeat || is_over || !failed.error.is_passing() || Instant::now() + pause >= deadline {
-                return Err(failed.error);
+                return Err(self.explained(failed.error, &request.path).await);
             }
             self.tap
                 .note(&format!("{}; again in {} ms", failed.error, pause.as_millis()));
@@ -182,7 +187,30 @@ impl Client {
         ClientError::Timeout {
             server: self.server.clone(),
             after: self.timeout,
+            node: None,
         }
+    }
+
+    /// The same error; where no answer came in time, with what the node says of itself: a guess would lead astray.
+    async fn explained(&self, error: ClientError, asked: &str) -> ClientError {
+        match error {
+            ClientError::Timeout { server, after, .. } if asked != READY => ClientError::Timeout {
+                server,
+                after,
+                node: self.readiness().await,
+            },
+            error => error,
+        }
+    }
+
+    /// Asks the node how it is. No token is sent.
+    async fn readiness(&self) -> Option<Readiness> {
+        let nothing = Full::new(Bytes::new()).map_err(|never| match never {});
+        let asked = hyper::Request::get(format!("{}{READY}", self.server));
+        let asked = asked.body(nothing.boxed_unsync()).ok()?;
+        let answer = async { self.whole(self.pool.request(asked).await.ok()?).await.ok() };
+        let answer = tokio::time::timeout(READY_MAX, answer).await.ok()??;
+        Readiness::read(&answer.json().ok()?)
     }
 
     /// An answer that began and didn't end.

@@ -1,5 +1,7 @@
 //! What keeps a command from its answer: exit codes 3, 5, 6, and what is said.
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
 use crate::program::Person;
 use crate::support::{Node, Recipe};
 
@@ -280,6 +282,52 @@ async fn who_hangs_up_each_time_is_not_asked_for_as_long_as_a_command_may_take()
         "{:?}",
         begun.elapsed()
     );
+}
+
+/// A node that answers `/readyz` with this and nothing else at all, and its address.
+async fn slow_node(readiness: &'static str) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let place = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut head = [0; 4096];
+                let read = stream.read(&mut head).await.unwrap_or(0);
+                if head[..read].starts_with(b"GET /readyz ") {
+                    let answer = format!(
+                        "HTTP/1.1 503 Busy\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{readiness}",
+                        readiness.len()
+                    );
+                    stream.write_all(answer.as_bytes()).await.unwrap();
+                }
+                std::future::pending::<()>().await;
+            });
+        }
+    });
+    format!("http://{place}")
+}
+
+#[tokio::test]
+async fn a_node_that_answers_late_is_told_with_what_it_says_of_itself() {
+    let away = r#"{"ready":false,"reasons":[{"reason":"store","text":"the database did not answer within 2 s"}],"degraded":[]}"#;
+    let ready = r#"{"ready":true,"reasons":[],"degraded":[]}"#;
+    for (readiness, told, advised) in [
+        (
+            away,
+            "it says of itself: the database did not answer within 2 s",
+            "look at the database",
+        ),
+        (
+            ready,
+            "it says of itself that it is ready",
+            "--timeout waits longer",
+        ),
+    ] {
+        let person = Person::new().env("WINDROW_SERVER", &slow_node(readiness).await);
+        let done = person.windrow("cluster status --timeout 1s").await;
+        let done = done.refused(6, &["gave no answer within 1s", told, advised]);
+        assert!(!done.stderr.contains("TLS"), "{}", done.stderr);
+    }
 }
 
 #[tokio::test]

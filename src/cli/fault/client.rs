@@ -3,7 +3,7 @@
 use crate::args;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use windrow_client::{ClientError, Problem, ProblemField};
+use windrow_client::{ClientError, Problem, ProblemField, Readiness};
 
 /// What to try when nobody answers.
 const REACH_HINT: &str = "is the node running, and is this its address? --server URL, WINDROW_SERVER or `windrow ctx use NAME` name another";
@@ -49,13 +49,8 @@ impl Fault {
             ClientError::Unreachable { .. } => {
                 Fault::new(Exit::Unreachable, unanswered, text).hint(REACH_HINT)
             }
-            ClientError::Timeout { server, .. } => {
-                let secure = server.strip_prefix("http://");
-                let secure = secure.map(|place| format!("; if it speaks TLS: --server https://{place}"));
-                Fault::new(Exit::Unreachable, unanswered, text).hint(format!(
-                    "the same again: nothing is done twice; --timeout waits longer{}",
-                    secure.unwrap_or_default()
-                ))
+            ClientError::Timeout { server, node, .. } => {
+                Fault::new(Exit::Unreachable, unanswered, text).hint(late_hint(&server, node.as_ref()))
             }
             ClientError::Closed { secure, .. } => Fault::new(Exit::Unreachable, unanswered, text).hint(
                 format!("--server {secure}, if it speaks TLS; else the same again"),
@@ -70,6 +65,17 @@ impl Fault {
                 Fault::new(Exit::Failed, "this is not a Windrow node", text).hint(REACH_HINT)
             }
         }
+    }
+}
+
+/// What to try where no answer came in time. Who says how it is speaks no TLS.
+fn late_hint(server: &str, node: Option<&Readiness>) -> String {
+    let again = "the same again: nothing is done twice; --timeout waits longer";
+    let secure = server.strip_prefix("http://").filter(|_| node.is_none());
+    match (node, secure) {
+        (Some(node), _) if node.lacks_its_database() => STORE_HINT.to_owned(),
+        (_, Some(place)) => format!("{again}; if it speaks TLS: --server https://{place}"),
+        _ => again.to_owned(),
     }
 }
 
