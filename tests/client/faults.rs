@@ -331,6 +331,19 @@ async fn a_node_that_answers_late_is_told_with_what_it_says_of_itself() {
 }
 
 #[tokio::test]
+async fn who_waits_for_an_answer_hears_for_whose() {
+    let place = odd_server(false).await;
+    let person = Person::new().env("WINDROW_SERVER", &format!("http://{place}"));
+    let told = format!("still waiting for an answer of http://{place}");
+    person
+        .windrow("task list --timeout 4s")
+        .await
+        .refused(6, &[&told, "gave no answer within 4s"]);
+    let quiet = person.windrow("task list --timeout 4s --quiet").await.expect(6);
+    assert!(!quiet.stderr.contains("still waiting"), "{}", quiet.stderr);
+}
+
+#[tokio::test]
 async fn a_business_with_an_unknown_certificate_is_told_what_trusts_one() {
     let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     let recipe = Recipe::new();

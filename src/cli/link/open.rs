@@ -1,8 +1,10 @@
 //! An open way to a node: what is asked goes through it, what is shown comes out of it.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::args::{Form, Remote};
 use super::look::Look;
@@ -20,6 +22,9 @@ use windrow_client::{Answer, Client, Depth, Options, Request, Tap};
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::clock::Clock;
 use windrow_node::SystemClock;
+
+/// After so long somebody who waits for an answer is told so.
+const SLOW: Duration = Duration::from_secs(3);
 
 /// The way to a node.
 pub struct Link<'a> {
@@ -75,10 +80,21 @@ impl<'a> Link<'a> {
     /// # Errors
     /// What the node refused or what kept it from answering, with the exit code.
     pub async fn send(&self, request: Request) -> Result<Answer, Fault> {
-        match self.client.send(request).await {
+        match self.told_if_slow(self.client.send(request)).await {
             Ok(answer) => Ok(answer),
             Err(error) => Err(self.fault(error).await),
         }
+    }
+
+    /// Says whose answer is waited for, where it takes long: the address may be that of something else.
+    async fn told_if_slow<T>(&self, answer: impl Future<Output = T>) -> T {
+        let mut answer = pin!(answer);
+        if let Ok(answer) = timeout(SLOW, answer.as_mut()).await {
+            return answer;
+        }
+        let server = self.client.server();
+        self.say(&format!("still waiting for an answer of {server}"));
+        answer.await
     }
 
     /// Asks for a path.
