@@ -129,8 +129,33 @@ impl Codes {
 
 /// A text is no list of statuses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no list of statuses from 200 to 599; one looks like 409 or 404,420-429")]
+#[error("{0:?} is no list of statuses from 200 to 599; {advice}", advice = advice(.0))]
 pub struct NoCodes(pub String);
+
+/// What to write instead.
+fn advice(text: &str) -> String {
+    let meant: Option<Vec<String>> = text.split(',').map(|part| meant(part.trim())).collect();
+    match meant {
+        Some(parts) => format!("did you mean {}?", parts.join(",")),
+        None => "one looks like 409 or 404,420-429".to_owned(),
+    }
+}
+
+/// A part of a list as it can be read: `2xx` is 200-299, and the lower end of a range comes first.
+fn meant(part: &str) -> Option<String> {
+    if let Some(class @ '2'..='5') = part.chars().next()
+        && part[1..].eq_ignore_ascii_case("xx")
+    {
+        return Some(format!("{class}00-{class}99"));
+    }
+    let reversed = part
+        .split_once('-')
+        .map(|(last, first)| format!("{first}-{last}"));
+    [Some(part.to_owned()), reversed]
+        .into_iter()
+        .flatten()
+        .find(|text| text.parse::<Codes>().is_ok())
+}
 
 impl FromStr for Codes {
     type Err = NoCodes;
@@ -194,6 +219,14 @@ mod tests {
         assert!(codes.has(404) && codes.has(420) && codes.has(429) && !codes.has(430));
         for wrong in ["", "4xx", "404,", "429-420", "99", "600", "0404", "-404"] {
             assert!(wrong.parse::<Codes>().is_err(), "{wrong}");
+        }
+        for (wrong, meant) in [
+            ("2xx", "200-299"),
+            ("409, 5XX", "409,500-599"),
+            ("299-200", "200-299"),
+        ] {
+            let said = wrong.parse::<Codes>().expect_err(wrong).to_string();
+            assert!(said.ends_with(&format!("did you mean {meant}?")), "{said}");
         }
     }
 
