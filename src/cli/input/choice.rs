@@ -24,6 +24,12 @@ pub fn parse(text: &str) -> Result<Choice, String> {
                 index..index.checked_add(1).ok_or_else(bad)?
             }
         };
+        if range.start > range.end {
+            let meant = format!("{}..{}", range.end, range.start.saturating_add(1));
+            return Err(format!(
+                "{part:?} is reversed: the first index stands before the end, which is left out; try {meant}"
+            ));
+        }
         let len = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
         if len == 0 || len.saturating_add(picked.len()) > ITEMS_MAX {
             return Err(format!(
@@ -55,5 +61,10 @@ mod tests {
         ] {
             assert!(parse(bad).is_err(), "{bad}");
         }
+        let reversed = parse("1,5..3").expect_err("it is reversed");
+        assert!(
+            reversed.contains("\"5..3\" is reversed") && reversed.contains("try 3..6"),
+            "{reversed}"
+        );
     }
 }
