@@ -80,6 +80,9 @@ pub(super) fn argument(mut error: Error, words: &[OsString]) -> Error {
 fn flag_tip(word: &str, command: &Command, path: &str, similar: Option<&str>) -> Option<String> {
     let given = word.strip_prefix("--").or_else(|| word.strip_prefix('-'))?;
     let given = given.split('=').next().unwrap_or_default();
+    // All of ours are small letters.
+    let given = given.to_ascii_lowercase();
+    let given = given.as_str();
     if let Some(why) = reason(NO_FLAG, path, given) {
         return Some(why.to_owned());
     }
@@ -179,6 +182,14 @@ mod tests {
             (
                 "windrow run --rats 5/s --total 3 -- true",
                 "tip: did you mean '--rate'?",
+            ),
+            (
+                "windrow run --Rate 5/s --total 3 -- true",
+                "tip: did you mean '--rate'?",
+            ),
+            (
+                "windrow task create push --TOTAL=3",
+                "tip: did you mean '--total'?",
             ),
             (
                 "windrow run --start-at 5pm --total 3 -- true",
