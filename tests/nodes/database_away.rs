@@ -120,3 +120,33 @@ async fn a_watch_marks_its_numbers_as_old_while_the_database_is_away() {
         done.stderr
     );
 }
+
+#[tokio::test]
+async fn a_database_that_was_never_made_is_told_apart_from_a_server_that_is_away() {
+    let cluster = Cluster::new().await;
+    let config = format!(
+        "[store]\nurl = \"{}\"\npassword_file = \"{}\"\n[auth]\nkey_file = \"{}\"\n",
+        cluster.postgres.url("nope"),
+        cluster.path("password").display(),
+        cluster.path("key").display()
+    );
+    let person = Person::new();
+    let config = person.write("config.toml", &config);
+    for verb in ["status", "migrate"] {
+        let begun = Instant::now();
+        let done = person.windrow(&format!("db {verb} --config {config}")).await;
+        assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+        let done = done.refused(
+            1,
+            &[
+                "the server runs, but has no database nope",
+                "CREATE DATABASE nope",
+            ],
+        );
+        assert!(
+            !done.stderr.contains("see that the server runs"),
+            "{}",
+            done.stderr
+        );
+    }
+}

@@ -10,7 +10,7 @@ use super::exit::Exit;
 use super::run::kept::resume::{command, is_piped};
 
 use windrow_engine::ports::handling::handler::{BAD_HANDLER, OpenError};
-use windrow_engine::ports::{RESTORE_CUT_OFF, StoreError};
+use windrow_engine::ports::{NO_DATABASE, RESTORE_CUT_OFF, StoreError};
 use windrow_node::handlers::COMMAND_NOT_STARTED;
 use windrow_node::sources::OpenSourceError;
 use windrow_node::{LockError, NotStarted, StartError};
@@ -186,6 +186,13 @@ impl Fault {
                 Exit::Config,
                 "windrow db migrate --config FILE, once for all nodes".to_owned(),
             ),
+            StoreError::Refused(text) if text.contains(NO_DATABASE) => {
+                let name = text.rsplit(NO_DATABASE).next().unwrap_or_default();
+                let hint = format!(
+                    "CREATE DATABASE {name} there, for the user of store.url; or name another in store.url"
+                );
+                (Exit::Failed, hint)
+            }
             StoreError::Unavailable(text) | StoreError::Refused(text)
                 if text.starts_with("can't connect") =>
             {

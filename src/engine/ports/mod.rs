@@ -44,6 +44,8 @@ pub enum StoreError {
 
 /// What is said of a database file whose restore did not come to its end.
 pub const RESTORE_CUT_OFF: &str = "a restore was cut off";
+/// What is said of a server that answers and has no database of the name; the name stands behind it.
+pub const NO_DATABASE: &str = "the server runs, but has no database ";
 
 impl StoreError {
     /// What is wrong, without that it was the store that said it.

@@ -108,6 +108,9 @@ pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, St
     })
 }
 
+/// The error number of a database that the server hasn't.
+pub(super) const NO_DATABASE: u16 = 1049;
+
 /// What a server's or client's error number means.
 pub(super) fn sort(number: u16) -> Sort {
     match number {

@@ -81,6 +81,9 @@ pub(super) async fn durability(db: &DatabaseConnection) -> Result<Durability, St
     })
 }
 
+/// The SQLSTATE of a database that the server hasn't.
+pub(super) const NO_DATABASE: &str = "3D000";
+
 /// What an SQLSTATE means.
 pub(super) fn sort(code: &str) -> Sort {
     match code {

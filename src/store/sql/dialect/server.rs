@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use sea_orm::sqlx;
+use sea_orm::sqlx::mysql::MySqlDatabaseError;
 use sea_orm::sqlx::pool::PoolOptions;
+use sea_orm::sqlx::postgres::PgDatabaseError;
 use sea_orm::{ConnectOptions, Database, DatabaseConnection, DbErr, RuntimeErr};
 use tokio::time::Instant;
 
 use super::{mysql, postgres};
 use crate::sql::error;
-use windrow_engine::ports::StoreError;
+use windrow_engine::ports::{NO_DATABASE, StoreError};
 
 /// How long a caller waits for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -176,7 +178,29 @@ async fn knock(address: &ServerAddress, within: Duration) -> Result<(), StoreErr
     let knocked = tokio::time::timeout(within, knocked)
         .await
         .unwrap_or_else(|_| Err(late()));
-    knocked.map_err(|cause| error(DbErr::Conn(RuntimeErr::SqlxError(Arc::new(cause)))))
+    knocked.map_err(|cause| match is_without_database(&cause) {
+        true => StoreError::Refused(format!("{NO_DATABASE}{}", database(&address.url))),
+        false => error(DbErr::Conn(RuntimeErr::SqlxError(Arc::new(cause)))),
+    })
+}
+
+/// Whether a server answers and has no such database.
+fn is_without_database(cause: &sqlx::Error) -> bool {
+    let Some(refused) = cause.as_database_error() else {
+        return false;
+    };
+    if let Some(refused) = refused.try_downcast_ref::<PgDatabaseError>() {
+        return refused.code() == postgres::NO_DATABASE;
+    }
+    let refused = refused.try_downcast_ref::<MySqlDatabaseError>();
+    refused.is_some_and(|refused| refused.number() == mysql::NO_DATABASE)
+}
+
+/// The database that a URL names.
+fn database(url: &str) -> &str {
+    let path = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = path.split_once('/').map_or("", |(_, path)| path);
+    path.split('?').next().unwrap_or_default()
 }
 
 /// How long a connection may take to say that it is whole.
