@@ -63,7 +63,7 @@ impl Exit {
         ),
         (
             Exit::WithFailures,
-            "run, wait, watch: finished with failures; 0 once --only-failed, or a redrive, has made all of them good",
+            "run, wait, watch: finished with failures; 0 once --only-failed, or a redrive, has made all of them good; redrive --wait: of the redrive's own items",
         ),
         (
             Exit::Stopped,

@@ -262,7 +262,7 @@ async fn a_redrive_that_leaves_out_what_another_rests_on_says_which() {
 }
 
 #[tokio::test]
-async fn failures_are_done_again_and_the_net_result_is_the_exit_code() {
+async fn failures_are_done_again_and_the_exit_code_is_of_those_that_were() {
     let (business, node) = node_with_failures().await;
     let person = Person::admin(&node);
     let which = person.windrow("task redrive t1").await.expect(2).stderr;
@@ -271,6 +271,8 @@ async fn failures_are_done_again_and_the_net_result_is_the_exit_code() {
         .windrow("task redrive t1 --code NONE")
         .await
         .refused(7, &["NONE", "NO_USER, BAD"]);
+    let help = person.windrow("task redrive --help").await.expect(0).stdout;
+    assert!(help.contains("Exit with --wait: that of the redrive"), "{help}");
     business.becomes(|_| Act::ok());
     let done = person
         .windrow("task redrive t1 --code NO_USER --rate 500/s --wait")

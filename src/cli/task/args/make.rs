@@ -20,6 +20,11 @@ windrow task create [OPTIONS] BUSINESS
 pub(super) const REDRIVE_USAGE: &str = "\
 windrow task redrive [OPTIONS] --code CODES|--indexes INDEXES|--all TASK";
 
+/// What it ends with.
+pub(super) const REDRIVE_EXITS: &str = "\
+Exit with --wait: that of the redrive, 8 where some of its items failed again.
+Failures of TASK that it left alone don't count.";
+
 /// How `create` is used.
 pub const CREATE_EXAMPLES: &str = "\
 Examples:

@@ -96,7 +96,7 @@ pub enum Verb {
     /// Show an item with its attempts
     Item(ItemArgs),
     /// Do failures again, in a task of their own
-    #[command(override_usage = make::REDRIVE_USAGE)]
+    #[command(override_usage = make::REDRIVE_USAGE, after_help = make::REDRIVE_EXITS)]
     Redrive(Box<RedriveArgs>),
     /// Show a task's log, the newest line last, or follow it
     Log(LogArgs),
