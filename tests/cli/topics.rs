@@ -45,6 +45,9 @@ fn help_of_run_has_examples() {
         "{}",
         done.stdout
     );
+    for status in ["410 stops the job", "other 4xx (404 too)"] {
+        assert!(done.stdout.contains(status), "{status}: {}", done.stdout);
+    }
     assert!(
         Place::new()
             .windrow(&["help", "run"])

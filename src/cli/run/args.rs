@@ -53,8 +53,10 @@ A URL gets a POST for each item (with --batch: \"items\" in, \"results\" out):
   in   {\"type\":\"item.process\",\"item\":{\"index\":7,\"key\":\"…\",\"data\":{…},…},…}
   out  any 2xx without a body: done; or {\"result\":\"retry\",\"code\":\"BUSY\"}, also
        skip and abandon
-  out  422 abandons the item, 429 pauses for its Retry-After; 400, 5xx and
-       timeouts are tried again
+  out  422 abandons the item, 429 pauses for its Retry-After, 410 stops the job;
+       3xx, other 4xx (404 too), 5xx and timeouts are tried again. Where nothing
+       else is answered, three of 3xx, 401, 403, 404, 405, 415 or 501 in a row,
+       or ten of another 4xx, stop the job: they are about all items
 
 An API that knows nothing of Windrow gets the --request that was made of the item's
 data; 2xx: done, 429 pauses, 5xx is tried again, other 4xx abandon the item.
