@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::cluster::Cluster;
 use crate::program::Person;
+use crate::servers::Mariadb;
 use crate::sse::Told;
 use crate::support::PATIENCE;
 
@@ -124,9 +125,15 @@ async fn a_watch_marks_its_numbers_as_old_while_the_database_is_away() {
 #[tokio::test]
 async fn a_database_that_was_never_made_is_told_apart_from_a_server_that_is_away() {
     let cluster = Cluster::new().await;
+    let mariadb = Mariadb::start();
+    for url in [cluster.postgres.url("nope"), mariadb.url("nope")] {
+        is_told_that_it_was_never_made(&cluster, &url).await;
+    }
+}
+
+async fn is_told_that_it_was_never_made(cluster: &Cluster, url: &str) {
     let config = format!(
-        "[store]\nurl = \"{}\"\npassword_file = \"{}\"\n[auth]\nkey_file = \"{}\"\n",
-        cluster.postgres.url("nope"),
+        "[store]\nurl = \"{url}\"\npassword_file = \"{}\"\n[auth]\nkey_file = \"{}\"\n",
         cluster.path("password").display(),
         cluster.path("key").display()
     );
