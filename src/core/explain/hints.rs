@@ -44,6 +44,9 @@ fn unknown(facts: &Facts) -> String {
 }
 
 fn stall(reason: StallReason, facts: &Facts) -> String {
+    if let Some(spell) = facts.unsaved_behind(reason) {
+        return format!("the database took no writes {}", spell.text());
+    }
     let live = facts.live.clone().unwrap_or_default();
     match reason {
         StallReason::WindowFull => match live.head {

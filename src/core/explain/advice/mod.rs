@@ -113,6 +113,7 @@ fn about(cause: &Cause, facts: &Facts, explanation: &Explanation) -> Vec<Advice>
         cured,
     };
     match cause.kind {
+        CauseKind::Stall(reason) if facts.unsaved_behind(reason).is_some() => vec![others::no_writes(&case)],
         CauseKind::Stall(StallReason::WindowFull) => limits::window(&case),
         CauseKind::Stall(StallReason::Concurrency) => vec![limits::concurrency(&case)],
         CauseKind::Stall(StallReason::BackPressure) => vec![others::back_pressure(&case)],
@@ -147,6 +148,7 @@ fn unpaced(reason: StallReason, facts: &Facts) -> Advice {
         cured: rate,
     };
     let mut advice = match reason {
+        reason if facts.unsaved_behind(reason).is_some() => others::no_writes(&case),
         StallReason::Concurrency => limits::concurrency(&case),
         StallReason::WindowFull => match limits::window(&case).into_iter().next() {
             Some(advice) => advice,

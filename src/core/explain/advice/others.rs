@@ -101,6 +101,14 @@ pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
     case.cant(text, hindrance)
 }
 
+/// The database took nothing for a while.
+pub(super) fn no_writes(case: &Case<'_>) -> Advice {
+    case.cant(
+        "look at the database, and the way to it: the nodes could write nothing there",
+        "more may leave only once progress is written: nothing to set, and nothing is lost",
+    )
+}
+
 /// Only items are left that failed each time.
 fn last_ones(case: &Case<'_>) -> Advice {
     let text = format!(
