@@ -94,6 +94,7 @@ async fn minute(world: &World, task: TaskId) -> Explanation {
         is_alone: false,
         held_back: Vec::new(),
         unsaved: None,
+        stood_still: None,
         limit: None,
         taken_over: None,
         handler: HandlerSight::default(),

@@ -59,6 +59,8 @@ pub struct Facts {
     pub taken_over: Option<Takeover>,
     /// In the span a node could save nothing of it for so long.
     pub unsaved: Option<Spell>,
+    /// In the span this node, which ran a part of it, did nothing at all for so long.
+    pub stood_still: Option<(String, Spell)>,
 }
 
 /// A time in which something was the matter with a node. Both ends say how long ago they were, so that no clocks are compared.

@@ -60,6 +60,7 @@ fn minute(settled: u64, change: &str) -> Facts {
         limit: None,
         taken_over: None,
         unsaved: None,
+        stood_still: None,
     }
 }
 
@@ -512,6 +513,14 @@ fn what_a_frozen_node_came_round_to_after_a_takeover_is_due_once() {
         "{:?}",
         explanation.causes[0]
     );
+    facts.taken_over = None;
+    let (from, to) = (Duration::from_secs(70), Duration::from_secs(43));
+    facts.stood_still = Some(("n3".to_owned(), Spell { from, to }));
+    assert_eq!(
+        explained(&facts).target,
+        explanation.target,
+        "it was taken over before what is told"
+    );
 }
 
 #[test]
@@ -572,6 +581,25 @@ fn a_database_that_took_no_writes_is_named_with_its_times_whatever_waited_for_it
         explained(&window),
         before,
         "what waited for something else says so"
+    );
+}
+
+#[test]
+fn a_node_that_stood_still_is_named_with_its_times() {
+    let mut facts = minute(26_000, "{}");
+    (facts.permits.first, facts.permits.late) = (26_000 * MICRO, 4_000 * MICRO);
+    let (from, to) = (Duration::from_secs(35), Duration::from_secs(8));
+    facts.stood_still = Some(("n3".to_owned(), Spell { from, to }));
+    let explanation = explained(&facts);
+    assert_eq!(explanation.advice.len(), 1, "{:?}", explanation.advice);
+    assert!(
+        explanation.advice[0].text.starts_with("see what stopped n3"),
+        "no burst makes up for it: {:?}",
+        explanation.advice
+    );
+    assert_eq!(
+        explanation.why,
+        "node too late: n3 stood still for 27.0 s, until 8.00 s ago: it was frozen, or short of processor time"
     );
 }
 

@@ -30,7 +30,9 @@ pub(super) fn of(facts: &Facts, explanation: &Explanation) -> Vec<Advice> {
     let mut advice: Vec<Advice> = explanation
         .curable_causes()
         // A node that has just taken a task over is late for that, and not for lack of time.
-        .filter(|cause| cause.kind != CauseKind::Late || facts.taken_over.is_none())
+        .filter(|cause| {
+            cause.kind != CauseKind::Late || facts.taken_over.is_none() || facts.stood_still.is_some()
+        })
         .flat_map(|cause| about(cause, facts, explanation))
         .collect();
     // Before it answers again nothing else helps, and it isn't true that nothing is wrong.
@@ -124,7 +126,10 @@ fn about(cause: &Cause, facts: &Facts, explanation: &Explanation) -> Vec<Advice>
         }
         CauseKind::Stall(reason) => vec![others::stall(&case, reason)],
         CauseKind::Retries => vec![others::retries(&case)],
-        CauseKind::Late => vec![limits::late(&case)],
+        CauseKind::Late => vec![match &facts.stood_still {
+            Some((node, _)) => others::stood_still(&case, node),
+            None => limits::late(&case),
+        }],
         CauseKind::Unknown => vec![others::unknown(&case)],
         CauseKind::Returned
         | CauseKind::Slowed

@@ -109,6 +109,12 @@ pub(super) fn no_writes(case: &Case<'_>) -> Advice {
     )
 }
 
+/// A node did nothing at all for a while: no burst makes up for that.
+pub(super) fn stood_still(case: &Case<'_>, node: &str) -> Advice {
+    let text = format!("see what stopped {node} then: its machine, or whoever suspended its process");
+    case.cant(&text, "no setting brings back time in which a node stands still")
+}
+
 /// Only items are left that failed each time.
 fn last_ones(case: &Case<'_>) -> Advice {
     let text = format!(

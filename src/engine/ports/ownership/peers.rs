@@ -223,6 +223,9 @@ pub struct ExplainPart {
     /// The newest time in it in which the node could save nothing; an earlier version says none.
     #[serde(default)]
     pub unsaved: Option<Spell>,
+    /// The longest time in it in which the node did nothing at all; an earlier version says none.
+    #[serde(default)]
+    pub stood_still: Option<Spell>,
 }
 
 /// How a node stands, beyond what its session's row says.

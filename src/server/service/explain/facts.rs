@@ -53,6 +53,7 @@ pub(super) fn facts(task: &TaskView, parts: &[(String, ExplainPart)], ran: Ran) 
         limit: None,
         taken_over: None,
         unsaved: longest(parts, |part| part.unsaved).map(|(_, spell)| spell),
+        stood_still: longest(parts, |part| part.stood_still),
         permits: point.permits,
         handler: HandlerSight::default(),
     }

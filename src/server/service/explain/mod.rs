@@ -249,6 +249,7 @@ impl Explain {
             free_rate: free_rate(self.node.supervisor.room()),
             since_change: changed.is_some(),
             unsaved: self.node.unsaved().filter(|spell| spell.to < told),
+            stood_still: self.stats.stood_still(task, told),
             held_by: runs
                 .iter()
                 .filter_map(|run| run.held_by.clone())
