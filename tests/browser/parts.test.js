@@ -84,11 +84,12 @@ test('whoever asked for a stop needs no attention', () => {
 test('an end is promised only while something moves that never failed', async () => {
   globalThis.navigator ??= { language: 'en' };
   globalThis.localStorage ??= { getItem: () => null };
-  const { secondsLeft, timeLeft } = await import('../../ui/app/lib/task.js');
+  const { isLeast, secondsLeft, timeLeft } = await import('../../ui/app/lib/task.js');
   const at = (pending, in_flight, parked) => secondsLeft({ status: 'running', counts: { pending, in_flight, parked } }, 3);
   assert.deepEqual([at(70, 10, 10), at(0, 3, 0), at(0, 3, 40)], [30, 1, null]);
   const told = (parked) => timeLeft({ status: 'running', counts: { pending: 70, in_flight: 10, parked } }, 3);
   assert.deepEqual([told(0), told(10)], ['26s', '30s+']);
+  assert.deepEqual([0, 10].map((parked) => isLeast({ counts: { parked } })), [false, true]);
 });
 
 test('fires stand on their days', () => {

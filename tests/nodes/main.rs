@@ -14,6 +14,7 @@ mod business;
 mod cluster;
 mod database_away;
 mod datasets;
+mod explained;
 mod keys;
 mod limits;
 mod moves;

@@ -93,6 +93,8 @@ async fn minute(world: &World, task: TaskId) -> Explanation {
         free_rate: None,
         is_alone: false,
         held_back: Vec::new(),
+        unsaved: None,
+        stood_still: None,
         limit: None,
         taken_over: None,
         handler: HandlerSight::default(),

@@ -149,7 +149,8 @@ pub(super) fn of(facts: &Facts) -> Vec<Cause> {
 /// Permits of a time in which two runs had a shard: one of a node that stood still, which came round to them when it went on
 /// again, and the one that took over meanwhile.
 fn counted_twice(facts: &Facts) -> i64 {
-    if facts.taken_over.is_none() {
+    // The take-over may be older than what is told, and the freeze not.
+    if facts.taken_over.is_none() && facts.stood_still.is_none() {
         return 0;
     }
     let had = signed(facts.permits.due) + given(facts, facts.idle) + given(facts, facts.unheard.time);

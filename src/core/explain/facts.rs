@@ -57,6 +57,35 @@ pub struct Facts {
     pub limit: Option<SharedLimit>,
     /// In the span a node took a part of it from one that was gone.
     pub taken_over: Option<Takeover>,
+    /// In the span a node could save nothing of it for so long.
+    pub unsaved: Option<Spell>,
+    /// In the span this node, which ran a part of it, did nothing at all for so long.
+    pub stood_still: Option<(String, Spell)>,
+}
+
+/// A time in which something was the matter with a node. Both ends say how long ago they were, so that no clocks are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spell {
+    /// How long ago it began.
+    pub from: Duration,
+    /// How long ago it ended, or was seen last; zero where it lasts.
+    pub to: Duration,
+}
+
+impl Spell {
+    /// How long it was.
+    pub fn lasted(&self) -> Duration {
+        self.from.saturating_sub(self.to)
+    }
+
+    /// `for 25.0 s, until 6.00 s ago`; `for 25.0 s so far`.
+    pub(super) fn text(&self) -> String {
+        let lasted = time(self.lasted());
+        match self.to {
+            Duration::ZERO => format!("for {lasted} so far"),
+            to => format!("for {lasted}, until {} ago", time(to)),
+        }
+    }
 }
 
 /// The nodes that have a part of a task and can't be asked.
@@ -187,6 +216,15 @@ impl Facts {
             RateLimit::Limited(rate) => Some(rate.as_per_second()),
             RateLimit::Unlimited => None,
         }
+    }
+
+    /// The time in which nothing could be saved, where a stall is a wait for the database.
+    pub(super) fn unsaved_behind(&self, reason: StallReason) -> Option<&Spell> {
+        let waits_for_store = matches!(
+            reason,
+            StallReason::Checkpoint | StallReason::Unsaved | StallReason::ResultsUnsaved | StallReason::Trust
+        );
+        self.unsaved.as_ref().filter(|_| waits_for_store)
     }
 
     /// Whether no run sees its handler down any longer.

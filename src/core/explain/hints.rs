@@ -12,9 +12,15 @@ pub(super) fn of(kind: CauseKind, facts: &Facts) -> String {
         CauseKind::Stall(reason) => stall(reason, facts),
         CauseKind::Retries => retries(facts),
         CauseKind::Returned => "granted, but the node could not send them in time".to_owned(),
-        CauseKind::Late => {
-            "the node did not come round to it: it stood still, or was short of processor time".to_owned()
-        }
+        CauseKind::Late => match &facts.stood_still {
+            Some((node, spell)) => format!(
+                "{node} stood still {}: it was frozen, or short of processor time",
+                spell.text()
+            ),
+            None => {
+                "the node did not come round to it: it stood still, or was short of processor time".to_owned()
+            }
+        },
         CauseKind::Slowed => "the handler asked for a lower rate for a while".to_owned(),
         CauseKind::NoRoom => facts.held_back.first().map_or_else(String::new, |run| {
             format!("{} instead of {}", run.rate, run.wanted)
@@ -44,6 +50,9 @@ fn unknown(facts: &Facts) -> String {
 }
 
 fn stall(reason: StallReason, facts: &Facts) -> String {
+    if let Some(spell) = facts.unsaved_behind(reason) {
+        return format!("the database took no writes {}", spell.text());
+    }
     let live = facts.live.clone().unwrap_or_default();
     match reason {
         StallReason::WindowFull => match live.head {

@@ -17,7 +17,7 @@ mod tests;
 use std::time::Duration;
 
 pub use causes::{Cause, CauseKind};
-pub use facts::{Facts, Head, HeldBack, Latency, Live, SharedLimit, Silent, Standing, Takeover};
+pub use facts::{Facts, Head, HeldBack, Latency, Live, SharedLimit, Silent, Spell, Standing, Takeover};
 pub use past::{Past, Ran, RecordedRun, Stay, Stood, Unheard};
 pub use text::{counted, rate_like, rate_text};
 

@@ -59,6 +59,8 @@ fn minute(settled: u64, change: &str) -> Facts {
         handler: HandlerSight::default(),
         limit: None,
         taken_over: None,
+        unsaved: None,
+        stood_still: None,
     }
 }
 
@@ -511,6 +513,14 @@ fn what_a_frozen_node_came_round_to_after_a_takeover_is_due_once() {
         "{:?}",
         explanation.causes[0]
     );
+    facts.taken_over = None;
+    let (from, to) = (Duration::from_secs(70), Duration::from_secs(43));
+    facts.stood_still = Some(("n3".to_owned(), Spell { from, to }));
+    assert_eq!(
+        explained(&facts).target,
+        explanation.target,
+        "it was taken over before what is told"
+    );
 }
 
 #[test]
@@ -530,6 +540,66 @@ fn what_waits_for_a_save_names_the_database_and_no_failures() {
         explanation.advice[0].text.starts_with("look at the database"),
         "{:?}",
         explanation.advice
+    );
+}
+
+#[test]
+fn a_database_that_took_no_writes_is_named_with_its_times_whatever_waited_for_it() {
+    let waits = [
+        StallReason::Checkpoint,
+        StallReason::Unsaved,
+        StallReason::ResultsUnsaved,
+        StallReason::Trust,
+    ];
+    for reason in waits {
+        let mut facts = lost(20_000, reason, "{}");
+        let (from, to) = (Duration::from_secs(31), Duration::from_secs(6));
+        facts.unsaved = Some(Spell { from, to });
+        let explanation = explained(&facts);
+        assert_eq!(
+            explanation.causes[0].text,
+            "the database took no writes for 25.0 s, until 6.00 s ago"
+        );
+        assert!(explanation.why.contains(&explanation.causes[0].text));
+        let advice = &explanation.advice;
+        assert_eq!((advice.len(), &advice[0].change), (1, &None), "no setting helps");
+        assert!(advice[0].text.starts_with("look at the database"), "{advice:?}");
+        assert!(advice[0].hindrance.as_ref().unwrap().contains("nothing is lost"));
+    }
+    let mut lasting = lost(20_000, StallReason::Checkpoint, "{}");
+    let (from, to) = (Duration::from_secs(22), Duration::ZERO);
+    lasting.unsaved = Some(Spell { from, to });
+    assert_eq!(
+        explained(&lasting).causes[0].text,
+        "the database took no writes for 22.0 s so far"
+    );
+    let mut window = lost(20_000, StallReason::WindowFull, "{}");
+    let before = explained(&window);
+    let (from, to) = (Duration::from_secs(9), Duration::from_secs(7));
+    window.unsaved = Some(Spell { from, to });
+    assert_eq!(
+        explained(&window),
+        before,
+        "what waited for something else says so"
+    );
+}
+
+#[test]
+fn a_node_that_stood_still_is_named_with_its_times() {
+    let mut facts = minute(26_000, "{}");
+    (facts.permits.first, facts.permits.late) = (26_000 * MICRO, 4_000 * MICRO);
+    let (from, to) = (Duration::from_secs(35), Duration::from_secs(8));
+    facts.stood_still = Some(("n3".to_owned(), Spell { from, to }));
+    let explanation = explained(&facts);
+    assert_eq!(explanation.advice.len(), 1, "{:?}", explanation.advice);
+    assert!(
+        explanation.advice[0].text.starts_with("see what stopped n3"),
+        "no burst makes up for it: {:?}",
+        explanation.advice
+    );
+    assert_eq!(
+        explanation.why,
+        "node too late: n3 stood still for 27.0 s, until 8.00 s ago: it was frozen, or short of processor time"
     );
 }
 

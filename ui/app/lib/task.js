@@ -45,10 +45,13 @@ export function secondsLeft(task, actual) {
   return todo / actual;
 }
 
-/** The same for people: `21m`, and `21m+` while items are parked, whose retries follow no rate. */
+/** Whether what is left takes at least so long, and nobody knows how much longer: the retries of parked items follow no rate. */
+export const isLeast = (task) => task.counts.parked > 0;
+
+/** The seconds that are left, for people: `21m`, and `21m+` where that is the least. */
 export function timeLeft(task, actual) {
   const seconds = secondsLeft(task, actual);
-  return span(seconds) + (seconds != null && task.counts.parked ? '+' : '');
+  return span(seconds) + (seconds != null && isLeast(task) ? '+' : '');
 }
 
 /** The rate that a task is to have, in items per second; null where nothing limits it. */

@@ -76,7 +76,7 @@ export default {
   'Give up': '放弃', 'Give up {code}': '放弃 {code}', '{id}: {code} is abandoned': '{id}：已放弃 {code}', Report: '报告',
   // A task.
   Live: '实时', Failures: '失败', Results: '结果', 'Settings and history': '设置与历史', 'Of this task': '此任务', '{id}: items that are settled': '{id}：已了结的条目',
-  '{percent} percent, {rate} per second': '百分之 {percent}，每秒 {rate}', '{span} left, done about {time}': '还剩 {span}，约 {time} 完成', ended: '结束于', 'after {span}': '历时 {span}', for: '已',
+  '{percent} percent, {rate} per second': '百分之 {percent}，每秒 {rate}', '{span} left, done about {time}': '还剩 {span}，约 {time} 完成', '{span} left, done {time} at the earliest': '还剩 {span}，最早 {time} 完成', ended: '结束于', 'after {span}': '历时 {span}', for: '已',
   'The canary is done. Look at what it came to; the rest waits for you.': '试跑已完成。请看看结果；其余等你决定。', 'next try': '下次尝试', '{n} of {all} shards run': '{all} 个分片中 {n} 个在运行',
   'redrive of': '重做自', 'made by': '由其生成', publishes: '发布到', started: '启动于', 'not started yet': '尚未启动', '{done} of {total} items': '{total} 个条目中的 {done} 个',
   'half the rate': '速率减半', 'twice the rate': '速率加倍', 'now {n}': '当前 {n}', Concurrency: '并发', Window: '窗口', 'Error budget': '错误预算',

@@ -30,7 +30,9 @@ pub(super) fn of(facts: &Facts, explanation: &Explanation) -> Vec<Advice> {
     let mut advice: Vec<Advice> = explanation
         .curable_causes()
         // A node that has just taken a task over is late for that, and not for lack of time.
-        .filter(|cause| cause.kind != CauseKind::Late || facts.taken_over.is_none())
+        .filter(|cause| {
+            cause.kind != CauseKind::Late || facts.taken_over.is_none() || facts.stood_still.is_some()
+        })
         .flat_map(|cause| about(cause, facts, explanation))
         .collect();
     // Before it answers again nothing else helps, and it isn't true that nothing is wrong.
@@ -113,6 +115,7 @@ fn about(cause: &Cause, facts: &Facts, explanation: &Explanation) -> Vec<Advice>
         cured,
     };
     match cause.kind {
+        CauseKind::Stall(reason) if facts.unsaved_behind(reason).is_some() => vec![others::no_writes(&case)],
         CauseKind::Stall(StallReason::WindowFull) => limits::window(&case),
         CauseKind::Stall(StallReason::Concurrency) => vec![limits::concurrency(&case)],
         CauseKind::Stall(StallReason::BackPressure) => vec![others::back_pressure(&case)],
@@ -123,7 +126,10 @@ fn about(cause: &Cause, facts: &Facts, explanation: &Explanation) -> Vec<Advice>
         }
         CauseKind::Stall(reason) => vec![others::stall(&case, reason)],
         CauseKind::Retries => vec![others::retries(&case)],
-        CauseKind::Late => vec![limits::late(&case)],
+        CauseKind::Late => vec![match &facts.stood_still {
+            Some((node, _)) => others::stood_still(&case, node),
+            None => limits::late(&case),
+        }],
         CauseKind::Unknown => vec![others::unknown(&case)],
         CauseKind::Returned
         | CauseKind::Slowed
@@ -147,6 +153,7 @@ fn unpaced(reason: StallReason, facts: &Facts) -> Advice {
         cured: rate,
     };
     let mut advice = match reason {
+        reason if facts.unsaved_behind(reason).is_some() => others::no_writes(&case),
         StallReason::Concurrency => limits::concurrency(&case),
         StallReason::WindowFull => match limits::window(&case).into_iter().next() {
             Some(advice) => advice,

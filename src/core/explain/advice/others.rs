@@ -101,6 +101,20 @@ pub(super) fn stall(case: &Case<'_>, reason: StallReason) -> Advice {
     case.cant(text, hindrance)
 }
 
+/// The database took nothing for a while.
+pub(super) fn no_writes(case: &Case<'_>) -> Advice {
+    case.cant(
+        "look at the database, and the way to it: the nodes could write nothing there",
+        "more may leave only once progress is written: nothing to set, and nothing is lost",
+    )
+}
+
+/// A node did nothing at all for a while: no burst makes up for that.
+pub(super) fn stood_still(case: &Case<'_>, node: &str) -> Advice {
+    let text = format!("see what stopped {node} then: its machine, or whoever suspended its process");
+    case.cant(&text, "no setting brings back time in which a node stands still")
+}
+
 /// Only items are left that failed each time.
 fn last_ones(case: &Case<'_>) -> Advice {
     let text = format!(

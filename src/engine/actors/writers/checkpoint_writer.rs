@@ -99,8 +99,9 @@ impl CheckpointWriter {
         self.node.work.spawn(self.me.guard(async move {
             let started = node.clock.now();
             let outcome = commit(&node, jobs).await;
-            let took = node.clock.now().since(started);
-            node.meters.checkpointed(took, outcome.is_ok());
+            let now = node.clock.now();
+            let took = now.since(started);
+            node.meters.checkpointed(outcome.is_ok(), started, now);
             me.tell(Msg::Done(outcome.map_err(|()| took)));
         }));
     }

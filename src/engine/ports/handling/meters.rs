@@ -10,8 +10,9 @@ use std::time::Duration;
 use crate::ports::StoreError;
 use crate::ports::handling::data_log::DropReason;
 use crate::ports::handling::handler::LogLevel;
+use crate::ports::handling::unsaved::Unsaved;
 use crate::ports::schedules::store::FireOutcome;
-use windrow_core::explain::counted;
+use windrow_core::explain::{Spell, counted};
 use windrow_core::ids::Moment;
 use windrow_core::stats::histogram::Histogram;
 
@@ -136,6 +137,7 @@ pub struct Meters {
     redis: Mutex<Option<Result<(), String>>>,
     checkpoints: Mutex<Histogram>,
     checkpoint_errors: AtomicU64,
+    unsaved: Mutex<Unsaved>,
     /// When a write last found no room.
     store_full_at: Mutex<Option<Moment>>,
     renewals: [AtomicU64; 3],
@@ -157,9 +159,10 @@ pub struct Meters {
 }
 
 impl Meters {
-    /// A transaction of checkpoints took so long.
-    pub fn checkpointed(&self, took: Duration, is_stored: bool) {
-        lock(&self.checkpoints).record(took, 1);
+    /// A transaction of checkpoints that began then is over now.
+    pub fn checkpointed(&self, is_stored: bool, began: Moment, now: Moment) {
+        lock(&self.checkpoints).record(now.since(began), 1);
+        lock(&self.unsaved).tried(is_stored, began, now);
         if !is_stored {
             self.checkpoint_errors.fetch_add(1, Ordering::Relaxed);
         }
@@ -171,6 +174,15 @@ impl Meters {
             lock(&self.checkpoints).clone(),
             self.checkpoint_errors.load(Ordering::Relaxed),
         )
+    }
+
+    /// The newest time in which the database took no checkpoint, if it was long enough for people to hear of.
+    pub fn unsaved(&self, now: Moment) -> Option<Spell> {
+        let (from, to) = lock(&self.unsaved).newest(now)?;
+        Some(Spell {
+            from: now.since(from),
+            to: now.since(to),
+        })
     }
 
     /// A write failed; notes whether that was for want of room.

@@ -6,3 +6,4 @@ pub mod handler;
 pub mod hook;
 pub mod meters;
 pub mod outbox;
+mod unsaved;

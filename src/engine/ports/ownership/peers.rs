@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 use windrow_core::execution::WindowPicture;
-use windrow_core::explain::{HeldBack, Live, Stay};
+use windrow_core::explain::{HeldBack, Live, Spell, Stay};
 use windrow_core::ids::{ItemCount, ItemIndex, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::HandlerState;
@@ -220,6 +220,12 @@ pub struct ExplainPart {
     /// When its shards were counted there, as far as `point` goes; an earlier version says none.
     #[serde(default)]
     pub stays: Vec<Stay>,
+    /// The newest time in it in which the node could save nothing; an earlier version says none.
+    #[serde(default)]
+    pub unsaved: Option<Spell>,
+    /// The longest time in it in which the node did nothing at all; an earlier version says none.
+    #[serde(default)]
+    pub stood_still: Option<Spell>,
 }
 
 /// How a node stands, beyond what its session's row says.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{ExplainedShard, HeldBy};
-use windrow_core::explain::{Facts, Head, Latency, Live, Ran, SharedLimit, Silent, Standing};
+use windrow_core::explain::{Facts, Head, Latency, Live, Ran, SharedLimit, Silent, Spell, Standing};
 use windrow_core::handler::sight::HandlerSight;
 use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_core::limit::key::LimitKey;
@@ -52,9 +52,22 @@ pub(super) fn facts(task: &TaskView, parts: &[(String, ExplainPart)], ran: Ran) 
             .collect(),
         limit: None,
         taken_over: None,
+        unsaved: longest(parts, |part| part.unsaved).map(|(_, spell)| spell),
+        stood_still: longest(parts, |part| part.stood_still),
         permits: point.permits,
         handler: HandlerSight::default(),
     }
+}
+
+/// The longest of what nodes say that ran a part of it, and which node.
+fn longest(
+    parts: &[(String, ExplainPart)],
+    of: impl Fn(&ExplainPart) -> Option<Spell>,
+) -> Option<(String, Spell)> {
+    let ran = parts.iter().filter(|(_, part)| !part.stays.is_empty());
+    let spells = ran.filter_map(|(node, part)| Some((node, of(part)?)));
+    let longest = spells.max_by_key(|(_, spell)| spell.lasted());
+    longest.map(|(node, spell)| (node.clone(), spell))
 }
 
 /// How long calls took; a run's own 95th percentile is finer.
@@ -208,7 +221,7 @@ pub(super) fn free_rate(room: Room) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_core::explain::HeldBack;
+    use windrow_core::explain::{HeldBack, Stay};
     use windrow_core::ids::TaskId;
     use windrow_core::settings::RateLimit;
 
@@ -269,6 +282,28 @@ mod tests {
             "its owner can't be asked"
         );
         assert_eq!(place(3, ShardState::Recovering), (None, None));
+    }
+
+    #[test]
+    fn the_longest_spell_counts_of_nodes_that_ran_a_part() {
+        let said = |node: &str, ran: bool, seconds: u64| {
+            let [from, to] = [seconds + 5, 5].map(Duration::from_secs);
+            let shard = Stay { shard: 0, from, to };
+            let part = ExplainPart {
+                unsaved: Some(Spell { from, to }),
+                stays: ran.then_some(shard).into_iter().collect(),
+                ..ExplainPart::default()
+            };
+            (node.to_owned(), part)
+        };
+        let parts = [said("n1", false, 40), said("n2", true, 22), said("n3", true, 25)];
+        let (node, spell) = longest(&parts, |part| part.unsaved).expect("two ran it");
+        assert_eq!((node.as_str(), spell.lasted()), ("n3", Duration::from_secs(25)));
+        assert_eq!(
+            longest(&parts[..1], |part| part.unsaved),
+            None,
+            "it runs none of it"
+        );
     }
 
     #[test]

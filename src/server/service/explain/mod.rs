@@ -219,6 +219,7 @@ impl Explain {
         let asked = Duration::from_secs(u64::from(seconds));
         let changed = self.stats.same_rate_for(task).filter(|age| *age < asked);
         let seconds = changed.map_or_else(|| u64::from(seconds), |age| age.as_secs().max(CHANGED_MIN));
+        let told = Duration::from_secs(seconds);
         let span = self.stats.span(task, seconds);
         let runs = self.node.supervisor.runs_of(task);
         let reach = span.as_ref().map(|span| span.reach);
@@ -247,6 +248,8 @@ impl Explain {
             codes: codes(&runs),
             free_rate: free_rate(self.node.supervisor.room()),
             since_change: changed.is_some(),
+            unsaved: self.node.unsaved().filter(|spell| spell.to < told),
+            stood_still: self.stats.stood_still(task, told),
             held_by: runs
                 .iter()
                 .filter_map(|run| run.held_by.clone())

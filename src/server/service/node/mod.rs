@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use windrow_config::Config;
+use windrow_core::explain::Spell;
 use windrow_core::ids::{Moment, TaskId, WallMs};
 use windrow_engine::actors::runtime::handle::SupervisorHandle;
 use windrow_engine::ports::clock::Clock;
@@ -61,6 +62,11 @@ impl ThisNode {
         };
         let is_full = self.meters.is_store_full(self.clock.now());
         is_full.then(|| store_full_text(unsaved().sum()))
+    }
+
+    /// The newest time in which this node could save nothing, if there was one.
+    pub(super) fn unsaved(&self) -> Option<Spell> {
+        self.meters.unsaved(self.clock.now())
     }
 
     /// Why Redis is lost and what that means here, if it is.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::cluster::Cluster;
 use super::node::ThisNode;
-use windrow_core::explain::Stay;
+use windrow_core::explain::{Spell, Stay};
 use windrow_core::ids::{Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::settings::RateLimit;
 use windrow_core::stats::series::{Gauges, Point, Series, Slice, Span};
@@ -21,6 +21,8 @@ pub use windrow_engine::actors::executor::run_view::RunView;
 
 /// Between two samples.
 pub const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+/// No busy machine puts a sample off for so long: the node stood still.
+const STOOD_MIN: Duration = Duration::from_secs(3);
 /// The memory of all points together, unless the shortest rings of all tasks take more. Unit: bytes.
 pub const BYTES_MAX: usize = 64 << 20;
 /// How long the past of a task is kept after its last point.
@@ -64,6 +66,12 @@ impl Stats {
             .get(&task)
             .map(|track| track.stays(now, reach))
             .unwrap_or_default()
+    }
+
+    /// The longest time in which this node stood still while it ran a part of a task; see [`Track::stood_still`].
+    pub(super) fn stood_still(&self, task: TaskId, reach: Duration) -> Option<Spell> {
+        let now = self.node.clock.now();
+        lock(&self.board).tasks.get(&task)?.stood_still(now, reach)
     }
 
     /// For how long a task has had its rate; none while it was never seen to change.
@@ -135,6 +143,8 @@ struct Track {
     rate_changed_at: Option<Moment>,
     /// When each of its shards was counted, oldest first.
     stays: BTreeMap<u32, VecDeque<(Moment, Moment)>>,
+    /// When the node stood still while it ran a part of it, oldest first: no sample was taken for so long.
+    stood: VecDeque<(Moment, Moment)>,
 }
 
 impl Track {
@@ -148,6 +158,27 @@ impl Track {
         while stays.front().is_some_and(|(_, end)| to.since(*end) > KEPT) {
             stays.pop_front();
         }
+    }
+
+    /// Takes in that nothing was counted between two times, where that is longer than a busy machine explains.
+    fn paused(&mut self, from: Moment, to: Moment) {
+        if to.since(from) < STOOD_MIN || self.stood.back().is_some_and(|(_, end)| from < *end) {
+            return;
+        }
+        self.stood.push_back((from, to));
+        while self.stood.front().is_some_and(|(_, end)| to.since(*end) > KEPT) {
+            self.stood.pop_front();
+        }
+    }
+
+    /// The longest time in which the node stood still, of those that ended since so long ago.
+    fn stood_still(&self, now: Moment, reach: Duration) -> Option<Spell> {
+        let ago = |(from, to): &(Moment, Moment)| Spell {
+            from: now.since(*from),
+            to: now.since(*to),
+        };
+        let spells = self.stood.iter().map(ago).filter(|spell| spell.to < reach);
+        spells.max_by_key(Spell::lasted)
     }
 
     fn stays(&self, now: Moment, reach: Duration) -> Vec<Stay> {
@@ -191,6 +222,9 @@ impl Board {
             let slice = slice(self.seen.get(&key), &sample);
             let track = self.tasks.entry(sample.shard.task).or_default();
             track.stayed(sample.shard.no, slice.from, slice.to);
+            if self.seen.contains_key(&key) {
+                track.paused(slice.from, slice.to);
+            }
             join(&mut fresh, sample.shard.task, slice);
             self.seen.insert(key, sample);
         }

@@ -180,3 +180,22 @@ fn many_runs_are_taken_in_within_bounds_of_memory() {
         .expect("it runs");
     assert_eq!((span.covered.as_secs(), span.point.succeeded), (60, 6000));
 }
+
+#[test]
+fn a_node_that_stood_still_finds_it_in_its_own_samples() {
+    let mut board = Board::default();
+    let mut take =
+        |no: u32, now: u64| board.take_in(vec![sample((1, no), 1, (1, 0), (now, now))], vec![], at(now));
+    (2..10).for_each(|now| take(0, now));
+    [12, 39, 40].into_iter().for_each(|now| take(0, now));
+    take(1, 40); // A shard that nobody saw before says nothing of the time before.
+    (41..50).for_each(|now| take(0, now));
+    let track = &board.tasks[&TaskId(1)];
+    let told = |reach: u64| track.stood_still(at(50), Duration::from_secs(reach));
+    let spell = told(60).expect("it stood");
+    assert_eq!(
+        (spell.lasted(), spell.to),
+        (Duration::from_secs(27), Duration::from_secs(11))
+    );
+    assert_eq!(told(11), None, "it ended before");
+}

@@ -5,7 +5,7 @@ import { count, minute, percent, rate, span } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { useResource } from '../../lib/resource.js';
 import { isStaff } from '../../lib/session.js';
-import { hasEnded, isSlow, madeGood, offers, secondsLeft, settled, target, timeLeft } from '../../lib/task.js';
+import { hasEnded, isLeast, isSlow, madeGood, offers, secondsLeft, settled, target, timeLeft } from '../../lib/task.js';
 import { ActButton } from '../../parts/ask.js';
 import { Ago, Since, Stamp } from '../../parts/basic.js';
 import { Icon } from '../../parts/icon.js';
@@ -58,7 +58,10 @@ function Sum({ task }) {
 
 function Ends({ task }) {
   const seconds = secondsLeft(task, task.actual_rate);
-  if (seconds != null) return html`<span>${t('{span} left, done about {time}', { span: timeLeft(task, task.actual_rate), time: minute(Date.now() + seconds * 1000) })}</span>`;
+  if (seconds != null) {
+    const when = { span: timeLeft(task, task.actual_rate), time: minute(Date.now() + seconds * 1000) };
+    return html`<span>${isLeast(task) ? t('{span} left, done {time} at the earliest', when) : t('{span} left, done about {time}', when)}</span>`;
+  }
   if (hasEnded(task)) return html`<span>${t('ended')} <${Ago} at=${task.finished_at} isSaid=${true} />${task.started_at && task.finished_at && html`, ${t('after {span}', { span: span((Date.parse(task.finished_at) - Date.parse(task.started_at)) / 1000) })}`}</span>`;
   return html`<span>${t('for')} <${Since} at=${task.since} /></span>`;
 }
