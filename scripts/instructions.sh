@@ -2,7 +2,7 @@
 # Counts the instructions of an item, of an item in a batch and of an HTTP call with callgrind, and fails where they are more than
 # tests/instructions/bounds.txt allows: a time differs from run to run on shared machines, a count doesn't.
 #
-#   scripts/instructions.sh            # each twice and more where need be, held against the bounds
+#   scripts/instructions.sh            # holds the counts against the bounds
 #   scripts/instructions.sh --write    # writes what was counted as the new bounds: say in the commit why they rose
 #
 # A count is that of 2 N pieces of work less that of N, so that start and end of the process aren't in it. More than 3 % above a
@@ -20,7 +20,7 @@ trap 'kill "$server" 2>/dev/null || true; rm -rf "$place"' EXIT
 until [ -s "$place/address" ]; do sleep 0.05; done
 address="$(cat "$place/address")"
 
-# The instructions of one run: the least of three, since an answer that comes late has another poll for it.
+# The instructions of one run: the least of three, since seeds and kernel differ.
 collected() {
     local least="" count
     for _ in 1 2 3; do
@@ -49,24 +49,17 @@ each() {
 
 failed=0
 : >"$place/bounds"
-printf '%-8s %12s %12s %12s %9s\n' work first again bound change
+printf '%-8s %12s %12s %9s\n' work counted bound change
 judge() {
-    local name="$1" first again least bound change
+    local name="$1" counted bound change
     shift
     bound="$(awk -v name="$name" '$1 == name { print $2 }' "$bounds" 2>/dev/null || true)"
-    first="$(each "$@")" || return
-    least="$first"
-    # Beside other work answers come late, and each has another poll: what is above its bound is counted again, up to four times.
-    for _ in 1 2 3 4; do
-        again="$(each "$@")" || return
-        least="$(awk -v one="$least" -v two="$again" 'BEGIN { print one < two ? one : two }')"
-        awk -v least="$least" -v bound="${bound:-0}" 'BEGIN { exit !(least <= 1.03 * bound) }' && break
-    done
-    printf '%s %s\n' "$name" "$least" >>"$place/bounds"
-    change="$(awk -v least="$least" -v bound="${bound:-0}" 'BEGIN {
-        if (bound > 0) printf "%+.1f%%", 100 * (least / bound - 1); else print "new"
+    counted="$(each "$@")" || return
+    printf '%s %s\n' "$name" "$counted" >>"$place/bounds"
+    change="$(awk -v counted="$counted" -v bound="${bound:-0}" 'BEGIN {
+        if (bound > 0) printf "%+.1f%%", 100 * (counted / bound - 1); else print "new"
     }')"
-    printf '%-8s %12s %12s %12s %9s\n' "$name" "$first" "$again" "${bound:--}" "$change"
+    printf '%-8s %12s %12s %9s\n' "$name" "$counted" "${bound:--}" "$change"
     case "$change" in
         new) failed=1 ;;
         *) awk -v change="${change%\%}" 'BEGIN { exit !(change > 3) }' && failed=1 || true ;;
@@ -74,7 +67,7 @@ judge() {
 }
 judge item 1000000 item
 judge batch 10000000 batch
-judge call 2000 call "$address"
+judge call 500 call "$address"
 
 if [ "${1:-}" = "--write" ]; then
     cp "$place/bounds" "$bounds"

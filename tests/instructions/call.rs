@@ -23,6 +23,10 @@ use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use crate::clock::VirtualClock;
 use crate::run::{ROW, context};
 
+/// How late each answer comes: later than a counted client needs to wait for it, so that it waits each time. An answer that is
+/// there before saves a poll, and whether it is depends on what else the machine does.
+const LATE: Duration = Duration::from_millis(5);
+
 fn runtime() -> tokio::runtime::Runtime {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_all().build().unwrap()
@@ -69,6 +73,7 @@ pub(crate) fn run(address: &str, count: u64) {
 async fn answer(request: Request<Incoming>) -> Result<Response<Empty<Bytes>>, Infallible> {
     // A body that is cut off belongs to a client that ended.
     request.into_body().collect().await.ok();
+    tokio::time::sleep(LATE).await;
     Ok(Response::builder().status(204).body(Empty::new()).unwrap())
 }
 
