@@ -175,6 +175,17 @@ fn what_a_worker_prints_is_shown_before_what_actors_do() {
 }
 
 #[test]
+fn a_worker_that_takes_long_to_end_is_named_while_it_is_waited_for() {
+    let place = Place::new();
+    let stubborn = "trap '' TERM; while read -r l; do echo ok; done; while :; do sleep 1; done";
+    let words = ["run", "--total", "1", "--", "sh", "-c", stubborn];
+    let grace = [("WINDROW_HANDLER__COMMAND__KILL_GRACE", "2500ms")];
+    let said = place.windrow_with(&words, "", &grace).expect(0).stderr;
+    let told = "a worker was told to end and is still there (handler.command.kill_grace) worker=1";
+    assert!(said.contains(told) && said.contains("killed_in=500ms"), "{said}");
+}
+
+#[test]
 fn a_summary_has_the_members_of_a_task() {
     let place = Place::new();
     let summary = place

@@ -2,13 +2,14 @@
 //! deletion.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use windrow_core::ids::{Epoch, ItemCount, ItemIndex, ShardId, WallMs};
 use windrow_core::items::stretches::Stretches;
+use windrow_core::settings::FailedAttempts;
 use windrow_core::task::abandonment::ABANDONMENTS_MAX;
-use windrow_core::task::lifecycle::{Status, StopReason, TaskResult, Wish};
+use windrow_core::task::lifecycle::{Status, StopReason, TASK_RECOVERS, TaskResult, Wish};
 use windrow_core::task::{Canary, CanaryThen};
 use windrow_engine::ports::handling::outbox::Settlement;
 use windrow_engine::ports::ownership::run_store::{CandidateQuery, RunClose};
@@ -409,6 +410,28 @@ pub async fn a_recovering_task_is_tried_at_once_when_told(harness: Harness) {
         refused(&harness, run.shard, TaskCommand::Recover).await,
         CommandError::Refused(CommandRefusal::Status(_))
     ));
+}
+
+pub async fn another_error_budget_ends_the_pause_of_the_old_one(harness: Harness) {
+    let run = harness.running(10).await;
+    let close = RunClose::Recovering {
+        not_before: NOW.plus(DAY),
+        reason: TASK_RECOVERS.to_owned(),
+        text: "too many".to_owned(),
+        nth: Some(2),
+    };
+    harness.stored(closing(&run, 1, 3, close)).await;
+    let mut tuning = harness.view(run.shard.task).await.tuning.clone();
+    tuning.max_attempts = NonZeroU32::MAX;
+    let other = TaskCommand::Tune(Box::new(tuning.clone()));
+    let view = harness.command(run.shard.task, other).await;
+    assert_eq!(view.status, Status::Recovering, "nothing that it pauses for");
+    tuning.error_budget.failed_attempts = Some(FailedAttempts::AUTO);
+    let budget = TaskCommand::Tune(Box::new(tuning.clone()));
+    let view = harness.command(run.shard.task, budget).await;
+    assert_eq!((view.status, view.recoveries), (Status::Queued, 2));
+    assert_eq!(view.tuning, tuning);
+    assert!(is_candidate(&harness, run.shard, NOW).await);
 }
 
 pub async fn what_a_task_means_changes_only_before_it_has_run(harness: Harness) {

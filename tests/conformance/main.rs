@@ -131,6 +131,7 @@ facts! {
         a_start_after_the_canary_goes_on_with_the_rest,
         finishing_early_by_command_cuts_what_was_not_dispatched,
         a_recovering_task_is_tried_at_once_when_told,
+        another_error_budget_ends_the_pause_of_the_old_one,
         codes_that_are_given_up_reach_every_owner_and_outlast_it,
         items_that_people_want_skipped_reach_every_owner_and_outlast_it,
         a_start_that_judges_items_changes_the_settings_with_it,

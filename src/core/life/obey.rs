@@ -7,7 +7,7 @@ use crate::ids::{ItemIndex, TaskId, WallMs};
 use crate::shards::{Nodes, PauseReason};
 use crate::task::Tuning;
 use crate::task::lifecycle::{
-    Decision, Refusal, ShardState, Status, StopReason, Verb, decide, note_of_command,
+    Decision, Refusal, ShardState, Status, StopReason, TASK_RECOVERS, Verb, decide, note_of_command,
 };
 use crate::task::meaning::FieldRefusal;
 
@@ -86,7 +86,12 @@ impl Life {
             TaskCommand::Cancel => self.end(Verb::Cancel, StopReason::Operator, now)?,
             TaskCommand::Tune(tuning) => {
                 decide(Verb::Tune, standing)?;
-                return Ok(Some(self.tune(tuning)));
+                let is_over = self.pauses_for_another_budget(tuning);
+                let change = self.tune(tuning);
+                if is_over {
+                    self.recover(now)?;
+                }
+                return Ok(Some(change));
             }
             TaskCommand::Edit(edit) => {
                 edit.check(standing, self.has_run())?;
@@ -137,6 +142,15 @@ impl Life {
             self.enter(status, (note_of_command(verb, reason), None), now);
         }
         Ok(())
+    }
+
+    /// Whether it recovers because of an error budget that is about to change: the new one hasn't been exceeded yet.
+    fn pauses_for_another_budget(&self, tuning: &Tuning) -> bool {
+        let reason = self.note.as_ref().and_then(|note| note.reason.as_deref());
+        let budget = |tuning: &Tuning| (tuning.error_budget, tuning.error_window);
+        self.status == Status::Recovering
+            && reason == Some(TASK_RECOVERS)
+            && budget(&self.tuning) != budget(tuning)
     }
 
     /// Puts other live settings in place, for owners to see within a second.

@@ -14,6 +14,8 @@ use windrow_core::items::verdict::Failure;
 
 /// How long a worker may take to end after SIGTERM; it has had its grace before.
 const TERM_GRACE: Duration = Duration::from_secs(1);
+/// After so long it is told that a worker which was told to end is still there.
+const QUIET_GRACE: Duration = Duration::from_secs(2);
 /// The room for stderr in a failure's message; the output has more. Unit: bytes.
 const STDERR_BYTES_MAX: usize = 640;
 
@@ -62,10 +64,25 @@ impl Life<'_> {
                 .edit(self.worker, |worker_state| worker_state.tell(farewell));
         }
         self.hang_up();
-        if !self.ends_within(grace).await {
+        let quiet = grace.min(QUIET_GRACE);
+        if !self.ends_within(quiet).await && !self.ends_loudly_within(grace - quiet).await {
             self.group.terminate();
             self.ends_within(grace.min(TERM_GRACE)).await;
         }
+    }
+
+    /// Says first what is being waited for.
+    async fn ends_loudly_within(&mut self, grace: Duration) -> bool {
+        if !grace.is_zero() {
+            let (worker, program) = (self.worker + 1, self.shared.program.describe());
+            tracing::warn!(
+                worker,
+                %program,
+                killed_in = ?grace,
+                "a worker was told to end and is still there (handler.command.kill_grace)"
+            );
+        }
+        self.ends_within(grace).await
     }
 
     /// Closes stdin once everything is written.
