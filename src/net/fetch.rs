@@ -183,12 +183,12 @@ fn told(host: &str, error: &legacy::Error) -> String {
     }
 }
 
-/// The chunks of a body, or an error when it pauses too long or breaks.
+/// The chunks of a body, or an error when it pauses too long or breaks. Who asks again behind its end is told the end again.
 fn unpaused(
     body: Incoming,
     host: String,
 ) -> impl futures_util::Stream<Item = Result<Bytes, String>> + Send + 'static {
-    stream::unfold(Some((body, host)), |state| async move {
+    let chunks = stream::unfold(Some((body, host)), |state| async move {
         let (mut body, host) = state?;
         loop {
             match timeout(PAUSE_TIMEOUT, body.frame()).await {
@@ -205,7 +205,8 @@ fn unpaused(
                 }
             }
         }
-    })
+    });
+    chunks.fuse()
 }
 
 #[cfg(test)]

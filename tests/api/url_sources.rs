@@ -69,6 +69,30 @@ async fn a_business_has_nothing_fetched_from_private_networks_and_cant_look_whic
 }
 
 #[tokio::test]
+async fn a_file_of_any_few_bytes_is_read_to_its_end() {
+    let rows = "a\n1\n2\n3\n4\n5\n";
+    let node = Recipe::new().start().await;
+    let files = Business::willing().await;
+    node.business("push", &files.url(), json!({})).await;
+    for bytes in 0..=rows.len() {
+        files.becomes(move |_| Act::bytes(rows.as_bytes()[..bytes].to_vec()));
+        let source = json!({"type": "url", "url": files.url(), "format": "csv"});
+        let made = node
+            .admin
+            .post("/v1/tasks", json!({"business": "push", "source": source}))
+            .await;
+        match rows[..bytes].lines().skip(1).count() {
+            0 => made.problem(422, "validation-failed"),
+            total => {
+                let made = made.expect(201);
+                assert_eq!(made["total"], total, "{bytes} bytes");
+                made
+            }
+        };
+    }
+}
+
+#[tokio::test]
 async fn a_private_network_that_is_allowed_is_fetched_from_but_never_the_node_itself() {
     let networks = "[handler.http]\nsource_networks = [\"127.0.0.0/8\"]";
     let (node, token, files) = place(networks).await;
