@@ -81,6 +81,33 @@ fn after_ctrl_c_the_same_command_goes_on_and_repeats_nothing() {
 }
 
 #[test]
+fn a_signal_while_a_worker_does_not_end_costs_nothing_of_a_job_that_is_done() {
+    let place = Place::new();
+    let stubborn = "trap '' TERM; while read -r l; do echo ok; done; while :; do sleep 1; done";
+    let mut words = vec!["run", "--total", "3", "--state", "state", "-o", "json"];
+    words.extend([
+        "--results-out",
+        "out",
+        "--failures-out",
+        "bad",
+        "--",
+        "sh",
+        "-c",
+        stubborn,
+    ]);
+    let mut job = place.start(&words);
+    job.wait_for("was told to end and is still there");
+    job.signal(Signal::INT);
+    let done = job.end().expect(0);
+    assert_eq!(done.json()["status"], "finished");
+    assert!(!done.stderr.contains("cut off"), "{}", done.stderr);
+    assert_eq!(
+        (place.read("out"), place.read("bad")),
+        (String::new(), String::new())
+    );
+}
+
+#[test]
 fn a_second_ctrl_c_ends_at_once_and_leaves_no_worker() {
     let (place, gate) = (Place::new(), Gate::open());
     let mut job = start(&place, &gate);

@@ -327,6 +327,46 @@ fn where_no_file_can_be_made_nothing_begins_and_the_reason_is_the_systems() {
         place
             .windrow(&words("none/out.ndjson"))
             .refused(2, &["its directory does not exist"]);
+        let done = place
+            .windrow(&words("/etc/passwd/out"))
+            .refused(2, &["/etc/passwd is no directory"]);
+        assert!(!done.stderr.contains("is left"), "{}", done.stderr);
     }
     assert_eq!(place.names(), [""; 0], "nothing was made");
+}
+
+#[test]
+fn what_is_no_file_stays_what_it_is_and_one_file_takes_one_kind_of_rows() {
+    let place = Place::new();
+    let fifo = place.path("pipe");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    std::os::unix::fs::symlink("nowhere", place.path("link")).unwrap();
+    let run = |more: &[&'static str]| {
+        let words = [
+            &["run", "--total", "3", "--state", "state"],
+            more,
+            &["--", "sh", "-c", OK],
+        ];
+        place.windrow(&words.concat())
+    };
+    for flag in ["--failures-out", "--results-out"] {
+        for (path, why) in [
+            ("pipe", "it is not a regular file"),
+            ("link", "it is a link to a file that doesn't exist"),
+            (".", "it is a directory"),
+        ] {
+            run(&[flag, path]).refused(2, &["can't be written to", why]);
+        }
+    }
+    for failures in ["same", "./same", "same.partial"] {
+        run(&["--results-out", "same", "--failures-out", failures]).refused(
+            2,
+            &[
+                "results can't be written to same",
+                "the failed items go to that file",
+            ],
+        );
+    }
+    assert_eq!(place.names(), ["link", "pipe"]);
 }

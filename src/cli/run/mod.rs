@@ -302,23 +302,24 @@ impl JobRun<'_> {
         };
         let mut results = ResultsOut::begin(self.args, &self.store, &task, &source).await?;
         let end = self.follow(&watch, task, signals, &mut results).await;
-        drop(control);
         let calmly = matches!(end, Ok(End::Stopped(..)));
-        let cut = !watch::close(node, signals, calmly).await || matches!(end, Ok(End::Cut));
-        if !cut {
+        // Once the task has ended, a signal only cuts the wait for its handler's end.
+        if watch::close(node, signals, calmly).await {
             log.close().await;
         }
+        drop(control);
+        let cut = matches!(end, Ok(End::Cut));
         if let Some(results) = results.filter(|_| !cut) {
             self.tell_results(results.finish().await?);
         }
         match end? {
-            End::Stopped(task, seen) if !cut => {
+            End::Stopped(task, seen) => {
                 let took = self.clock.now().since(begun);
                 let settled = task.counters.settled().saturating_sub(settled_before);
                 let outcome = Outcome::gather(&*self.store, *task, Some((took, settled))).await?;
                 self.tell(outcome.seeing(seen)).await
             }
-            End::Stopped(..) | End::Cut => self.tell_cut(&how),
+            End::Cut => self.tell_cut(&how),
         }
     }
 

@@ -293,7 +293,7 @@ fn failed_call(live: &Progress, now: WallMs) -> Option<String> {
     ))
 }
 
-/// Ends the node; a Ctrl-C cuts even that short. Says whether it ended by itself.
+/// Ends the node; a signal cuts even that short. Says whether it ended by itself.
 pub(super) async fn close(node: Node, signals: &mut Signals, calmly: bool) -> bool {
     if !calmly {
         return timeout(CUT_PATIENCE, node.drain()).await.is_ok();

@@ -1,16 +1,13 @@
-//! Writes every failed item as a line of JSON: whole, or not at all. Never over a file that the run itself needs, and
-//! never over what is no file: the new file takes the old one's name, and a device would be lost with it.
+//! Writes every failed item as a line of JSON: whole, or not at all.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::out_file::{self, Half};
 use crate::args::{Output, RunArgs};
 use crate::exit::Exit;
 use crate::fault::{Fault, of_file};
@@ -92,82 +89,16 @@ pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
 
 /// Why nothing may be written there; none when a file can be made.
 fn unusable(path: &Path, args: &RunArgs) -> Option<String> {
-    if let Ok(there) = path.metadata() {
-        if there.is_dir() {
-            return Some("it is a directory".to_owned());
-        }
-        if !there.is_file() {
-            return Some("it is not a regular file".to_owned());
-        }
-        let is_stdout = io::stdout()
-            .as_fd()
-            .try_clone_to_owned()
-            .map(File::from)
-            .and_then(|out| out.metadata());
-        if is_stdout.is_ok_and(|out| is_same(&there, &out)) {
-            return Some("standard output goes there".to_owned());
-        }
-        if let Some(used) = needed(args).find(|used| used.metadata().is_ok_and(|used| is_same(&there, &used)))
-        {
-            return Some(format!("the run needs that file: it is {}", used.display()));
-        }
-        if is_foreign(path, &[LINE_BEGINNING]) {
-            return Some("it is there already, and what it holds are no failures".to_owned());
-        }
+    if let Some(because) = out_file::unfit(path) {
+        return Some(because.to_owned());
     }
-    unmakeable(path)
-}
-
-/// Why no file can be made there; none when one can.
-pub(super) fn unmakeable(path: &Path) -> Option<String> {
-    let half = Half::beside(&named(path));
-    let folder = half.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let is_there = folder.is_none_or(Path::is_dir);
-    let error = File::create(&half.path).err()?;
-    Some(match is_there {
-        true => format!("no file can be made there: {error}"),
-        false => "its directory does not exist".to_owned(),
-    })
-}
-
-fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
-/// Whether a file holds anything that doesn't begin like this: somebody else's, which would be lost.
-pub(super) fn is_foreign(path: &Path, beginnings: &[&[u8]]) -> bool {
-    let most = beginnings.iter().map(|beginning| beginning.len()).max();
-    let mut head = vec![0; most.unwrap_or(0)];
-    let Ok(read) = File::open(path).and_then(|mut file| file.read(&mut head)) else {
-        return false;
-    };
-    let is_ours = |beginning: &&[u8]| head[..read].starts_with(beginning);
-    read > 0 && !beginnings.iter().any(is_ours)
-}
-
-/// Whether the command line names this file for something else.
-pub(super) fn is_needed(args: &RunArgs, there: &fs::Metadata) -> bool {
-    needed(args).any(|used| used.metadata().is_ok_and(|used| is_same(there, &used)))
-}
-
-/// Every file that the command line names: items, configuration, secrets, the handler and its arguments.
-fn needed(args: &RunArgs) -> impl Iterator<Item = &Path> {
-    let items = args.items.files().map(Path::new);
-    let flags = args
-        .config
-        .iter()
-        .chain(&args.http.secret_file)
-        .chain(&args.http.handler_ca_file)
-        .map(PathBuf::as_path);
-    items
-        .chain(flags)
-        .chain(args.request.files())
-        .chain(args.worker.iter().map(Path::new))
-}
-
-/// The file itself where a link leads to it: the link stays.
-fn named(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+    if let Some(used) = out_file::needed(args, path) {
+        return Some(format!("the run needs that file: it is {}", used.display()));
+    }
+    if out_file::is_foreign(path, &[LINE_BEGINNING]) {
+        return Some("it is there already, and what it holds are no failures".to_owned());
+    }
+    out_file::unmakeable(path)
 }
 
 /// Writes the failures of a task to a file (or `-`) and says how many they were. The file appears when it is whole.
@@ -180,14 +111,11 @@ pub(in crate::run) async fn write(of: Failed<'_>, path: &Path) -> Result<u64, Fa
     if path.as_os_str() == "-" {
         return pages(&of, &mut io::stdout(), &failed).await;
     }
-    let path = named(path);
-    let half = Half::beside(&path);
-    let mut out = BufWriter::new(File::create(&half.path).map_err(failed)?);
+    let (half, file) = Half::beside(path).map_err(failed)?;
+    let mut out = BufWriter::new(file);
     let written = pages(&of, &mut out, &failed).await?;
     let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
-    file.sync_all()
-        .and_then(|()| fs::rename(&half.path, &path))
-        .map_err(failed)?;
+    file.sync_all().and_then(|()| half.name()).map_err(failed)?;
     Ok(written)
 }
 
@@ -254,30 +182,4 @@ fn line(keys: &Keys, item: &RecordedItem, carried: ItemData) -> String {
         data_missing,
     };
     serde_json::to_string(&line).expect("numbers, texts and JSON are JSON")
-}
-
-/// A file under way, removed unless it got its name.
-struct Half {
-    path: PathBuf,
-}
-
-impl Half {
-    fn beside(path: &Path) -> Half {
-        let mut name = std::ffi::OsString::from(".");
-        name.push(path.file_name().unwrap_or_default());
-        name.push(format!(".{}.part", std::process::id()));
-        Half {
-            path: path.with_file_name(name),
-        }
-    }
-}
-
-impl Drop for Half {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(&self.path)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            tracing::warn!(path = %self.path.display(), %error, "a half-written file is left");
-        }
-    }
 }

@@ -2,6 +2,7 @@
 
 mod ending;
 pub(in crate::run) mod failures_out;
+mod out_file;
 pub(in crate::run) mod outcome;
 pub(in crate::run) mod results_out;
 mod stop_hint;

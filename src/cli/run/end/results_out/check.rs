@@ -1,14 +1,13 @@
 //! Whether results can be written where they are wanted, looked at before anything begins.
 
 use std::borrow::Cow;
-use std::fs;
 use std::path::Path;
 
 use super::sink::partial;
-use crate::args::RunArgs;
+use crate::args::{Output, RunArgs};
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::run::end::failures_out;
+use crate::run::end::out_file;
 
 /// How files of results begin: NDJSON, CSV.
 const ROW_BEGINNINGS: [&[u8]; 2] = [b"{\"index\":", b"index,key"];
@@ -28,42 +27,52 @@ pub(in crate::run) fn check(args: &RunArgs) -> Result<(), Fault> {
     let Some(path) = &args.results.out else {
         return Ok(());
     };
-    let (because, hint) = match path.metadata() {
-        _ if path.as_os_str() == "-" && args.output == crate::args::Output::Json => {
-            ("standard output takes the JSON summary".into(), FILE)
-        }
-        _ if path.as_os_str() == "-" && args.failures_out.as_deref() == Some(path) => {
-            ("the failed items go to standard output".into(), FILE)
-        }
-        Ok(there) if there.is_dir() => ("it is a directory".into(), OWN_FILE),
-        _ if path.as_os_str() == "-" => return Ok(()),
-        there => {
-            let half = partial(path);
-            let of_whole = there.ok().and_then(|there| lost(args, path, &there));
-            let of_half = || half.metadata().ok().and_then(|there| lost(args, &half, &there));
-            let unmakeable = || failures_out::unmakeable(path).map(|why| (why.into(), OWN_FILE));
-            match of_whole.or_else(of_half).or_else(unmakeable) {
-                Some(because) => because,
-                None => return Ok(()),
-            }
-        }
+    let refused = match path.as_os_str() == "-" {
+        true => of_stdout(args),
+        false => of_file(args, path),
+    };
+    let Some((because, hint)) = refused else {
+        return Ok(());
     };
     let what = format!("results can't be written to {}", path.display());
     Err(Fault::new(Exit::Usage, what, because).hint(hint))
 }
 
-/// What would be lost if the file that is there were replaced, and what to try instead.
-fn lost(args: &RunArgs, path: &Path, there: &fs::Metadata) -> Option<(Because, &'static str)> {
-    if failures_out::is_needed(args, there) {
-        return Some(("the run needs that file".into(), OWN_FILE));
+/// Why results can't go to standard output.
+fn of_stdout(args: &RunArgs) -> Option<(Because, &'static str)> {
+    if args.output == Output::Json {
+        return Some(("standard output takes the JSON summary".into(), FILE));
     }
-    if !there.is_file() {
-        return None;
+    let is_taken = args.failures_out.as_deref() == Some(Path::new("-"));
+    is_taken.then(|| ("the failed items go to standard output".into(), FILE))
+}
+
+/// Why results can't go to a file.
+fn of_file(args: &RunArgs, path: &Path) -> Option<(Because, &'static str)> {
+    let half = partial(&out_file::named(path));
+    let unfit = |path: &Path| out_file::unfit(path).map(|why| (why.into(), OWN_FILE));
+    if let Some(refused) = unfit(path).or_else(|| unfit(&half)) {
+        return Some(refused);
+    }
+    let failures = args.failures_out.as_deref().map(out_file::named);
+    if failures.is_some_and(|failures| failures == out_file::named(path) || failures == half) {
+        return Some(("the failed items go to that file".into(), OWN_FILE));
+    }
+    lost(args, path)
+        .or_else(|| lost(args, &half))
+        .or_else(|| out_file::unmakeable(path).map(|why| (why.into(), OWN_FILE)))
+}
+
+/// What would be lost if the file that is there were replaced, and what to try instead.
+fn lost(args: &RunArgs, path: &Path) -> Option<(Because, &'static str)> {
+    let there = path.metadata().ok()?;
+    if out_file::needed(args, path).is_some() {
+        return Some(("the run needs that file".into(), OWN_FILE));
     }
     if args.only_failed && there.len() > 0 && Some(path) == args.results.out.as_deref() {
         let because = "it is there already, and the items that are done again have results of their own";
         return Some((because.into(), ALL_IN_ONE));
     }
     let because = "it is there already, and what it holds are no results";
-    failures_out::is_foreign(path, &ROW_BEGINNINGS).then(|| (because.into(), OWN_FILE))
+    out_file::is_foreign(path, &ROW_BEGINNINGS).then(|| (because.into(), OWN_FILE))
 }

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::run::end::out_file;
 use windrow_core::ids::ItemIndex;
 use windrow_server::http::answer::result_rows::Rows;
 use windrow_server::service::results::Keys;
@@ -66,13 +67,14 @@ pub(super) fn open(path: &Path, (rows, goes_on): (&Rows, bool), after: Option<u6
             rows: 0,
         });
     }
+    let path = out_file::named(path);
     let mut options = OpenOptions::new();
     let mut file = options
         .read(true)
         .write(true)
         .create(true)
         .truncate(false)
-        .open(partial(path))?;
+        .open(partial(&path))?;
     // A cell of a CSV may hold line ends: what a crash cut can't be told, so all of it is written again.
     let found = match goes_on {
         true => found(&file, &rows.keys)?,
@@ -84,7 +86,7 @@ pub(super) fn open(path: &Path, (rows, goes_on): (&Rows, bool), after: Option<u6
         file.write_all(&rows.header())?;
     }
     Ok(Opened {
-        sink: Sink::File(file, path.to_owned()),
+        sink: Sink::File(file, path),
         after: found.last.max(after.map(ItemIndex)),
         rows: found.rows,
     })
