@@ -371,6 +371,24 @@ fn a_task_of_which_some_fail_goes_on_and_one_of_which_most_fail_pauses() {
 }
 
 #[test]
+fn the_last_items_that_fail_again_and_again_pause_no_task_of_which_most_succeeded() {
+    for (total, pauses) in [(400, false), (100_000, true)] {
+        let mut story = Story::new(total, |t| {
+            t.error_budget.failed_attempts = Some(FailedAttempts::AUTO);
+            (t.max_attempts, t.concurrency) = (n(1_000), Auto::Fixed(n(400)));
+        });
+        story.exchange(400);
+        story.succeed_but(|index| index % 4 == 0);
+        for _ in 0..10 {
+            story.fail_all(Wish::Retry { after: None });
+            story.pass(2_000);
+            story.exchange(400);
+        }
+        assert_eq!(story.end().is_some(), pauses, "of {total}: {:?}", story.end());
+    }
+}
+
+#[test]
 fn three_refusals_in_a_row_stop_the_task_and_an_answer_between_them_does_not() {
     let mut story = Story::new(1000, |_| {});
     for answered_before in [0, 0, 100_000, 0] {

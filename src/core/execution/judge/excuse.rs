@@ -5,6 +5,7 @@ use crate::execution::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::verdict::{Failed, Failure, FailureClass};
 use crate::items::waiting::{Doing, Trouble};
+use crate::settings::FailedAttempts;
 
 /// The code of an item that may not be tried again and whose only attempt an outage swallowed.
 const OUTCOME_UNKNOWN: &str = "OUTCOME_UNKNOWN";
@@ -123,8 +124,19 @@ impl Execution {
     ) {
         if class == FailureClass::Unclear {
             self.judge.doubtful += 1;
-        } else if self.budget.on_failed_attempt(self.counters.succeeded, now.moment) {
+        } else if self.is_one_too_many(now.moment) {
             self.recover_from_failures(&failure.code, &failure.message);
         }
+    }
+
+    /// Counts a failed attempt; says whether the error budget allows it no more. Once every item has left, those that are left
+    /// failed before: their share of what is tried says nothing of the handler.
+    pub(in crate::execution) fn is_one_too_many(&mut self, now: Moment) -> bool {
+        let is_over = self.budget.on_failed_attempt(self.counters.succeeded, now);
+        let is_of_share = matches!(
+            self.whole.error_budget.failed_attempts,
+            Some(FailedAttempts::Most(_))
+        );
+        is_over && (!is_of_share || self.cursor < self.fresh_end())
     }
 }

@@ -233,9 +233,7 @@ impl Execution {
     /// The attempts of which nobody knew what they did weren't an outage's: they count.
     fn count_doubtful(&mut self, now: Moment) {
         let doubtful = std::mem::take(&mut self.judge.doubtful);
-        let is_over = (0..doubtful).fold(false, |over, _| {
-            self.budget.on_failed_attempt(self.counters.succeeded, now) || over
-        });
+        let is_over = (0..doubtful).fold(false, |over, _| self.is_one_too_many(now) || over);
         if let Some(last) = self.errors.last().filter(|_| is_over).cloned() {
             self.recover_from_failures(&last.code, &last.example);
         }
