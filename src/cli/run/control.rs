@@ -298,6 +298,7 @@ mod tests {
             actual: 0.0,
             latency_p95: None,
             stall: None,
+            next_retry: None,
             trouble: None,
             subject: None,
             who: String::new(),

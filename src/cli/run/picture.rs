@@ -46,6 +46,8 @@ pub(crate) struct Picture {
     pub latency_p95: Option<Duration>,
     /// Why nothing leaves, if so.
     pub stall: Option<StallReason>,
+    /// When the next item that waits for a retry is tried.
+    pub next_retry: Option<Duration>,
     /// What goes wrong with the handler, or with the disk, if anything does.
     pub trouble: Option<String>,
     /// What that is about; none of the disk.
@@ -72,6 +74,7 @@ impl Picture {
             actual: 0.0,
             latency_p95: live.iter().filter_map(|progress| progress.latency_p95).max(),
             stall: live.iter().find_map(|progress| progress.stall),
+            next_retry: live.iter().filter_map(|progress| progress.next_retry).min(),
             trouble: live
                 .iter()
                 .find_map(|progress| text::sentence(&progress.handler, now)),
@@ -168,7 +171,12 @@ impl Picture {
             return format!("{handler}{}", self.who);
         }
         match (self.status, self.waits_for()) {
-            (Status::Running, Some(stall)) => format!("waits: {}", stall.as_str().replace('_', " ")),
+            (Status::Running, Some(stall)) => {
+                let is_told = |span: &Duration| stall == StallReason::RetryWait && span.as_secs() > 0;
+                let next = self.next_retry.filter(is_told);
+                let next = next.map_or_else(String::new, |span| format!(", next in {}", whole(span)));
+                format!("waits: {}{next}", stall.as_str().replace('_', " "))
+            }
             (Status::Running, None) => String::new(),
             (status, _) => stands(status, self.stands_why()),
         }
@@ -181,8 +189,7 @@ impl Picture {
     }
 
     fn next_try_text(&self) -> Option<String> {
-        let span = Duration::from_secs(self.next_try?.as_secs());
-        Some(format!("next try in {}", span_text(span)))
+        Some(format!("next try in {}", whole(self.next_try?)))
     }
 
     /// The same in one line of a terminal.
@@ -268,6 +275,11 @@ fn why(view: &TaskView) -> Option<String> {
     }
 }
 
+/// A span in whole seconds.
+fn whole(span: Duration) -> String {
+    span_text(Duration::from_secs(span.as_secs()))
+}
+
 /// A latency with two or three digits.
 fn short(span: Duration) -> String {
     match span.as_micros() {
@@ -342,6 +354,7 @@ mod tests {
             actual: 10.0,
             latency_p95: Some(Duration::from_micros(1500)),
             stall: None,
+            next_retry: None,
             trouble: None,
             subject: None,
             who: String::new(),
@@ -399,6 +412,13 @@ mod tests {
             "{}",
             stalled.line()
         );
+        let retried = Picture {
+            stall: Some(StallReason::RetryWait),
+            next_retry: Some(Duration::from_millis(12_700)),
+            ..stalled
+        };
+        let line = retried.line();
+        assert!(line.ends_with("waits: retry wait, next in 12s"), "{line}");
     }
 
     #[test]

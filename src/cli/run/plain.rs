@@ -93,6 +93,7 @@ mod tests {
             actual: 0.0,
             latency_p95: None,
             stall: None,
+            next_retry: None,
             trouble: code.map(|code| format!("a long story of {code}")),
             subject,
             who: String::new(),

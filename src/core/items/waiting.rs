@@ -262,6 +262,12 @@ impl Troubles {
         self.peek(place).map(|(due, _)| due)
     }
 
+    /// When the next waiting item is due, by what was asked of each place last: earlier where it no longer waits by now.
+    pub fn soonest(&self) -> Option<Moment> {
+        let tops = [self.due_window.peek(), self.due_outside.peek()];
+        tops.into_iter().flatten().map(|Reverse((due, _))| *due).min()
+    }
+
     /// The lanes are gone: what was in flight waits and is due now.
     pub fn lose_flights(&mut self, now: Moment) {
         for index in self.which(|t| t.doing == Doing::InFlight) {

@@ -240,7 +240,7 @@ pub enum CommandRefusal {
         present: u32,
     },
     /// The business has a task of this name already.
-    #[error("{0} is taken by {1}")]
+    #[error("the name {0:?} is taken by {1}")]
     NameTaken(String, TaskId),
 }
 

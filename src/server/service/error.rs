@@ -295,7 +295,7 @@ impl From<CreateError> for ServiceError {
 }
 
 fn name_taken(name: &str, id: TaskId) -> String {
-    format!("{name} is taken by {id}")
+    format!("the name {name:?} is taken by {id}")
 }
 
 impl From<BusinessError> for ServiceError {

@@ -38,6 +38,8 @@ pub struct Progress {
     pub unsaved: u64,
     /// Items that wait for a retry or are tried again.
     pub retrying: u64,
+    /// In about how long the next of those that wait is tried; none where none waits, or it is due.
+    pub next_retry: Option<Duration>,
     /// Whether the handler is down, and what last went wrong.
     pub handler: HandlerState,
     /// Why nothing leaves, if so.
@@ -87,6 +89,11 @@ impl Execution {
             rate: self.pace.rate(),
             unsaved: self.drafts.unsaved(),
             retrying: self.troubles.len() as u64,
+            next_retry: self
+                .troubles
+                .soonest()
+                .filter(|due| *due > now.moment)
+                .map(|due| due.since(now.moment)),
             handler: self.handler(now),
             stall: self.meters.stalls().current(),
             stalled: self.meters.stalls().spent(now.moment),

@@ -12,7 +12,7 @@ pub enum CreateError {
     #[error("there is no business {0}")]
     NoBusiness(String),
     /// The business has a task of this name already.
-    #[error("{0} is taken by {1}")]
+    #[error("the name {0:?} is taken by {1}")]
     NameTaken(String, TaskId),
     /// The idempotency key was used for another request.
     #[error("the idempotency key was used for another request (task {0})")]

@@ -69,7 +69,7 @@ kinds! {
     /// Not in this state.
     WrongState, "wrong-state", CONFLICT, "Not allowed in this state", "one of the `allowed` actions";
     /// It contradicts what there is.
-    Conflict, "conflict", CONFLICT, "Conflict", "read `detail`";
+    Conflict, "conflict", CONFLICT, "Conflict", "change what stands in the way";
     /// The name belongs to another.
     NameTaken, "name-taken", CONFLICT, "Name already taken", "another name";
     /// It doesn't fit on the node.
