@@ -291,6 +291,7 @@ facts! {
         a_batch_counts_each_of_its_shards,
         a_clock_that_is_behind_counts_for_the_later_day,
         days_businesses_and_tasks_are_told_apart,
+        a_day_whose_counters_fell_again_is_none,
         a_deleted_task_leaves_its_days_to_its_business,
         what_was_settled_before_there_were_days_lies_in_the_last_change,
     }

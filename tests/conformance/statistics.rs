@@ -1,6 +1,7 @@
 //! Facts about what was done in each day: the days of a shard sum up to its counters, whatever happens.
 
 use windrow_core::ids::{ClaimId, ShardId, TaskId, WallMs};
+use windrow_core::items::counters::Counters;
 use windrow_core::stats::daily::{Cells, Settled, TaskCounts, Totals, UtcDay, grouped};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
@@ -253,6 +254,15 @@ pub async fn days_businesses_and_tasks_are_told_apart(harness: Harness) {
         .map(|it| it.items)
         .collect();
     assert_eq!(items, [settled(6, 0, 0)]);
+}
+
+pub async fn a_day_whose_counters_fell_again_is_none(harness: Harness) {
+    let run = harness.running(10).await;
+    harness.stored(at(&run, 1, 4)).await;
+    let mut fallen = at(&run, 2, 4);
+    fallen.counters = Counters::default();
+    harness.stored(fallen).await;
+    assert_eq!(days(&harness, run.shard).await, []);
 }
 
 pub async fn a_deleted_task_leaves_its_days_to_its_business(harness: Harness) {

@@ -144,10 +144,11 @@ impl StatisticsStore for MemoryStore {
 
     async fn shard_days(&self, task: TaskId) -> Result<Vec<ShardDay>, StoreError> {
         self.act(Call::Read, |state| {
+            // Counters that fell again leave a day in which nothing was settled.
             let own = state
                 .shard_days
                 .iter()
-                .filter(|((shard, _), _)| shard.task == task);
+                .filter(|((shard, _), items)| shard.task == task && **items != Settled::default());
             let day = |((shard, day), items): (&(_, UtcDay), &Settled)| ShardDay {
                 shard: *shard,
                 day: *day,
