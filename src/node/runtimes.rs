@@ -8,6 +8,12 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
+use crate::SystemClock;
+use windrow_engine::ports::clock::Clock;
+
+/// Which part of the time that all have at the end each of them has in any case.
+const LEAST_PART: u32 = 10;
+
 /// See the module.
 pub struct Runtimes {
     work: Runtime,
@@ -103,13 +109,39 @@ impl Runtimes {
         self.lanes
     }
 
-    /// Ends them: drops every task on them, and with it every worker process; waits at most this long for each.
+    /// Ends them: drops every task on them, and with it every worker process. Waits at most this long for all, but for a
+    /// moment that each of them has: a name that isn't resolved yet keeps a thread for as long as the resolver takes.
     pub fn shut_down(self, patience: Duration) {
-        self.front.shutdown_timeout(patience);
-        self.work.shutdown_timeout(patience);
-        self.calls
-            .into_iter()
-            .for_each(|one| one.shutdown_timeout(patience));
-        self.vital.shutdown_timeout(patience);
+        let clock = SystemClock::new();
+        let end = clock.now().plus(patience);
+        let first = [self.front, self.work].into_iter();
+        for one in first.chain(self.calls).chain([self.vital]) {
+            let left = end.since(clock.now());
+            one.shutdown_timeout(left.max(patience / LEAST_PART));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_are_stuck_are_waited_for_together_and_not_one_after_the_other() {
+        let runtimes = Runtimes::with_lanes(2).expect("threads");
+        let calls = [runtimes.calls().next(), runtimes.calls().next()];
+        let (done, stuck) = std::sync::mpsc::channel::<()>();
+        let stuck = Arc::new(std::sync::Mutex::new(stuck));
+        let others = [runtimes.front(), runtimes.work(), runtimes.vital()].map(Handle::clone);
+        for one in calls.iter().chain(&others) {
+            let stuck = stuck.clone();
+            one.spawn_blocking(move || stuck.lock().map(|stuck| stuck.recv()).is_ok());
+        }
+        let clock = SystemClock::new();
+        let begun = clock.now();
+        runtimes.shut_down(Duration::from_secs(1));
+        let took = clock.now().since(begun);
+        drop(done);
+        assert!(took < Duration::from_secs(3), "{took:?}");
     }
 }

@@ -432,18 +432,48 @@ fn the_service_manager_hears_when_the_node_serves_and_when_it_ends() {
 }
 
 #[test]
-fn a_node_that_waits_for_its_database_ends_when_it_is_told_to() {
+fn a_node_that_waits_for_its_database_says_so_and_ends_when_it_is_told_to() {
     let place = Place::new();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let key = place.write("key", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n");
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
     let nowhere = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let config =
         format!("[store]\nurl = \"postgres://windrow@{nowhere}/windrow\"\n[auth]\nkey_file = \"{key}\"\n");
     place.write("config.toml", &config);
-    let mut node = place.start(&["serve", "--config", "config.toml", "--data-dir", "data"]);
-    node.wait_for("it is tried for 30 s");
-    node.signal(Signal::TERM);
-    let done = node.end().expect(0);
+    let address = free.to_string();
+    let mut live = place.start(&[
+        "serve",
+        "--config",
+        "config.toml",
+        "--data-dir",
+        "data",
+        "--listen",
+        &address,
+    ]);
+    live.wait_for("it is tried for 30 s");
+    let node = Node {
+        live,
+        address,
+        token: String::new(),
+    };
+    assert_eq!(node.json("GET /healthz", "").0, 200, "it lives");
+    let (status, ready) = node.json("GET /readyz", "");
+    assert_eq!(
+        (status, &ready["ready"], &ready["reasons"][0]["reason"]),
+        (503, &false.into(), &"store".into())
+    );
+    let (status, told) = node.json("GET /v1/tasks", "");
+    assert_eq!((status, &told["status"]), (503, &503.into()), "{told:#}");
+    assert!(
+        told["detail"]
+            .as_str()
+            .unwrap()
+            .contains("waits for its database"),
+        "{told:#}"
+    );
+    node.live.signal(Signal::TERM);
+    let done = node.live.end().expect(0);
     assert!(
         done.stderr.contains("told to end before it served"),
         "{}",

@@ -188,6 +188,7 @@ facts! {
         what_one_shard_is_told_all_hear,
         a_finish_that_one_shard_is_told_cuts_all,
         the_shards_of_a_task_recover_together_and_once,
+        what_is_said_of_a_silent_owner_goes_when_its_shard_is_claimed,
         only_the_first_shard_is_to_be_had_before_the_canary_has_passed,
         auto_counts_the_nodes_that_live,
     }

@@ -11,9 +11,13 @@ use windrow_core::task::{Canary, CanaryThen};
 use windrow_engine::ports::ownership::run_store::{
     Candidate, ClaimOutcome, ClaimedShard, RunClose, ShardCheckpoint,
 };
-use windrow_engine::ports::tasks::store::{CommandError, CommandRefusal, NewTask, TaskCommand, TaskEdit};
+use windrow_engine::ports::tasks::store::{
+    COORDINATOR_DOWN, CommandError, CommandRefusal, NewTask, TaskCommand, TaskEdit, WaitNote,
+};
 
-use crate::fixture::{Harness, NOW, abandoned, at, closing, hunt, request, task, tuning, with, write};
+use crate::fixture::{
+    Harness, NOW, abandoned, at, closing, hunt, request, task, tuning, wait_note, with, write,
+};
 
 fn split(total: u64, shards: u32) -> NewTask {
     NewTask {
@@ -435,6 +439,37 @@ pub async fn the_shards_of_a_task_recover_together_and_once(harness: Harness) {
     harness.command(id, TaskCommand::Recover).await;
     assert_eq!(found(&harness).await, [0, 1, 2]);
     assert_eq!(harness.store.control(runs[1].shard).await.unwrap().pause, None);
+}
+
+pub async fn what_is_said_of_a_silent_owner_goes_when_its_shard_is_claimed(harness: Harness) {
+    let runs = owned(&harness, &split(90, 3)).await;
+    let (id, lost) = (runs[0].shard.task, &runs[1]);
+    let owner = harness.view(id).await.life.shards[1].session.expect("it has one");
+    harness.fence(owner).await;
+    let note = WaitNote {
+        reason: COORDINATOR_DOWN.to_owned(),
+        ..wait_note(id, "its owner is silent")
+    };
+    harness.store.explain_waits(&[note], NOW).await.unwrap();
+    let said = harness.view(id).await;
+    assert_eq!(
+        (said.status, said.status_reason.as_deref()),
+        (Status::Running, Some(COORDINATOR_DOWN))
+    );
+    harness.stored(at(&runs[0], 1, 10)).await;
+    assert_eq!(
+        harness.view(id).await.status_reason,
+        said.status_reason,
+        "it waits yet"
+    );
+    let heir = harness.session().await;
+    harness.claimed(lost.shard, lost.epoch, heir).await;
+    let view = harness.view(id).await;
+    assert_eq!(
+        (view.status, view.status_reason, view.status_text),
+        (Status::Running, None, None)
+    );
+    assert!(view.version > said.version, "who watches it hears of that");
 }
 
 pub async fn only_the_first_shard_is_to_be_had_before_the_canary_has_passed(harness: Harness) {

@@ -153,8 +153,8 @@ pub(super) fn disown(state: &mut State, id: ShardId, now: WallMs) -> bool {
 }
 
 /// Stores what a task is now, after a shard of it was claimed.
-pub(super) fn refresh(state: &mut State, id: TaskId, now: WallMs) {
+pub(super) fn refresh_claimed(state: &mut State, id: TaskId, now: WallMs) {
     brought_about(state, id, now, |life, evidence| {
-        vec![life.refresh(None, evidence, now)]
+        vec![life.refresh_claimed(evidence, now)]
     });
 }

@@ -284,7 +284,7 @@ fn take(state: &mut State, request: &ClaimRequest) {
     if let (Some(past), Some(heir)) = (past, &heir) {
         past.tell(state, request.shard.task, Fate::TakenOver(heir), request.now);
     }
-    progress::refresh(state, request.shard.task, request.now);
+    progress::refresh_claimed(state, request.shard.task, request.now);
 }
 
 fn claimed(state: &State, request: &ClaimRequest, left_by: Option<LeftBy>) -> ClaimOutcome {

@@ -211,7 +211,7 @@ impl World {
                     (shard.state, shard.run) = (ShardState::Running, RunNo(shard.run.0 + 1));
                     shard.session = Some(SessionId(uuid::Uuid::from_u128(1)));
                     shard.claimed_at = Some(shard.low_water);
-                    self.life.refresh(None, evidence, now);
+                    self.life.refresh_claimed(evidence, now);
                 }
             }
             Event::Progress(at, items) => {

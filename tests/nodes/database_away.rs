@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::cluster::Cluster;
@@ -66,6 +67,29 @@ async fn a_node_without_its_database_says_so_soon_and_goes_on_by_itself() {
             node.said()
         );
     }
+}
+
+#[tokio::test]
+async fn a_node_that_ends_without_its_database_ends_with_its_lease_and_names_what_it_could_not_save() {
+    let mut cluster = Cluster::new().await;
+    let settings = "[cluster]\nlease_ttl = \"5s\"\nlease_renew = \"500ms\"\n";
+    let (task, [(_, owner), _other]) = cluster.pair_with(settings, json!({})).await;
+    cluster.postgres.kill();
+    owner.signal(Signal::TERM);
+    let begun = Instant::now();
+    while !owner.said().contains("nothing saved is lost") {
+        assert!(begun.elapsed() < Duration::from_secs(14), "{}", owner.said());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let said = owner.said();
+    let told = said.lines().find(|line| line.contains("nothing saved is lost"));
+    let told = told.expect("it is there");
+    assert!(
+        told.contains("WARN") && told.contains(&format!("{task}.0")),
+        "{told}"
+    );
+    assert_eq!(owner.ended().await, Some(1), "not everything was given back");
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod clock;
 mod cluster;
 mod ends;
 mod faults;
+mod fires;
 mod hooks;
 mod limits;
 mod line;

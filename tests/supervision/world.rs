@@ -11,7 +11,8 @@ use windrow_core::settings::Rate;
 use windrow_core::task::lifecycle::Status;
 use windrow_core::task::{Canary, Tuning};
 use windrow_engine::actors::runtime::context::{
-    Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
+    Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, ScheduleParts,
+    Serving, Times,
 };
 use windrow_engine::actors::runtime::handle::SupervisorHandle;
 use windrow_engine::actors::runtime::new_ids::NewIds;
@@ -40,6 +41,8 @@ pub struct World {
     source: Option<Arc<dyn Source>>,
     /// What the next boot delivers hooks with.
     pub hooks: Option<HookParts>,
+    /// What the next boot fires schedules with.
+    pub schedules: Option<ScheduleParts>,
     /// How long things are kept after the next boot.
     pub keep: Option<Keep>,
     /// For how long what rests is restored by itself.
@@ -110,6 +113,7 @@ impl World {
             bomb: Arc::default(),
             source,
             hooks: None,
+            schedules: None,
             keep: None,
             restore_window: Times::default().restore_window,
             serving: Serving::default(),
@@ -132,6 +136,7 @@ impl World {
             bomb: Arc::default(),
             source: self.source.clone(),
             hooks: None,
+            schedules: None,
             keep: None,
             restore_window: Times::default().restore_window,
             serving: Serving::default(),
@@ -179,7 +184,7 @@ impl World {
             directory: RunDirectory::default(),
             place: NodePlace::default(),
             hooks: self.hooks.clone(),
-            schedules: None,
+            schedules: self.schedules.clone(),
             sinks: None,
             upkeep: self.store.clone(),
             preparer: self.store.clone(),

@@ -172,8 +172,7 @@ impl Fault {
             Some((bare, _)) => vec![bare],
             None => problem.errors.clone(),
         };
-        let faults = faults.iter().map(|field| line(&placed(field, &problem), names));
-        because.extend(faults);
+        because.extend(faults.iter().map(|field| line(&placed(field, &problem), names)));
         if problem.status >= 500 && !problem.request_id.is_empty() {
             because.push(format!(
                 "it was request {}; the node's log says more",
@@ -202,6 +201,7 @@ fn exit(problem: &Problem) -> Exit {
         401 | 403 => Exit::NotAllowed,
         408 | 429 | 502..=504 => Exit::Unreachable,
         400..=499 => Exit::Rejected,
+        _ if problem.slug() == "internal" => Exit::Bug,
         _ => Exit::Failed,
     }
 }
@@ -438,6 +438,11 @@ mod tests {
         assert_eq!(
             fault(409, "conflict").to_string(),
             "error: no way\n  because d\n  try  this\n  try  that"
+        );
+        assert_eq!(
+            fault(500, "internal").exit,
+            Exit::Bug,
+            "a node's bug is one of windrow"
         );
         let inside = fault(500, "internal").to_string();
         assert!(inside.contains("it was request r-1"), "{inside}");

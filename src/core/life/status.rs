@@ -73,6 +73,14 @@ impl Life {
         }
     }
 
+    /// The same after a shard was claimed: what was said while nobody could follow its silent owner is over. If that holds
+    /// for another shard yet, it is said again.
+    pub fn refresh_claimed(&mut self, evidence: Evidence, now: WallMs) -> Deeds {
+        self.note
+            .take_if(|note| note.reason.as_deref() == Some(COORDINATOR_DOWN));
+        self.refresh(None, evidence, now)
+    }
+
     /// What a task whose end adds up is, and why its results are not published if they were to be. Where they are to be, the
     /// shard is made whose owner does it.
     fn concluded(&mut self, result: TaskResult, now: WallMs) -> (Status, Option<String>) {

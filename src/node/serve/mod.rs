@@ -5,6 +5,7 @@ mod compose;
 mod error;
 pub mod look;
 mod secrets;
+mod starting;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -18,6 +19,7 @@ use tokio::task::JoinHandle;
 
 use self::compose::Base;
 pub use self::error::ServeError;
+use self::starting::Starting;
 use super::bootstrap;
 use super::min_level::MinLevel;
 use super::{Node, Runtimes};
@@ -86,6 +88,7 @@ impl Serve {
         let tls = acceptor(config)?;
         let listener = listen(config.http.listen).await?;
         let is_tls = tls.is_some();
+        let starting = begin(&listener, tls.clone(), (config, runtimes))?;
         let base = Base::of(&options, &listener, is_tls).await?;
         let (address, min_level, state) = (base.address, base.min_level.clone(), base.state.clone());
         let (node, parts) = compose::compose(base).await?;
@@ -105,6 +108,7 @@ impl Serve {
             front: front.clone(),
         };
         let watchers = watchers(runtimes, app.clone());
+        starting.end().await;
         let server = Server {
             listener,
             tls,
@@ -306,6 +310,16 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     TcpListener::bind(address)
         .await
         .map_err(|cause| ServeError::Listen { address, cause })
+}
+
+/// What answers on the listener until the node serves.
+fn begin(
+    listener: &TcpListener,
+    tls: Option<TlsAcceptor>,
+    of: (&Config, &Runtimes),
+) -> Result<Starting, ServeError> {
+    let address = of.0.http.listen;
+    Starting::begin(listener, tls, of).map_err(|cause| ServeError::Listen { address, cause })
 }
 
 fn capacity(config: &Config) -> Capacity {

@@ -20,6 +20,7 @@ mod nodes;
 pub mod problem;
 pub mod schedules;
 pub mod server;
+pub mod starting;
 mod statistics;
 mod tasks;
 mod tokens;

@@ -169,11 +169,8 @@ impl Store {
     /// # Errors
     /// When a connection can't be closed; nothing that was acknowledged is lost then.
     pub async fn close(self) -> Result<(), StoreError> {
-        let mut closed = Ok(());
-        for connection in [self.pulse, self.readers, self.writer] {
-            closed = closed.and(connection.close().await.map_err(error));
-        }
-        closed
+        let connections = [self.pulse, self.readers, self.writer];
+        dialect::close_all(connections).await.map_err(error)
     }
 
     /// Where its statements are counted.

@@ -1,8 +1,10 @@
 //! A node without the database, without the leases, or with leases that were lost.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use windrow_core::settings::{Auto, Rate, RateLimit};
 use windrow_core::task::lifecycle::Status;
 
 use super::{LONG, LOST_WITH_THE_RUN, STOP, TTL, finishes, two};
@@ -172,6 +174,33 @@ async fn waits_for_the_witness(prefix: &str, takes_over: bool) {
 #[tokio::test(start_paused = true)]
 async fn a_silent_owner_that_may_live_on_a_lease_is_left_alone_and_its_task_says_so() {
     waits_for_the_witness("blind", false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_of_several_shards_says_no_longer_that_one_waits_for_redis_once_it_is_followed() {
+    let mut cluster = Cluster::new("blind-shards", true);
+    for name in ["a", "b"] {
+        cluster.boot(name).await;
+    }
+    let rate = RateLimit::Limited(Rate::per_second(10).expect("not zero"));
+    let shards = Auto::Fixed(NonZeroU32::new(2).expect("not zero"));
+    let task = cluster.sharded(9_000, shards, |tuning| tuning.rate = rate).await;
+    for name in ["a", "b"] {
+        cluster.until_owned(name, 1).await;
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    cluster.node("b").link.redis(Way::Cut);
+    cluster.crash("a").await;
+    cluster
+        .until_that(task, "coordinator_down", |view| {
+            view.status_reason.as_deref() == Some("coordinator_down")
+        })
+        .await;
+    cluster.node("b").link.redis(Way::Open);
+    cluster.until_owned("b", 2).await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let view = cluster.view(task).await;
+    assert_eq!((view.status, view.status_reason), (Status::Running, None));
 }
 
 #[tokio::test(start_paused = true)]

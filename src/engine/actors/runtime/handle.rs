@@ -36,6 +36,9 @@ pub enum NotStarted {
     Actors(String),
 }
 
+/// Shards that a line of the log names.
+const NAMED_MAX: usize = 20;
+
 /// The supervision tree of a node, from outside.
 pub struct SupervisorHandle {
     node: Arc<NodeContext>,
@@ -224,19 +227,23 @@ impl SupervisorHandle {
         let mut over = self.over.clone();
         let ended = async {
             // The sender is dropped with the supervisor's state, whichever way it ends.
-            let kept = drained.await.unwrap_or(0);
+            let kept = drained.await.unwrap_or_default();
             over.wait_for(|over| *over).await.is_ok().then_some(kept)
         };
         let node = &self.node.node;
         match tokio::time::timeout(patience, ended).await.ok().flatten() {
-            Some(0) => tracing::info!(target: tree::LOG, node, "node down: every actor ended"),
-            Some(shards) => {
+            Some(kept) if kept.is_empty() => {
+                tracing::info!(target: tree::LOG, node, "node down: every actor ended");
+            }
+            Some(kept) => {
                 let ttl = humantime::format_duration(self.node.times.lease_ttl);
-                tracing::error!(
+                let shards = named(&kept);
+                tracing::warn!(
                     node,
                     shards,
-                    "node down, and the store did not answer: what these shards did last was not saved and will be \
-                     repeated; other nodes take them after {ttl}, or this one when it is back"
+                    "node down, and the store did not answer: nothing saved is lost, but what these shards did since \
+                     their last checkpoint was not saved and will be repeated; other nodes take them {ttl} after the \
+                     store answers, or this one when it is back"
                 );
                 return false;
             }
@@ -248,4 +255,13 @@ impl SupervisorHandle {
         }
         true
     }
+}
+
+/// Shards for a line of the log.
+fn named(shards: &[ShardId]) -> String {
+    let mut names: Vec<String> = shards.iter().take(NAMED_MAX).map(ShardId::to_string).collect();
+    if let Some(more) = shards.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+        names.push(format!("{more} more"));
+    }
+    names.join(", ")
 }

@@ -41,6 +41,17 @@ pub(crate) const CHILDREN: [Kind; 9] = [
 const RELAUNCH: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
 /// How long the ordered end of one child may take.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
+/// The same without a store: what it would write last is not written.
+const STOP_PATIENCE_ALONE: Duration = Duration::from_millis(500);
+
+/// How long the ordered end of one child may take, without a store or with one.
+pub(crate) fn stop_patience(is_alone: bool) -> Duration {
+    if is_alone {
+        STOP_PATIENCE_ALONE
+    } else {
+        STOP_PATIENCE
+    }
+}
 
 /// The children, each the only one of its kind, and how often each was started again.
 #[derive(Default)]
@@ -60,17 +71,17 @@ impl Children {
         Some((*kind, restarts.on_failure(policy(*kind), now)))
     }
 
-    pub(crate) async fn end(&mut self) {
+    pub(crate) async fn end(&mut self, patience: Duration) {
         for kind in CHILDREN.into_iter().rev() {
             if let Some((child, _)) = self.0.remove(&kind) {
-                end(kind, &child).await;
+                end(kind, &child, patience).await;
             }
         }
     }
 }
 
-async fn end(kind: Kind, child: &ActorCell) {
-    let patience = Some(STOP_PATIENCE);
+async fn end(kind: Kind, child: &ActorCell, patience: Duration) {
+    let patience = Some(patience);
     let fault = if kind == Kind::LeaseKeeper {
         // What runs told it as they ended may be in its mailbox.
         child

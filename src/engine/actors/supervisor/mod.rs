@@ -76,9 +76,11 @@ pub(crate) enum Msg {
     Hints(Vec<Hint>),
     /// Other nodes should look.
     Hint(Hint),
-    /// Hand everything over, then end; the sender is dropped when nothing is owned any more, and says of how many shards
+    /// Hand everything over, then end; the sender is dropped when nothing is owned any more, and says of which shards
     /// nobody could be told otherwise.
-    Drain(oneshot::Sender<usize>),
+    Drain(oneshot::Sender<Vec<ShardId>>),
+    /// The node has been ending for as long as a lease lasts.
+    LeaseOver,
     /// The time of this drain is up: what still runs is aborted.
     DrainOver(u64),
     /// What was aborted could not be given back either: the node ends without.
@@ -165,6 +167,7 @@ impl TreeActor for Supervisor {
             Msg::Hints(hints) => self.on_hints(&hints),
             Msg::Hint(hint) => self.node.hint(hint),
             Msg::Drain(done) => self.drain(done),
+            Msg::LeaseOver => self.on_lease_over(),
             Msg::DrainOver(drain) => self.on_drain_over(drain),
             Msg::GiveUp => self.give_up(),
         }
@@ -189,7 +192,8 @@ impl TreeActor for Supervisor {
     }
 
     async fn end(&mut self) {
-        self.children.end().await;
+        let patience = children::stop_patience(self.ends_alone());
+        self.children.end(patience).await;
     }
 }
 

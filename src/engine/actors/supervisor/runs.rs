@@ -71,6 +71,11 @@ impl Runs {
         self.launchers.contains_key(&shard)
     }
 
+    /// Those that have one.
+    pub(crate) fn shards(&self) -> impl Iterator<Item = ShardId> {
+        self.launchers.keys().copied()
+    }
+
     /// Whether a shard of the task has a launcher.
     pub(crate) fn holds_task(&self, task: TaskId) -> bool {
         self.of_task(task).next().is_some()

@@ -1,5 +1,6 @@
 //! Drains: at the node's end, and because people wish that it stands by. Each shard is released as soon as its own run
-//! has drained; what takes too long is aborted.
+//! has drained; what takes too long is aborted. Where the node ends and its store is silent, nothing can be given back, and
+//! nothing that is done yet will count: it ends with its last lease.
 
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::actors::launcher;
 use crate::actors::supervisor::{Msg, Supervisor};
+use windrow_core::ids::ShardId;
 
 /// How long the last checkpoints of what was aborted may take.
 const GIVE_BACK_PATIENCE: Duration = Duration::from_secs(5);
@@ -15,7 +17,9 @@ const GIVE_BACK_PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(crate) struct Drains {
     /// It ends: who waits for that.
-    ending: Option<Vec<oneshot::Sender<usize>>>,
+    ending: Option<Vec<oneshot::Sender<Vec<ShardId>>>>,
+    /// It ends without its store.
+    gave_up: bool,
     /// It owns nothing and takes nothing, until they want it back.
     wished: bool,
     /// The number of the last drain: the end of an older one means nothing.
@@ -28,9 +32,10 @@ impl Supervisor {
         self.drains.ending.is_some() || self.drains.wished
     }
 
-    pub(crate) fn drain(&mut self, done: oneshot::Sender<usize>) {
+    pub(crate) fn drain(&mut self, done: oneshot::Sender<Vec<ShardId>>) {
         self.drains.ending.get_or_insert_default().push(done);
         self.hand_everything_over();
+        self.me.tell_after(self.node.times.lease_ttl, Msg::LeaseOver);
         if self.runs.is_empty() {
             self.me.actor().stop(Some("drained".into()));
         }
@@ -75,18 +80,44 @@ impl Supervisor {
             self.runs.tell_all(|| launcher::Msg::Abort);
         }
         if self.drains.ending.is_some() {
-            self.me.tell_after(GIVE_BACK_PATIENCE, Msg::GiveUp);
+            let is_hopeless = self.is_cut_off();
+            let patience = if is_hopeless {
+                Duration::ZERO
+            } else {
+                GIVE_BACK_PATIENCE
+            };
+            self.me.tell_after(patience, Msg::GiveUp);
         }
+    }
+
+    /// A lease's time after the node began to end: what was not given back to a silent store until now won't be.
+    pub(crate) fn on_lease_over(&mut self) {
+        if self.is_cut_off() {
+            self.runs.tell_all(|| launcher::Msg::Abort);
+            self.give_up();
+        }
+    }
+
+    /// Whether the store has answered no heartbeat for as long as one is trusted.
+    fn is_cut_off(&self) -> bool {
+        let now = self.node.clock.now();
+        self.life.as_ref().is_none_or(|life| life.trust.until() <= now)
+    }
+
+    /// Whether children that end have nobody to tell it to.
+    pub(crate) fn ends_alone(&self) -> bool {
+        self.drains.gave_up || self.is_cut_off()
     }
 
     /// Ends what can't be given back, since the store doesn't answer.
     pub(crate) fn give_up(&mut self) {
-        let left = self.runs.len();
-        let Some(waiting) = self.drains.ending.as_mut().filter(|_| left > 0) else {
+        let left: Vec<ShardId> = self.runs.shards().collect();
+        let Some(waiting) = self.drains.ending.as_mut().filter(|_| !left.is_empty()) else {
             return;
         };
+        self.drains.gave_up = true;
         for done in waiting.drain(..) {
-            if done.send(left).is_err() {
+            if done.send(left.clone()).is_err() {
                 tracing::debug!("nobody waits for the end of the drain");
             }
         }

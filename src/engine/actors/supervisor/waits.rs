@@ -36,6 +36,13 @@ pub(crate) struct Wait {
     pub(crate) since: WallMs,
 }
 
+impl Wait {
+    /// Whether it is said of a running task too, so that no start takes it back.
+    fn needs_witness(&self) -> bool {
+        matches!(self.why, Why::Unclaimable(Unclaimable::NoWitness))
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Why {
     Refused(Refusal),
@@ -62,7 +69,7 @@ impl Waits {
         let mut over = Vec::new();
         self.told.retain(|task, told| {
             let stays = refused.contains_key(task);
-            if !stays && matches!(told.why, Why::Unclaimable(Unclaimable::NoWitness)) {
+            if !stays && told.needs_witness() {
                 over.push(WaitNote {
                     task: *task,
                     reason: String::new(),
@@ -167,12 +174,13 @@ impl Supervisor {
         }));
     }
 
-    /// A task that was started meanwhile lost its reason with that.
+    /// A task that was started meanwhile lost its reason with that. One that runs, of which a shard waits for a witness, is
+    /// told again that it doesn't, also where other shards of it run here.
     pub(crate) fn on_explained(&mut self, reasons: Vec<(TaskId, Wait)>) {
         self.waits.telling = false;
         let waiting = reasons
             .into_iter()
-            .filter(|(task, _)| !self.runs.holds_task(*task));
+            .filter(|(task, wait)| wait.needs_witness() || !self.runs.holds_task(*task));
         self.waits.told.extend(waiting);
     }
 }

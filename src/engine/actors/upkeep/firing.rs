@@ -1,6 +1,10 @@
 //! Makes the task of one fire, for as long as that takes, under a lease that is kept meanwhile.
 
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
+
+use futures_util::FutureExt;
 
 use crate::actors::runtime::context::NodeContext;
 use crate::actors::upkeep::scheduler::ScheduleParts;
@@ -20,12 +24,13 @@ const MAKING_MAX: Duration = Duration::from_secs(15 * 60);
 /// Makes the task of a fire, or notes why not.
 pub(crate) async fn make(node: &NodeContext, parts: &ScheduleParts, fire: TakenFire) {
     let Some(maker) = parts.maker.get() else { return };
-    let making = tokio::time::timeout(MAKING_MAX, maker.make(&fire));
+    let making = AssertUnwindSafe(maker.make(&fire)).catch_unwind();
+    let making = tokio::time::timeout(MAKING_MAX, making);
     let outcome = tokio::select! {
-        made = making => made.unwrap_or_else(|_| {
-            let minutes = MAKING_MAX.as_secs() / 60;
-            Err(FireFault::Refused(format!("its source was not read within {minutes} minutes")))
-        }),
+        made = making => match made {
+            Ok(made) => made.unwrap_or_else(|panic| Err(panicked(&*panic))),
+            Err(_) => Err(late()),
+        },
         () = keep(parts, &fire) => return,
     };
     let (schedule, at) = (fire.schedule.id, fire.time.to_rfc3339());
@@ -47,6 +52,20 @@ pub(crate) async fn make(node: &NodeContext, parts: &ScheduleParts, fire: TakenF
         }
         Err(FireFault::NameTaken(text)) => fail(node, parts, &fire, (&text, None)).await,
     }
+}
+
+fn late() -> FireFault {
+    let minutes = MAKING_MAX.as_secs() / 60;
+    FireFault::Refused(format!("its source was not read within {minutes} minutes"))
+}
+
+/// A bug. Left to the lease, the fire would be pending for minutes, and nobody would know why.
+fn panicked(panic: &(dyn Any + Send)) -> FireFault {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    FireFault::Refused(format!("a bug of windrow, please report it: {text}"))
 }
 
 /// Keeps the fire; ends when it is no longer this node's to make.

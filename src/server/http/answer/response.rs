@@ -1,4 +1,5 @@
-//! What every answer carries: the request's number, a body where it is a problem, and headers for browsers.
+//! What every answer carries: the request's number, a body where it is a problem, and headers for browsers. A problem that
+//! is a bug is told to the log here, with the number that its reader is given.
 
 use axum::Json;
 use axum::extract::{Request, State};
@@ -10,13 +11,21 @@ use crate::http::App;
 use crate::http::problem::{Problem, RequestId, Slug};
 
 /// Gives each request a number, and each problem its body. What axum refuses by itself becomes a problem too.
-pub(crate) async fn complete(State(app): State<App>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn complete(State(app): State<App>, request: Request, next: Next) -> Response {
+    let base = app.service.config().http.public_url.clone().unwrap_or_default();
+    completed(&base, request, next).await
+}
+
+/// The same, for answers of a node at this URL.
+pub(crate) async fn completed(base: &str, mut request: Request, next: Next) -> Response {
     let id = uuid::Uuid::now_v7().to_string();
     request.extensions_mut().insert(RequestId(id.clone()));
-    let instance = request.uri().path().to_owned();
+    let (method, instance) = (request.method().clone(), request.uri().path().to_owned());
     let mut response = next.run(request).await;
     if let Some(problem) = problem_of(&mut response) {
-        let base = app.service.config().http.public_url.clone().unwrap_or_default();
+        if let Some(cause) = &problem.cause {
+            tracing::error!(request_id = id, %method, path = instance, error = cause, "a request failed");
+        }
         let kind = format!("{}{}", base.trim_end_matches('/'), problem.kind);
         let allow = response.headers_mut().remove(header::ALLOW);
         response = written(Problem {
@@ -102,4 +111,70 @@ fn guarded(mut response: Response) -> Response {
             .or_insert(HeaderValue::from_static(value));
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex};
+
+    use axum::Router;
+    use axum::body::Body;
+    use axum::middleware::from_fn;
+    use axum::routing::get;
+    use tower::ServiceExt;
+    use tower_http::catch_panic::CatchPanicLayer;
+
+    use super::*;
+    use crate::http::problem::on_panic;
+    use crate::service::ServiceError;
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("no panic").write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    async fn panics() -> StatusCode {
+        panic!("the cause")
+    }
+
+    #[tokio::test]
+    async fn a_bug_is_in_the_log_with_the_number_that_its_answer_gives() {
+        let log = Log::default();
+        let written = log.clone();
+        let lines = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(move || written.clone());
+        let _guard = tracing::subscriber::set_default(lines.finish());
+        let fails = || async { Problem::from(ServiceError::Internal("the cause".to_owned())) };
+        let router = Router::new()
+            .route("/panics", get(panics))
+            .route("/fails", get(fails))
+            .layer(CatchPanicLayer::custom(on_panic))
+            .layer(from_fn(|request, next| completed("", request, next)));
+        for path in ["/panics", "/fails"] {
+            let request = Request::get(path).body(Body::empty()).expect("a request");
+            let answer = router.clone().oneshot(request).await.expect("an answer");
+            let bytes = axum::body::to_bytes(answer.into_body(), 1 << 16)
+                .await
+                .expect("a body");
+            let problem: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
+            let id = problem["request_id"].as_str().expect("it has a number");
+            let said = String::from_utf8(log.0.lock().expect("no panic").clone()).expect("text");
+            let line = said.lines().find(|line| line.contains(id)).expect("it is told");
+            assert!(
+                line.contains("ERROR") && line.contains("the cause") && line.contains(path),
+                "{line}"
+            );
+            assert!(!problem.to_string().contains("the cause"), "{problem}");
+        }
+    }
 }

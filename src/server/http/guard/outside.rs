@@ -29,6 +29,9 @@ pub(crate) async fn healthz() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
+/// Why a node that starts is not ready.
+pub(crate) const STARTS: &str = "the node starts: it waits for its database";
+
 /// Whether the node can take work.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Readiness {
@@ -93,6 +96,20 @@ pub(crate) async fn readyz(State(app): State<App>) -> Response {
         }),
     )
         .into_response()
+}
+
+/// What a node answers while it starts: that it lives, and what it waits for.
+pub(crate) async fn not_yet() -> Response {
+    let reason = Reason {
+        reason: "store",
+        text: STARTS.to_owned(),
+    };
+    let readiness = Readiness {
+        ready: false,
+        reasons: vec![reason],
+        degraded: Vec::new(),
+    };
+    (StatusCode::SERVICE_UNAVAILABLE, Json(readiness)).into_response()
 }
 
 /// Which program this is.

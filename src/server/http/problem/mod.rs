@@ -175,6 +175,9 @@ pub struct Problem {
     /// isn't there).
     #[serde(flatten)]
     pub more: serde_json::Map<String, serde_json::Value>,
+    /// What a bug came from: for the node's log, which has it with the request's number, and for nobody else.
+    #[serde(skip)]
+    pub(super) cause: Option<String>,
 }
 
 impl Problem {
@@ -191,6 +194,7 @@ impl Problem {
             request_id: String::new(),
             errors: Vec::new(),
             more: serde_json::Map::new(),
+            cause: None,
         }
     }
 
@@ -232,9 +236,6 @@ impl From<StoreError> for Problem {
 
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Problem {
-        if let ServiceError::Internal(cause) = &error {
-            tracing::error!(error = cause, "a request failed");
-        }
         let problem = Problem::new(slug_of(&error), error.to_string());
         match error {
             ServiceError::Invalid(faults)
@@ -248,6 +249,10 @@ impl From<ServiceError> for Problem {
             }
             ServiceError::NotUnpacked { reason, .. } => problem.with("reason", reason.into()),
             ServiceError::CheckFailed { report, .. } => problem.with("check_report", report),
+            ServiceError::Internal(cause) => Problem {
+                cause: Some(cause),
+                ..problem
+            },
             _ => problem,
         }
     }
@@ -319,7 +324,7 @@ pub async fn no_such_method(request: Request) -> Problem {
     )
 }
 
-/// A handler panicked: a bug, told to the log and as a problem.
+/// A handler panicked: a bug, told as a problem, and with that to the log.
 pub fn on_panic(panic: Box<dyn std::any::Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text

@@ -17,6 +17,9 @@ use sea_orm::{
 
 use windrow_engine::ports::StoreError;
 
+/// How long the end of all connections may take: the process ends after it.
+const CLOSE_MAX: Duration = Duration::from_secs(2);
+
 /// Something that statements go to. Without a limit for the embedded database, which can't vanish.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounded<C> {
@@ -86,14 +89,27 @@ impl Bounded<DatabaseConnection> {
         Ok(Bounded::new(begun, self.limit))
     }
 
-    pub(crate) async fn close(self) -> Result<(), DbErr> {
-        self.inner.close().await
-    }
-
     /// The connection itself, for what knows no limit.
     pub(crate) fn unbounded(&self) -> &DatabaseConnection {
         &self.inner
     }
+}
+
+/// Closes them in this order. It waits for what somebody has, and for what is just being made, which a server that was away
+/// can keep up; what isn't closed in time ends with the process.
+pub(crate) async fn close_all(
+    connections: impl IntoIterator<Item = Bounded<DatabaseConnection>>,
+) -> Result<(), DbErr> {
+    let connections: Vec<_> = connections.into_iter().collect();
+    let is_limited = connections.iter().any(|connection| connection.limit.is_some());
+    let closing = async {
+        let mut closed = Ok(());
+        for connection in connections {
+            closed = closed.and(connection.inner.close().await);
+        }
+        closed
+    };
+    Transaction::within(is_limited.then_some(CLOSE_MAX), closing).await
 }
 
 impl Transaction {
@@ -130,5 +146,28 @@ impl<C: ConnectionTrait> ConnectionTrait for Bounded<C> {
 
     fn support_returning(&self) -> bool {
         self.inner.support_returning()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_connection_that_somebody_has_does_not_keep_the_others_from_their_end() {
+        let inner = sea_orm::Database::connect("sqlite::memory:")
+            .await
+            .expect("opened");
+        let held = inner.clone();
+        let limited = Bounded::new(inner, Some(Duration::from_secs(60)));
+        let _transaction = super::super::begin_read(&held).await.expect("begun");
+        let closing = tokio::time::timeout(CLOSE_MAX * 3, close_all([limited]));
+        let closed = closing.await.expect("it doesn't wait for ever");
+        assert!(
+            closed
+                .expect_err("one is left")
+                .to_string()
+                .contains("within 2 s")
+        );
     }
 }

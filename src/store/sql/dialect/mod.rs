@@ -29,7 +29,7 @@ use sea_orm::{
 };
 
 pub(super) use self::batch::{Reply, Talk};
-pub(super) use self::bounded::{Bounded, Transaction};
+pub(super) use self::bounded::{Bounded, Transaction, close_all};
 pub(super) use self::migrate::{apply_steps, is_step_missing, steps_done, steps_known};
 pub use self::server::{ServerAddress, ServerKind};
 pub(super) use self::server::{open, open_one, open_to_look};

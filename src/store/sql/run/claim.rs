@@ -61,7 +61,7 @@ pub(crate) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimO
             _ => {}
         }
         let mut held = Held::of(&transaction, task).await?;
-        let deeds = held.refresh(&transaction, None, request.now).await?;
+        let deeds = held.refresh_claimed(&transaction, request.now).await?;
         held.keep(&transaction, (&[deeds], None), request.now).await?;
     } else if !is_unfenced(&transaction, request.session).await? {
         return Ok(ClaimOutcome::Lost);

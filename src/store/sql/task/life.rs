@@ -85,20 +85,34 @@ impl Held {
         news: Option<Note>,
         now: WallMs,
     ) -> Result<Deeds, StoreError> {
-        let evidence = match self.life.is_settled() {
-            true => evidence(transaction, self.row.id).await?,
-            false => Evidence::default(),
-        };
+        let evidence = self.evidence(transaction).await?;
         Ok(self.life.refresh(news, evidence, now))
     }
 
-    /// Finds its status from its shards where they alone tell it, and says which row is to be written, if any. None where
+    /// The same after a shard was claimed.
+    pub(crate) async fn refresh_claimed(
+        &mut self,
+        transaction: &Transaction,
+        now: WallMs,
+    ) -> Result<Deeds, StoreError> {
+        let evidence = self.evidence(transaction).await?;
+        Ok(self.life.refresh_claimed(evidence, now))
+    }
+
+    async fn evidence(&self, transaction: &Transaction) -> Result<Evidence, StoreError> {
+        match self.life.is_settled() {
+            true => evidence(transaction, self.row.id).await,
+            false => Ok(Evidence::default()),
+        }
+    }
+
+    /// Finds its status after a claim from its shards where they alone tell it, and says which row is to be written, if any. None where
     /// more than that must be read or written.
     pub(crate) fn refresh_row(&mut self, now: WallMs) -> Result<Option<Option<task::Model>>, StoreError> {
         if self.life.is_settled() {
             return Ok(None);
         }
-        let deeds = self.life.refresh(None, Evidence::default(), now);
+        let deeds = self.life.refresh_claimed(Evidence::default(), now);
         let row = written(&self.row, &self.life)?;
         let is_plain = deeds == Deeds::default()
             && self.life.shards == self.before.shards

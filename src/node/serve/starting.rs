@@ -1,0 +1,59 @@
+//! What answers on the node's port until its façade does.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::{Server, TlsAcceptor, limits};
+use crate::Runtimes;
+use windrow_config::Config;
+use windrow_server::http::server::Limits;
+use windrow_server::http::starting;
+
+/// How long a request of this time may keep the façade from its port.
+const END_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Answers as long as it is kept.
+pub(super) struct Starting {
+    stop: oneshot::Sender<()>,
+    server: JoinHandle<bool>,
+}
+
+impl Starting {
+    /// Answers on another handle of the listener.
+    ///
+    /// # Errors
+    /// When there can be none.
+    pub(super) fn begin(
+        listener: &TcpListener,
+        tls: Option<TlsAcceptor>,
+        (config, runtimes): (&Config, &Runtimes),
+    ) -> std::io::Result<Starting> {
+        let listener = std::net::TcpListener::from(listener.as_fd().try_clone_to_owned()?);
+        let server = Server {
+            listener: TcpListener::from_std(listener)?,
+            tls,
+            router: starting::facade(config.http.public_url.clone().unwrap_or_default()),
+            limits: Limits {
+                end_patience: END_PATIENCE,
+                ..limits(config)
+            },
+        };
+        let (stop, stopped) = oneshot::channel();
+        // The sender going away is the end as well.
+        let ending = async move { drop(stopped.await) };
+        let server = runtimes.front().spawn(server.serve(ending));
+        Ok(Starting { stop, server })
+    }
+
+    /// Leaves the port to the façade.
+    pub(super) async fn end(self) {
+        drop(self.stop);
+        if let Err(error) = self.server.await {
+            tracing::warn!(%error, "what answers during a start ended by a panic");
+        }
+    }
+}
