@@ -106,7 +106,7 @@ impl Held {
         }
     }
 
-    /// Finds its status after a claim from its shards where they alone tell it, and says which row is to be written, if any. None where
+    /// Finds its status after a claim, where its shards alone tell it, and says which row is to be written, if any. None where
     /// more than that must be read or written.
     pub(crate) fn refresh_row(&mut self, now: WallMs) -> Result<Option<Option<task::Model>>, StoreError> {
         if self.life.is_settled() {
