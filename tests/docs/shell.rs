@@ -336,8 +336,10 @@ fn answers(port: u16) -> bool {
         return false;
     };
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let asked = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-    asked.is_ok() && stream.read(&mut [0; 1]).is_ok_and(|count| count > 0)
+    let asked = stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    let mut begins = [0; b"HTTP/1.1 503".len()];
+    // Such is the answer of a node that still starts.
+    asked.is_ok() && stream.read(&mut begins).is_ok_and(|count| count > 0) && !begins.ends_with(b"503")
 }
 
 fn lines_of(child: &mut Child) -> Receiver<String> {

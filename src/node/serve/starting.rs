@@ -1,4 +1,5 @@
-//! What answers on the node's port until its façade does.
+//! What answers on the node's port until its façade does, where that takes long. Who asks a node that is about to serve is
+//! answered by the façade a moment later: many wait for any answer, and go on as if it served.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -13,10 +14,12 @@ use windrow_config::Config;
 use windrow_server::http::server::Limits;
 use windrow_server::http::starting;
 
+/// A start that takes no longer needs nobody to answer. (Probes wait for a second at least.)
+const QUIET: Duration = Duration::from_millis(800);
 /// How long a request of this time may keep the façade from its port.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Answers as long as it is kept.
+/// Answers as long as it is kept, once that is long.
 pub(super) struct Starting {
     stop: oneshot::Sender<()>,
     server: JoinHandle<bool>,
@@ -42,10 +45,14 @@ impl Starting {
                 ..limits(config)
             },
         };
-        let (stop, stopped) = oneshot::channel();
-        // The sender going away is the end as well.
-        let ending = async move { drop(stopped.await) };
-        let server = runtimes.front().spawn(server.serve(ending));
+        let (stop, mut stopped) = oneshot::channel();
+        let server = runtimes.front().spawn(async move {
+            // The sender going away is the end as well.
+            match tokio::time::timeout(QUIET, &mut stopped).await {
+                Ok(_) => true,
+                Err(_) => server.serve(async move { drop(stopped.await) }).await,
+            }
+        });
         Ok(Starting { stop, server })
     }
 
