@@ -194,7 +194,7 @@ async fn after_a_failover_the_new_master_is_asked_and_gives_nothing_anew_for_one
     // The old master comes back as a replica, and nobody is misled.
     group.master.restart();
     eventually("it follows", async || {
-        group.master.cli(&["INFO", "replication"]).contains("role:slave")
+        group.master.says(&["INFO", "replication"], "role:slave")
     })
     .await;
     assert_eq!(node.leases().renew(&[mine], LONG, false).await.unwrap(), [Held]);

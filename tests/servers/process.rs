@@ -225,6 +225,14 @@ pub fn said(client: &mut Command) -> String {
     text
 }
 
+/// Whether a client succeeds and prints this.
+pub fn is_said(client: &mut Command, text: &str) -> bool {
+    let output = client
+        .output()
+        .unwrap_or_else(|error| panic!("{client:?}: {error}"));
+    output.status.success() && String::from_utf8_lossy(&output.stdout).contains(text)
+}
+
 /// Whether a client succeeds; what it prints is nobody's business.
 pub fn is_done(client: &mut Command) -> bool {
     let status = client.stdout(Stdio::null()).stderr(Stdio::null()).status();

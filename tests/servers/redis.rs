@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::process::{Dir, Process, await_ready, free_port, program, said, words};
+use super::process::{Dir, Process, await_ready, free_port, is_said, program, said, words};
 use super::server::{Server, is_a};
 
 /// How a server is started beyond its port and directory.
@@ -47,6 +47,11 @@ impl Redis {
     /// Runs one command with redis-cli and returns what it prints.
     pub fn cli(&self, arguments: &[&str]) -> String {
         said(client(self.port(), &self.options).args(arguments))
+    }
+
+    /// Whether that prints this by now; not so where the server answers nobody, as in the middle of a change of its role.
+    pub fn says(&self, arguments: &[&str], text: &str) -> bool {
+        is_said(client(self.port(), &self.options).args(arguments), text)
     }
 }
 

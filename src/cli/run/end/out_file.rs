@@ -78,7 +78,7 @@ pub(super) fn unmakeable(path: &Path) -> Option<String> {
 pub(super) fn named(path: &Path) -> PathBuf {
     let in_folder = || {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+        let folder = folder.unwrap_or_else(|| Path::new(".")).canonicalize().ok()?;
         Some(folder.join(path.file_name()?))
     };
     path.canonicalize()
