@@ -21,6 +21,9 @@ const RETRY_FIRST: Duration = Duration::from_secs(5);
 /// Longest time that making one task may take: its source is fetched and counted in it.
 const MAKING_MAX: Duration = Duration::from_secs(15 * 60);
 
+/// What people read of a fire that met a bug.
+const BUG: &str = "a bug of windrow, please report it; the log of the node that tried says more";
+
 /// Makes the task of a fire, or notes why not.
 pub(crate) async fn make(node: &NodeContext, parts: &ScheduleParts, fire: TakenFire) {
     let Some(maker) = parts.maker.get() else { return };
@@ -46,12 +49,18 @@ pub(crate) async fn make(node: &NodeContext, parts: &ScheduleParts, fire: TakenF
                 tracing::debug!(%error, "a fire was not put back; the try counts");
             }
         }
-        Err(FireFault::Refused(text)) => {
-            let again = (fire.attempts + 1 < TRIES).then(|| RETRY_FIRST * 4_u32.pow(fire.attempts.min(8)));
-            fail(node, parts, &fire, (&text, again)).await;
+        Err(FireFault::Refused(text)) => fail(node, parts, &fire, (&text, again(&fire))).await,
+        Err(FireFault::Bug(cause)) => {
+            tracing::error!(%schedule, at, cause, "the task of a fire was not made by a bug");
+            fail(node, parts, &fire, (BUG, again(&fire))).await;
         }
         Err(FireFault::NameTaken(text)) => fail(node, parts, &fire, (&text, None)).await,
     }
+}
+
+/// When a fire that was refused is tried again, if it is.
+fn again(fire: &TakenFire) -> Option<Duration> {
+    (fire.attempts + 1 < TRIES).then(|| RETRY_FIRST * 4_u32.pow(fire.attempts.min(8)))
 }
 
 fn late() -> FireFault {
@@ -65,7 +74,7 @@ fn panicked(panic: &(dyn Any + Send)) -> FireFault {
     let text = text
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
-    FireFault::Refused(format!("a bug of windrow, please report it: {text}"))
+    FireFault::Bug(format!("panicked: {text}"))
 }
 
 /// Keeps the fire; ends when it is no longer this node's to make.

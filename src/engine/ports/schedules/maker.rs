@@ -12,6 +12,9 @@ pub enum FireFault {
     /// It can't become one as things are: what is wrong, for people.
     #[error("{0}")]
     Refused(String),
+    /// A bug of ours. What it came from is for the node's log, and for nobody who reads the schedule.
+    #[error("a bug of windrow: {0}")]
+    Bug(String),
     /// The name of its task is another's. It stays so, and further tries don't help.
     #[error("{0}")]
     NameTaken(String),

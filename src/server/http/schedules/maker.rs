@@ -97,10 +97,7 @@ fn fault(error: ServiceError) -> FireFault {
         }
         ServiceError::FireOver => FireFault::Over,
         ServiceError::NameTaken(text) => FireFault::NameTaken(format!("{text}; {FINER}")),
-        // Nobody asked for it by a request whose number would lead to the log.
-        ServiceError::Internal(cause) => {
-            FireFault::Refused(format!("a bug of windrow, please report it: {cause}"))
-        }
+        ServiceError::Internal(cause) => FireFault::Bug(cause),
         other => FireFault::Refused(other.to_string()),
     }
 }
