@@ -141,9 +141,26 @@ pub struct Items {
     /// Quotes in the CSV are text
     #[arg(long)]
     pub no_quote: bool,
+    /// Take rows of the CSV whose quotes don't pair; fields may change, rows may be swallowed
+    #[arg(long)]
+    pub lenient: bool,
 }
 
 impl Items {
+    /// The flags that only a CSV has, of those that are given.
+    pub(crate) fn csv_flags(&self) -> impl Iterator<Item = &'static str> {
+        let flags = [
+            ("--delimiter", self.delimiter.is_some()),
+            ("--no-header", self.no_header),
+            ("--no-quote", self.no_quote),
+            ("--lenient", self.lenient),
+        ];
+        flags
+            .into_iter()
+            .filter(|(_, is_given)| *is_given)
+            .map(|(name, _)| name)
+    }
+
     /// The files that are named, - included.
     pub(crate) fn files(&self) -> impl Iterator<Item = &String> {
         self.csv.iter().chain(&self.ndjson).chain(&self.lines)

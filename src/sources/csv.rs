@@ -2,6 +2,9 @@
 //!
 //! Fields may be quoted and then hold delimiters, line ends and doubled quotes. Lines end with LF, CRLF or CR.
 //! Lines without any character are skipped. Every row must have as many fields as there are columns.
+//!
+//! RFC 4180 has no quote inside an unquoted field and no text behind a closing quote. A row with either is refused: the
+//! parser would read on, and swallow other rows. Only a lenient format takes such rows as the parser reads them.
 
 use std::collections::HashSet;
 
@@ -20,6 +23,9 @@ const ROW_LOOK_MAX: usize = ROW_BYTES_MAX + 3;
 /// each block, which took as long as its rows.
 const FIELDS_FIRST: usize = 4096;
 
+/// The bytes with which a beginning is judged: a byte order mark, `sep=;` and a line end.
+const BEGINNING: usize = 3 + 5 + 2;
+
 /// Parses rows with `csv-core`, the state machine of the `csv` crate, which tells how many bytes a row took.
 #[derive(Debug)]
 pub(super) struct CsvRows {
@@ -34,6 +40,7 @@ pub(super) struct CsvRows {
     count: usize,
     delimiter: u8,
     quote: Option<u8>,
+    is_lenient: bool,
     /// The row just split has no quote, and was not fed to the parser.
     is_plain: bool,
     /// Whether the block being written has nothing that JSON writes in another way; none before it is looked at.
@@ -52,6 +59,7 @@ impl CsvRows {
             count: 0,
             delimiter: format.delimiter as u8,
             quote: format.quote.map(|quote| quote as u8),
+            is_lenient: format.lenient,
             is_plain: false,
             is_clean: None,
         }
@@ -109,6 +117,53 @@ impl CsvRows {
         Some(end + 1)
     }
 
+    /// The first quote of a row that RFC 4180 doesn't have there. Up to it the parser reads as the RFC does, so that a row
+    /// without one is what it seems.
+    fn stray_quote(&self, row: &[u8]) -> Option<FaultKind> {
+        let quote = self.quote.filter(|_| !self.is_lenient)?;
+        let mut quotes = memchr::memchr_iter(quote, row).peekable();
+        while let Some(open) = quotes.next() {
+            let below = |at: usize| memchr::memchr_iter(b'\n', &row[..at]).count();
+            if open > 0 && row[open - 1] != self.delimiter {
+                return Some(FaultKind::QuoteInText { below: below(open) });
+            }
+            let close = loop {
+                let close = quotes.next()?;
+                if quotes.next_if_eq(&(close + 1)).is_none() {
+                    break close;
+                }
+            };
+            match row.get(close + 1) {
+                None | Some(b'\n' | b'\r') => return None,
+                Some(next) if *next == self.delimiter => {}
+                Some(_) => return Some(FaultKind::TextBehindQuote { below: below(close) }),
+            }
+        }
+        None
+    }
+
+    fn check_count(&self) -> Result<(), FaultKind> {
+        if self.count == self.keys.len() {
+            return Ok(());
+        }
+        Err(FaultKind::Ragged {
+            expected: self.keys.len(),
+            actual: self.count,
+        })
+    }
+
+    /// The length of a first line `sep=;`, with which Excel names the delimiter.
+    fn sep_line(&self, text: &[u8]) -> Result<usize, FaultKind> {
+        let Some([named, rest @ ..]) = text.strip_prefix(b"sep=") else {
+            return Ok(0);
+        };
+        match line_ends(rest) {
+            0 => Ok(0),
+            _ if *named != self.delimiter => Err(FaultKind::SepLine(char::from(*named))),
+            len => Ok(b"sep=;".len() + len),
+        }
+    }
+
     /// The fields of the row just split.
     fn row(&self) -> Result<impl Iterator<Item = &str>, FaultKind> {
         let ends = &self.ends[..self.count];
@@ -140,11 +195,15 @@ impl CsvRows {
 
 impl RowFormat for CsvRows {
     fn begin(&mut self, rest: &[u8], eof: bool) -> Beginning {
-        if rest.len() < 3 && !eof {
+        if rest.len() < BEGINNING && !eof {
             return Beginning::More;
         }
         let (text, mark) = without_bom(rest);
-        let before = mark + line_ends(text);
+        let sep = match self.sep_line(text) {
+            Ok(len) => mark + len,
+            Err(fault) => return Beginning::Faults(vec![fault]),
+        };
+        let before = sep + line_ends(&rest[sep..]);
         // The names may be quoted, whatever they are known to be.
         self.keys.clear();
         let row = match self.split(&rest[before..], eof) {
@@ -160,6 +219,9 @@ impl RowFormat for CsvRows {
         };
         if let Some(is_array) = json_like(&rest[before..]).filter(|_| self.header) {
             return Beginning::Faults(vec![FaultKind::LikeJson(is_array)]);
+        }
+        if let Some(fault) = self.stray_quote(&rest[before..before + row]) {
+            return Beginning::Faults(vec![fault]);
         }
         let columns = match self.columns() {
             Ok(columns) => columns,
@@ -190,29 +252,30 @@ impl RowFormat for CsvRows {
             // The parser ends a row at CR and would leave the LF to the next.
             Some(len) if rest[len - 1] == b'\r' && rest.get(len) == Some(&b'\n') => Split::Row(len + 1),
             Some(len) => Split::Row(len),
-            None if input.len() == ROW_LOOK_MAX => Split::Fault(FaultKind::TooLong),
+            None if input.len() == ROW_LOOK_MAX => {
+                Split::Fault(self.stray_quote(input).unwrap_or(FaultKind::TooLong))
+            }
             None if !eof => {
                 self.restart();
                 Split::More
             }
             // A line end completes the last row, unless it stands inside quotes.
             None if self.feed(b"\n", &mut written).is_some() => Split::Row(rest.len()),
-            None => Split::Fault(FaultKind::UnclosedQuote),
+            None => Split::Fault(self.stray_quote(rest).unwrap_or(FaultKind::UnclosedQuote)),
         }
     }
 
-    fn check(&self, _row: &[u8]) -> Result<(), FaultKind> {
-        if self.count == self.keys.len() {
-            return Ok(());
+    fn check(&self, row: &[u8]) -> Result<(), FaultKind> {
+        if !self.is_plain
+            && let Some(fault) = self.stray_quote(row)
+        {
+            return Err(fault);
         }
-        Err(FaultKind::Ragged {
-            expected: self.keys.len(),
-            actual: self.count,
-        })
+        self.check_count()
     }
 
     fn write(&mut self, row: &[u8], rows: &mut JsonRows) -> Result<(), FaultKind> {
-        self.check(row)?;
+        self.check_count()?;
         if self.is_plain {
             let mut written = 0;
             (self.count, self.is_plain) = (0, false);

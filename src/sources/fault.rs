@@ -38,6 +38,18 @@ pub enum FaultKind {
     TooLong,
     /// A quote was opened and the file ended.
     UnclosedQuote,
+    /// A quote inside an unquoted field, so many lines below the row's first.
+    QuoteInText {
+        /// Lines.
+        below: usize,
+    },
+    /// Text behind the closing quote of a field, so many lines below the row's first.
+    TextBehindQuote {
+        /// Lines.
+        below: usize,
+    },
+    /// A first line `sep=;` as Excel writes it, with another delimiter than the file is read with.
+    SepLine(char),
     /// A column name comes twice.
     DuplicateColumn(String),
     /// A block whose bytes are those of the index holds another number of rows: a mistake of this program.
@@ -86,8 +98,30 @@ impl fmt::Display for FaultKind {
             ),
             FaultKind::TooLong => write!(f, "longer than {} KiB", ROW_BYTES_MAX / 1024),
             FaultKind::UnclosedQuote => write!(f, "a quote is opened and never closed"),
+            FaultKind::QuoteInText { below } => {
+                write!(f, "a quote inside an unquoted field{}", Below(*below))
+            }
+            FaultKind::TextBehindQuote { below } => {
+                write!(f, "text behind the closing quote of a field{}", Below(*below))
+            }
+            FaultKind::SepLine(named) => {
+                write!(f, "\"sep={}\" names the delimiter", named.escape_debug())
+            }
             FaultKind::DuplicateColumn(name) => write!(f, "column {name:?} comes twice"),
             FaultKind::RowCount { expected, actual } => write!(f, "{actual} rows, expected {expected}"),
+        }
+    }
+}
+
+/// A line of a row that goes over several.
+struct Below(usize);
+
+impl fmt::Display for Below {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            1 => write!(f, ", 1 line below"),
+            lines => write!(f, ", {lines} lines below"),
         }
     }
 }
@@ -121,6 +155,10 @@ impl FaultKind {
             FaultKind::UnclosedQuote => {
                 "double the quotes inside quoted fields; or read quotes as text with --no-quote"
             }
+            FaultKind::QuoteInText { .. } | FaultKind::TextBehindQuote { .. } => {
+                "double the quotes inside quoted fields; --no-quote reads quotes as text, --lenient takes such rows as they come"
+            }
+            FaultKind::SepLine(_) => "name it with --delimiter too; then the line is skipped",
             FaultKind::DuplicateColumn(_) => {
                 "rename a column; or, if the first line is data, read it as such with --no-header"
             }

@@ -217,10 +217,12 @@ fn row_format(format: &RowFormat) -> Format {
             delimiter,
             header,
             quote,
+            lenient,
         } => Format::Csv(CsvFormat {
             delimiter,
             header,
             quote,
+            lenient,
         }),
         RowFormat::Ndjson => Format::Ndjson,
         RowFormat::Lines => Format::Lines,

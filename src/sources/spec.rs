@@ -74,6 +74,9 @@ pub struct CsvFormat {
     pub header: bool,
     /// Around fields; none reads quotes as text.
     pub quote: Option<char>,
+    /// Takes rows whose quotes RFC 4180 doesn't have, as the parser reads them: fields may change, rows may be swallowed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lenient: bool,
 }
 
 impl Default for CsvFormat {
@@ -83,6 +86,7 @@ impl Default for CsvFormat {
             delimiter: ',',
             header: true,
             quote: Some('"'),
+            lenient: false,
         }
     }
 }
@@ -172,6 +176,7 @@ mod tests {
             r#"{"kind":"range","total":10}"#,
             r#"{"kind":"inline","items":[1,{"b":1,"a":123456789012345678901234567890}]}"#,
             r#"{"kind":"csv","path":"u.csv","format":{"delimiter":";","header":false,"quote":null}}"#,
+            r#"{"kind":"csv","path":"u.csv","format":{"delimiter":",","header":true,"quote":"\"","lenient":true}}"#,
             r#"{"kind":"ndjson","path":"-"}"#,
             r#"{"kind":"ndjson","spooled":"stdin-00.ndjson"}"#,
             r#"{"kind":"ndjson","upload":7}"#,

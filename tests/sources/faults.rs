@@ -141,6 +141,50 @@ fn a_quote_that_never_closes_names_the_row_it_began_in() {
 }
 
 #[test]
+fn quotes_that_rfc_4180_does_not_have_are_refused_with_their_line() {
+    let text = FaultKind::QuoteInText { below: 0 };
+    let behind = |below| FaultKind::TextBehindQuote { below };
+    let swallowed = "id,title\n1,\"open\n2,two\n3,\"closed\n4,four\n";
+    assert_eq!(faults(swallowed, &csv()), [(2, behind(2))]);
+    assert_eq!(faults("a,b\n1,\"12\" pipe\"\n2,ok\n", &csv()), [(2, behind(0))]);
+    assert_eq!(faults("a,b\n1,x\n2,3\" pipe\n", &csv()), [(3, text.clone())]);
+    assert_eq!(faults("a,b\"\n1,2\n", &csv()), [(1, text)], "the header too");
+    assert_eq!(
+        faults("a,b\n1,\"x\"y\",\"\n", &csv()),
+        [(2, behind(0))],
+        "not the open end"
+    );
+    let lenient = Format::Csv(CsvFormat {
+        lenient: true,
+        ..CsvFormat::default()
+    });
+    assert!(index(swallowed.as_bytes(), &lenient, TINY).is_ok());
+    assert!(index(b"a,b\n\"x\"\"\",\"\"\n\"y\r\nz\",\"\"\"\"", &csv(), TINY).is_ok());
+}
+
+#[test]
+fn the_line_with_which_excel_names_the_delimiter_is_skipped_or_refused() {
+    let semicolon = Format::Csv(CsvFormat {
+        delimiter: ';',
+        ..CsvFormat::default()
+    });
+    assert_eq!(
+        faults("sep=;\r\nid;name\r\n1;a\r\n", &csv()),
+        [(1, FaultKind::SepLine(';'))]
+    );
+    let text = b"\xef\xbb\xbfsep=;\r\nid;name\r\n1;a\r\n";
+    let indexed = index(text, &semicolon, TINY).expect("the line is no row");
+    assert_eq!(
+        (indexed.rows, indexed.columns),
+        (1, vec!["id".to_owned(), "name".to_owned()])
+    );
+    assert!(
+        index(b"sep=2;b\n1;2\n", &semicolon, TINY).is_ok(),
+        "a name of a column"
+    );
+}
+
+#[test]
 fn rows_that_are_too_long_are_refused_with_their_line() {
     let long = "x".repeat(ROW_BYTES_MAX + 10);
     assert_eq!(

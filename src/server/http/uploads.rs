@@ -39,6 +39,9 @@ pub(crate) struct UploadParams {
     /// Around the fields of a CSV: one ASCII character, or `none` to read quotes as text.
     #[param(max_length = 4, default = "\"")]
     quote: Option<String>,
+    /// Whether rows of a CSV are taken whose quotes RFC 4180 doesn't have: fields may change, rows may be swallowed.
+    #[param(default = false)]
+    lenient: Option<bool>,
 }
 
 /// An upload.
@@ -252,8 +255,9 @@ fn row_format(params: &UploadParams, headers: &HeaderMap) -> Result<Option<RowFo
         "text/plain" => RowFormat::Lines,
         _ => return Ok(None),
     };
-    if params.delimiter.is_some() || params.header.is_some() || params.quote.is_some() {
-        let text = "delimiter, header and quote say how a CSV is read; this is none";
+    let is_set = [params.header, params.lenient].iter().any(Option::is_some);
+    if params.delimiter.is_some() || params.quote.is_some() || is_set {
+        let text = "delimiter, header, quote and lenient say how a CSV is read; this is none";
         return Err(ServiceError::invalid("query", text));
     }
     Ok(Some(format))
@@ -290,6 +294,7 @@ fn csv_format(params: &UploadParams) -> Result<RowFormat, ServiceError> {
         delimiter,
         header: params.header.unwrap_or(true),
         quote,
+        lenient: params.lenient.unwrap_or(false),
     })
 }
 

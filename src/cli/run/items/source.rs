@@ -34,9 +34,8 @@ const PIPE_TOLD: (Duration, Duration) = (Duration::from_secs(2), Duration::from_
 /// `Usage` when options of a CSV are given for something else.
 pub(crate) fn spec(items: &Items, glob: Option<&str>, total: u64) -> Result<SourceSpec, Fault> {
     // Not clap's `requires`: it is waived where --total excludes --csv.
-    let has_csv_options = items.delimiter.is_some() || items.no_header || items.no_quote;
-    if has_csv_options && items.csv.is_none() {
-        let because = "--delimiter, --no-header and --no-quote say how a CSV is read";
+    if let Some(flag) = items.csv_flags().next().filter(|_| items.csv.is_none()) {
+        let because = format!("{flag} says how a CSV is read");
         return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
     }
     if let Some(pattern) = glob {
@@ -69,6 +68,7 @@ fn csv_format(items: &Items) -> CsvFormat {
         delimiter: items.delimiter.unwrap_or(usual.delimiter),
         header: !items.no_header,
         quote: usual.quote.filter(|_| !items.no_quote),
+        lenient: items.lenient,
     }
 }
 

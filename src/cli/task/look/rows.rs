@@ -42,10 +42,11 @@ pub(crate) struct Inline<'a> {
 /// `Usage` when options of a CSV are given for something else, `Rejected` when the file can't be read.
 pub(crate) fn check(args: &CreateArgs) -> Result<(), Fault> {
     let items = &args.items;
-    let has_some = items.delimiter.is_some() || items.no_header;
-    let is_csv = items.csv.is_some();
-    if (has_some && !is_csv && args.named.url.is_none()) || (items.no_quote && !is_csv) {
-        let because = "--delimiter, --no-header and --no-quote are for a CSV (at a URL: all but --no-quote)";
+    // The node reads what it fetches itself with these two only.
+    let is_of_url = |flag: &&str| args.named.url.is_some() && ["--delimiter", "--no-header"].contains(flag);
+    let foreign = items.csv_flags().find(|flag| !is_of_url(flag));
+    if let Some(flag) = foreign.filter(|_| items.csv.is_none()) {
+        let because = format!("{flag} says how a CSV file is read");
         return Err(Fault::new(Exit::Usage, "there is no CSV", because).hint("--csv FILE"));
     }
     check_url(
@@ -124,7 +125,8 @@ pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<(String, Ve
         .header("content-type", kind)
         .query_option("delimiter", delimiter)
         .query_option("header", items.no_header.then_some(false))
-        .query_option("quote", items.no_quote.then_some("none"));
+        .query_option("quote", items.no_quote.then_some("none"))
+        .query_option("lenient", items.lenient.then_some(true));
     let name = if path == "-" { "standard input" } else { path };
     let wrong = |error: std::io::Error| unread(name, &of_file(&error));
     let (mut input, size) = open(path).await.map_err(wrong)?;

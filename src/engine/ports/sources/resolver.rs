@@ -56,6 +56,8 @@ pub enum RowFormat {
         header: bool,
         /// Around fields; none reads quotes as text.
         quote: Option<char>,
+        /// Takes rows whose quotes RFC 4180 doesn't have.
+        lenient: bool,
     },
     /// One JSON value per line.
     Ndjson,

@@ -125,6 +125,7 @@ impl SourceBody {
                 delimiter: self.delimiter.unwrap_or(','),
                 header: self.header.unwrap_or(true),
                 quote: Some('"'),
+                lenient: false,
             }),
             Some(FileFormat::Ndjson) => Ok(RowFormat::Ndjson),
             Some(FileFormat::Lines) => Ok(RowFormat::Lines),
