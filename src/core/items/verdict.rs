@@ -30,7 +30,7 @@ pub enum Outcome {
 /// Why an attempt did not succeed: a stable code that groups failures, and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Upper-case slug such as `TIMEOUT` or one of the handler's own; at most [`CODE_BYTES_MAX`] bytes.
+    /// `[A-Z0-9_]{1,64}`, such as `TIMEOUT`; one of the handler's own is brought to that form.
     pub code: Cow<'static, str>,
     /// What happened, cut to [`MESSAGE_BYTES_MAX`] bytes.
     pub message: String,
@@ -39,18 +39,49 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure whose texts are cut to their limits; control characters become spaces.
+    /// A failure whose code has its form, and whose message is cut to its limit; control characters become spaces. A code
+    /// that loses more than its case and its separators stays readable in the message.
     pub fn new(code: impl Into<Cow<'static, str>>, message: impl AsRef<str>) -> Failure {
-        let code = match code.into() {
-            Cow::Borrowed(code) => Cow::Borrowed(code),
-            Cow::Owned(code) => Cow::Owned(cut(&code, CODE_BYTES_MAX)),
+        let (code, message) = (code.into(), message.as_ref());
+        let message = match is_near_code(&code) {
+            true => Cow::Borrowed(message),
+            false => Cow::Owned(format!("(code {:?}) {message}", cut(&code, CODE_BYTES_MAX))),
         };
         Failure {
-            code,
-            message: cut(message.as_ref(), MESSAGE_BYTES_MAX),
+            code: code_of(code),
+            message: cut(&message, MESSAGE_BYTES_MAX),
             output: None,
         }
     }
+}
+
+/// A code as it is stored and shown, and typed into commands: letters in upper case, anything but letters, digits and `_` as
+/// one `_`. What nothing is left of is `UNNAMED`.
+pub fn code_of(code: Cow<'static, str>) -> Cow<'static, str> {
+    let fits = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    if (1..=CODE_BYTES_MAX).contains(&code.len()) && code.chars().all(fits) {
+        return code;
+    }
+    let mut clean = String::new();
+    for c in code.chars().map(|c| c.to_ascii_uppercase()) {
+        match fits(c) {
+            true => clean.push(c),
+            false if clean.ends_with('_') || clean.is_empty() => {}
+            false => clean.push('_'),
+        }
+    }
+    clean.truncate(CODE_BYTES_MAX);
+    let clean = clean.trim_end_matches('_');
+    if clean.is_empty() {
+        return Cow::Borrowed("UNNAMED");
+    }
+    Cow::Owned(clean.to_owned())
+}
+
+/// Whether a code says the same in its stored form: only its case and separators change.
+fn is_near_code(code: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_-./: ".contains(c);
+    (1..=CODE_BYTES_MAX).contains(&code.len()) && code.chars().all(fits)
 }
 
 /// Cuts `text` to at most `bytes_max` bytes at a character border, ending in `…(+n)` with the bytes left out,
@@ -103,8 +134,8 @@ crate::slugs! {
         Unavailable = "unavailable",
         /// Nobody knows what it did: a timeout, a reset, 500, 504, a worker that died with it. Charged, provisionally.
         Unclear = "unclear",
-        /// No call can be made of the item, so nothing left: charged, once the handler has ever given a verdict; before that it
-        /// says that the request is wrong for all items.
+        /// No call can be made of the item, so nothing left: it fails at once, once the handler has ever given a verdict or nothing
+        /// fresh is left; before that it says that the request is wrong for all items.
         Unsendable = "unsendable",
     }
 }
@@ -403,6 +434,29 @@ mod tests {
             kept.ends_with(&format!("…(+{})", 1800 - 3 * kept.matches('中').count())),
             "{kept}"
         );
+    }
+
+    #[test]
+    fn a_code_has_one_form_and_nothing_of_another_is_lost() {
+        let table = [
+            ("TIMEOUT", "TIMEOUT", "m"),
+            ("rate-limited", "RATE_LIMITED", "m"),
+            ("e 42.7", "E_42_7", "m"),
+            (
+                "X;touch${IFS}/tmp/p;#",
+                "X_TOUCH_IFS_TMP_P",
+                r#"(code "X;touch${IFS}/tmp/p;#") m"#,
+            ),
+            ("错误", "UNNAMED", "(code \"错误\") m"),
+            ("_", "_", "m"),
+        ];
+        for (given, code, message) in table {
+            let failure = Failure::new(given.to_owned(), "m");
+            assert_eq!((&*failure.code, &*failure.message), (code, message));
+        }
+        let long = Failure::new("A".repeat(100), "m");
+        assert_eq!(long.code, "A".repeat(CODE_BYTES_MAX));
+        assert!(long.message.starts_with("(code \"AAA"), "{}", long.message);
     }
 
     #[test]
