@@ -3,6 +3,7 @@
 use crate::args;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::output::shell_word;
 use windrow_client::{ClientError, Problem, ProblemField, Readiness};
 
 /// What to try when nobody answers.
@@ -332,7 +333,7 @@ fn allowed(problem: &Problem) -> Option<String> {
         .collect();
     verbs.dedup();
     let command = |verb: &str| match task {
-        Some(task) => format!("windrow task {verb} {task}"),
+        Some(task) => format!("windrow task {verb} {}", shell_word(task)),
         None => verb.to_owned(),
     };
     Some(match verbs.is_empty() {
@@ -368,7 +369,9 @@ fn list_of(problem: &Problem) -> Option<String> {
     let mut parts = path.strip_prefix("/v1/")?.split(['/', '?']);
     let list = match parts.next()? {
         // How many there are; failures it may have none.
-        "tasks" if path.contains("/items/") => return Some(format!("windrow task show {}", parts.next()?)),
+        "tasks" if path.contains("/items/") => {
+            return Some(format!("windrow task show {}", shell_word(parts.next()?)));
+        }
         "tasks" => "windrow task list",
         "businesses" => "windrow biz list",
         "nodes" => "windrow node list",
