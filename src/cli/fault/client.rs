@@ -3,7 +3,6 @@
 use crate::args;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::output::shell_word;
 use windrow_client::{ClientError, Problem, ProblemField, Readiness};
 
 /// What to try when nobody answers.
@@ -333,7 +332,7 @@ fn allowed(problem: &Problem) -> Option<String> {
         .collect();
     verbs.dedup();
     let command = |verb: &str| match task {
-        Some(task) => format!("windrow task {verb} {}", shell_word(task)),
+        Some(task) => format!("windrow task {verb} {task}"),
         None => verb.to_owned(),
     };
     Some(match verbs.is_empty() {
@@ -369,9 +368,7 @@ fn list_of(problem: &Problem) -> Option<String> {
     let mut parts = path.strip_prefix("/v1/")?.split(['/', '?']);
     let list = match parts.next()? {
         // How many there are; failures it may have none.
-        "tasks" if path.contains("/items/") => {
-            return Some(format!("windrow task show {}", shell_word(parts.next()?)));
-        }
+        "tasks" if path.contains("/items/") => return Some(format!("windrow task show {}", parts.next()?)),
         "tasks" => "windrow task list",
         "businesses" => "windrow biz list",
         "nodes" => "windrow node list",

@@ -312,6 +312,7 @@ impl Execution {
     fn on_unsendable(&mut self, call: &FailedCall) {
         if !self.judge.takes_requests() && self.is_fresh_left() {
             self.on_refusal(call);
+            self.judge.refusals.want_fresh();
         }
     }
 
