@@ -9,5 +9,6 @@ pub mod origin;
 pub mod reduce;
 pub mod request;
 pub mod rust;
+mod scrub;
 pub mod sign;
 pub mod wire;

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use crate::command::group::ProcessGroup;
 use crate::command::program::Program;
 use crate::command::{Environment, Leftovers};
+use crate::wire::shown;
 
 /// How long what a program left behind may go on holding its standard output once it has exited.
 const LEFT_GRACE: Duration = Duration::from_secs(1);
@@ -190,7 +191,7 @@ async fn tail(mut stderr: impl AsyncRead + Unpin) -> String {
         let beyond = kept.len().saturating_sub(TAIL_BYTES);
         kept.drain(..beyond);
     }
-    String::from_utf8_lossy(&kept).trim().to_owned()
+    shown(&kept).trim().to_owned()
 }
 
 fn judge(name: &str, status: ExitStatus, heard: Heard, most: usize) -> Result<Vec<u8>, ReduceError> {

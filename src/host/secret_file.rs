@@ -6,6 +6,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use windrow_core::business::secrets::unmarked;
+
 /// More than any secret. Unit: bytes.
 const BYTES_MAX: u64 = 64 << 10;
 
@@ -64,7 +66,7 @@ impl fmt::Display for SecretFileError {
 impl std::error::Error for SecretFileError {}
 
 impl SecretFile {
-    /// The whole text.
+    /// The whole text, without a byte order mark.
     ///
     /// # Errors
     /// When it can't be read, or lies open.
@@ -80,7 +82,7 @@ impl SecretFile {
         }
         let mut text = String::new();
         file.take(BYTES_MAX).read_to_string(&mut text).map_err(fail)?;
-        Ok(text)
+        Ok(unmarked(&text).to_owned())
     }
 
     /// It can't be read or made.

@@ -1,5 +1,6 @@
 /** @file What needs no browser: the strip's arithmetic, sums, who needs attention, words, and what is vendored. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -8,6 +9,7 @@ import { needy } from '../../ui/app/lib/attention.js';
 import { byDay } from '../../ui/app/lib/calendar.js';
 import * as axes from '../../ui/app/lib/axes.js';
 import { patchOf, taskPatch } from '../../ui/app/lib/patch.js';
+import { flag, sh } from '../../ui/app/lib/command.js';
 import * as strip from '../../ui/app/lib/strip.js';
 import words from '../../ui/app/words/zh-CN.js';
 import { ROOT } from './support.js';
@@ -177,4 +179,16 @@ test('what is vendored is what VENDOR.md says', () => {
     const hash = createHash('sha256').update(readFileSync(path)).digest('hex');
     assert.ok(said.includes(`\`${relative(join(UI, 'vendor'), path)}\``) && said.includes(hash), `${path} ${hash}`);
   }
+});
+
+test('a value stays one word of a command, whatever a handler or a person chose', () => {
+  const hostile = "X;touch${IFS}/tmp/p;#`id`\n'";
+  const line = sh`windrow task abandon t1 --code ${hostile} ${[flag('call_timeout', '10s'), '', false, sh`--all`, 'a b']} ${''}`;
+  const words = execFileSync('sh', ['-c', `for word in ${line}; do printf '%s\\0' "$word"; done`], { encoding: 'utf8' }).split('\0');
+  assert.deepEqual(words, ['windrow', 'task', 'abandon', 't1', '--code', hostile, '--call-timeout', '10s', '--all', 'a b', '', '']);
+});
+
+test('no command is put together but by the template that quotes', () => {
+  const byHand = /(?<!sh)`(windrow|curl|--[a-z])[^`]*\$\{/;
+  assert.deepEqual(sources.filter(([name, text]) => name !== 'app/lib/command.js' && byHand.test(text)).map(([name]) => name), []);
 });

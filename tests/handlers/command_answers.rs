@@ -289,3 +289,21 @@ async fn a_worker_answers_at_a_rate_worth_printing() {
         rig.close().await;
     }
 }
+
+#[tokio::test]
+async fn a_byte_order_mark_before_the_first_line_is_no_part_of_it_and_later_it_is_named() {
+    let marked = "printf '\\357\\273\\277'; while read -r line; do echo ok; done";
+    let rig = Setup::new(&["sh", "-c", marked]).open();
+    assert_eq!(rig.item(0, json!({})).await, Reply::AllOk);
+    assert_eq!(rig.item(1, json!({})).await, Reply::AllOk);
+    rig.close().await;
+    let each = "while read -r line; do printf '\\357\\273\\277ok\\n'; done";
+    let rig = Setup::new(&["sh", "-c", each]).open();
+    let failure = bad_reply(&rig.item(0, json!({})).await);
+    assert!(
+        failure.message.contains("a byte order mark (EF BB BF)"),
+        "{}",
+        failure.message
+    );
+    rig.close().await;
+}

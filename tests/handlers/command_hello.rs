@@ -194,7 +194,5 @@ async fn workers_find_the_run_in_their_environment() {
         let reply = rig.item(index as u64, json!({"do": "env", "name": name})).await;
         assert_eq!(message_of(&reply), value, "{name}");
     }
-    let trace = rig.item(9, json!({"do": "env", "name": "TRACEPARENT"})).await;
-    assert!(message_of(&trace).starts_with("00-"));
     rig.close().await;
 }

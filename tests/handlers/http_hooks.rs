@@ -253,3 +253,17 @@ async fn a_rotated_secret_signs_the_calls_of_runs_that_are_open() {
         assert_eq!(seen.header("webhook-signature"), expected.as_deref());
     }
 }
+
+#[tokio::test]
+async fn a_hook_at_another_origin_gets_no_secret_header_and_is_signed_all_the_same() {
+    let (handler, other) = (Server::always(500, "").await, Server::always(200, "").await);
+    for (hook_server, gets_secret) in [(&other, false), (&handler, true)] {
+        let own = json!({"finished": {"url": format!("{}/hooks", hook_server.url())}});
+        let business = business(&format!("{}/items", handler.url()), json!({}), own);
+        client().call(&business, &hook(HookKind::Finished)).await;
+        let seen = hook_server.seen().remove(0);
+        assert_eq!(seen.header("authorization").is_some(), gets_secret);
+        assert_eq!(seen.header("x-team"), Some("growth"));
+        assert!(seen.header("webhook-signature").is_some());
+    }
+}

@@ -448,3 +448,23 @@ fn debug_shows_no_secret() {
     let factory = HttpHandlerFactory::new(options, clock());
     assert!(!format!("{factory:?}").contains("geheim"));
 }
+
+#[tokio::test]
+async fn a_secret_header_that_a_handler_says_back_is_masked_in_all_that_is_kept() {
+    let body = r#"{"result":"abandon","code":"NO","message":"got Bearer c4n4ry-5ecr3t",
+        "output":{"url":"/?t=c4n4ry%2d5ecr3t","b64":"YzRuNHJ5LTVlY3IzdA=="},"logs":[{"message":"\u0063\u0034n4ry-5ecr3t"}]}"#;
+    let server = Server::always(200, body).await;
+    let handler = open(HttpOptions {
+        headers: vec![
+            ("x-key".into(), "Bearer c4n4ry-5ecr3t".into()),
+            ("x-team".into(), "growth-team".into()),
+        ],
+        secret_headers: vec!["X-Key".into()],
+        ..HttpOptions::new(server.url())
+    });
+    let reply = format!("{:?}", handler.process(single()).await);
+    assert!(reply.contains("••••") && reply.contains("NO"), "{reply}");
+    for part in ["c4n4ry", "5ecr3t", "YzRuNHJ5"] {
+        assert!(!reply.contains(part), "{part}: {reply}");
+    }
+}

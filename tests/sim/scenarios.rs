@@ -428,6 +428,29 @@ fn three_calls_that_no_worker_lived_to_take_stop_the_task_whatever_people_have_d
 }
 
 #[test]
+fn items_of_which_no_call_can_be_made_fail_at_once_where_no_others_are_left() {
+    for (total, ordered) in [(1, false), (3, false), (9, true)] {
+        let mut story = Story::new(total, |t| {
+            (t.ordered, t.error_budget.failed_attempts) = (ordered, None);
+        });
+        let mut calls = 0;
+        while story.end().is_none() {
+            assert!(calls < 2 * total, "{total} items are tried again and again");
+            story.pass(1_000);
+            calls += u64::from(story.exchange(1));
+            while !story.out.is_empty() {
+                story.find_unsendable();
+            }
+            if let Some(draft) = story.draft() {
+                story.step(Event::CheckpointStored(draft.no));
+            }
+        }
+        assert_eq!(story.core.progress(at(story.now)).counters.abandoned, total);
+        assert_eq!(stopped(story.end()), None, "{:?}", story.end());
+    }
+}
+
+#[test]
 fn ten_items_of_which_no_call_can_be_made_stop_a_task_that_never_made_one_and_nothing_is_charged() {
     let mut story = Story::new(1000, |_| {});
     for _ in 0..10 {

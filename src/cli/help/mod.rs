@@ -49,16 +49,20 @@ Conversions, for values of a CSV are texts:
 
 Where they stand:
   path, query, form  percent-encoded
-  header             as it is; a line end in it is refused
+  header             as it is; a line end in it is refused, in quotes a quote too
+  cookie             as it is; ; and what else no cookie may have are refused
   JSON               a JSON value; inside of quotes, a part of the string
-  text               as it is (--body-file)
-None may stand in scheme, user, host or port.
+  XML                escaped (--body-file x.xml, or content-type names XML)
+  plain text         as it is (--body-file)
+None may stand in scheme, user, host or port, nor in a tag, comment or CDATA.
+A body of another content type (CSV, HTML, multipart) holds no values.
 
 A brace is written twice, {{ and }}, but for JSON outside of quotes: there a {
 that is followed by a blank, a quote or } is JSON's own, as is every }.
 
 An item that can't fill them (a member is missing, no number, a path segment
-that is empty or ..) is abandoned unsent as TEMPLATE_VALUE; the others go on."#;
+that is empty or .., half of a surrogate pair) is abandoned unsent as
+TEMPLATE_VALUE; the others go on."#;
 
 /// Explains a topic or a command.
 ///

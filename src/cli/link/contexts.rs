@@ -12,6 +12,7 @@ use toml::{Table, Value};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::output::shell_word;
 
 /// Members of the file, and of a context.
 const FILE_KEYS: [&str; 2] = ["current", "context"];
@@ -121,7 +122,7 @@ impl Contexts {
             Fault::new(Exit::NotFound, "there is no such context", because).hint(
                 like(name, &known).map_or_else(
                     || match known.is_empty() {
-                        true => format!("windrow ctx add {name} --server URL"),
+                        true => format!("windrow ctx add {} --server URL", shell_word(name)),
                         false => "`windrow ctx list` shows them, `windrow ctx add` makes another".to_owned(),
                     },
                     |other| format!("did you mean {other:?}?"),

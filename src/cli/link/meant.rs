@@ -7,6 +7,7 @@ use super::contexts::like;
 use super::open::Link;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::output::shell_word;
 use windrow_client::{ClientError, Problem, Request, segment};
 
 /// Names among which a mistyped one is looked for: a page.
@@ -119,7 +120,8 @@ impl Link<'_> {
         let caller: Value = answer.json().unwrap_or_default();
         let hint = match (caller["business"].as_str(), caller["role"].as_str()) {
             (Some(business), _) => format!(
-                "`windrow biz show {business}`: this token is for {business} and sees no other business"
+                "`windrow biz show {}`: this token is for {business} and sees no other business",
+                shell_word(business)
             ),
             (None, Some(role)) => format!("this token's role is {role}; one of a viewer sees what there is"),
             (None, None) => return fault,

@@ -11,6 +11,7 @@ use super::contexts::{Context, Contexts};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use windrow_core::business::secrets::unmarked;
 
 /// Where a node is by default. (`config.toml`, `http.listen`.)
 pub const SERVER_DEFAULT: &str = "http://127.0.0.1:7700";
@@ -102,7 +103,7 @@ fn read_token(file: &Path) -> Result<String, Fault> {
 /// # Errors
 /// What is wrong with it.
 pub fn one_token(text: &str) -> Result<String, String> {
-    match text.trim() {
+    match unmarked(text).trim() {
         "" => Err("it is empty".to_owned()),
         token if token.contains(char::is_whitespace) => Err("it holds more than a token".to_owned()),
         token => Ok(token.to_owned()),

@@ -6,4 +6,7 @@ pub(crate) mod checks;
 pub(crate) mod fold;
 pub(crate) mod members;
 pub(crate) mod screen;
+mod shell_word;
 pub mod table;
+
+pub(crate) use shell_word::shell_word;

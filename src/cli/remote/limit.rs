@@ -13,6 +13,7 @@ use crate::fault::Fault;
 use crate::link::change::differences;
 use crate::link::{Danger, Link, Named, NamedWrite, Pages, Write};
 use crate::output::body::{joined, number, text, texts};
+use crate::output::shell_word;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Column, Keep, Listing, Tone, human};
 use windrow_client::{Request, segment};
@@ -208,7 +209,7 @@ async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
     };
     link.hint(&format!(
         "nobody uses it yet: windrow biz edit NAME --limit {}",
-        args.name
+        shell_word(&args.name)
     ));
     link.show_done(&LIMITS, &answer, &format!("created {}", args.name))
 }

@@ -13,6 +13,21 @@ use crate::ids::WallMs;
 /// How long the secret before the last rotation stays valid.
 pub const ROTATION_OVERLAP: Duration = Duration::from_secs(24 * 3600);
 
+/// Headers whose values are secrets, whoever writes them; and parts of the names of others.
+const SECRET_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+const SECRET_PARTS: [&str; 5] = ["token", "secret", "password", "api-key", "apikey"];
+
+/// Whether a header of this name carries what nobody else should see.
+pub fn is_secret_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_HEADERS.contains(&name.as_str()) || SECRET_PARTS.iter().any(|part| name.contains(part))
+}
+
+/// The text of a file with secrets, without the byte order mark that some editors put before it.
+pub fn unmarked(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 /// A business's secrets.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -131,7 +131,9 @@ impl Execution {
         let steady = retry::wait(&self.tuning.backoff, turn, spread);
         let wait = match wish {
             Wish::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX),
-            Wish::Retry { after: None } | Wish::Abandon => steady.max(UNCHARGED_WAIT_MIN),
+            Wish::Retry { after: None } => steady.max(UNCHARGED_WAIT_MIN),
+            // It fails as soon as it counts.
+            Wish::Abandon => UNCHARGED_WAIT_MIN,
         };
         self.wait_for_retry(index, trouble, self.at_most_alone(wait), now);
     }

@@ -1,10 +1,13 @@
 //! What came of an attempt, in the one vocabulary that all handlers share.
 
+mod code;
+
 use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use self::code::{code_of, is_near_code};
 use crate::ids::{Attempt, ItemCount, ItemIndex, Moment, WallMs};
 use crate::items::run::IndexRun;
 
@@ -30,7 +33,7 @@ pub enum Outcome {
 /// Why an attempt did not succeed: a stable code that groups failures, and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Upper-case slug such as `TIMEOUT` or one of the handler's own; at most [`CODE_BYTES_MAX`] bytes.
+    /// `[A-Z0-9_]{1,64}`, such as `TIMEOUT`; one of the handler's own is brought to that form.
     pub code: Cow<'static, str>,
     /// What happened, cut to [`MESSAGE_BYTES_MAX`] bytes.
     pub message: String,
@@ -39,15 +42,17 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure whose texts are cut to their limits; control characters become spaces.
+    /// A failure whose code has its form, and whose message is cut to its limit; control characters become spaces. A code
+    /// that loses more than its case and its separators stays readable in the message.
     pub fn new(code: impl Into<Cow<'static, str>>, message: impl AsRef<str>) -> Failure {
-        let code = match code.into() {
-            Cow::Borrowed(code) => Cow::Borrowed(code),
-            Cow::Owned(code) => Cow::Owned(cut(&code, CODE_BYTES_MAX)),
+        let (code, message) = (code.into(), message.as_ref());
+        let message = match is_near_code(&code) {
+            true => Cow::Borrowed(message),
+            false => Cow::Owned(format!("(code {:?}) {message}", cut(&code, CODE_BYTES_MAX))),
         };
         Failure {
-            code,
-            message: cut(message.as_ref(), MESSAGE_BYTES_MAX),
+            code: code_of(code),
+            message: cut(&message, MESSAGE_BYTES_MAX),
             output: None,
         }
     }
@@ -103,8 +108,8 @@ crate::slugs! {
         Unavailable = "unavailable",
         /// Nobody knows what it did: a timeout, a reset, 500, 504, a worker that died with it. Charged, provisionally.
         Unclear = "unclear",
-        /// No call can be made of the item, so nothing left: charged, once the handler has ever given a verdict; before that it
-        /// says that the request is wrong for all items.
+        /// No call can be made of the item, so nothing left: it fails at once, once the handler has ever given a verdict or nothing
+        /// fresh is left; before that it says that the request is wrong for all items.
         Unsendable = "unsendable",
     }
 }

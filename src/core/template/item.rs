@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{TemplateFault, ValueFault};
@@ -58,6 +58,11 @@ impl Member {
             rest,
             written: text.to_owned(),
         })
+    }
+
+    /// The number of its first name in [`Roots`].
+    pub(super) fn root(&self) -> usize {
+        self.root
     }
 
     /// As people wrote it.
@@ -120,10 +125,10 @@ impl<'a> Item<'a> {
         match data.trim_start().as_bytes().first() {
             Some(b'[') => several("a list"),
             Some(b'{') => {
-                let members: BTreeMap<String, &RawValue> = serde_json::from_str(data).unwrap_or_default();
-                match members.len() {
-                    1 => Ok(members.into_values().next()),
-                    many => several(&format!("an object with {many}")),
+                let members: Vec<_> = members(data).collect();
+                match members.as_slice() {
+                    [(_, value)] => Ok(Some(value)),
+                    many => several(&format!("an object with {}", many.len())),
                 }
             }
             _ => match serde_json::from_str(data) {
@@ -161,6 +166,36 @@ pub(super) fn member<'a>(of: &'a RawValue, name: &str) -> Option<&'a RawValue> {
         })
         .ok()?;
     values[0]
+}
+
+/// The members of an object, by the bytes of their names: a lone surrogate in one is JSON, but no text. None for other JSON.
+pub(super) fn members(json: &str) -> impl Iterator<Item = (String, &RawValue)> {
+    let members: BTreeMap<Name, &RawValue> = serde_json::from_str(json).unwrap_or_default();
+    members
+        .into_iter()
+        .map(|(name, value)| (String::from_utf8_lossy(&name.0).into_owned(), value))
+}
+
+/// A member's name; where it has a lone surrogate, in WTF-8, which is the name of no column.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Name(Vec<u8>);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = Name;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_bytes<E>(self, name: &[u8]) -> Result<Name, E> {
+                Ok(Name(name.to_owned()))
+            }
+        }
+        deserializer.deserialize_bytes(Bytes)
+    }
 }
 
 /// Picks the named members out of an object or array; of one that comes twice the last.
@@ -207,7 +242,8 @@ impl<'a, S: AsRef<str>> DeserializeSeed<'a> for Number<'_, S> {
     type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Option<usize>, D::Error> {
-        deserializer.deserialize_str(self)
+        // As bytes: a lone surrogate in one name must not hide the members behind it.
+        deserializer.deserialize_bytes(self)
     }
 }
 
@@ -218,7 +254,7 @@ impl<S: AsRef<str>> Visitor<'_> for Number<'_, S> {
         f.write_str("a name")
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<Option<usize>, E> {
-        Ok(self.0.iter().position(|root| root.as_ref() == name))
+    fn visit_bytes<E>(self, name: &[u8]) -> Result<Option<usize>, E> {
+        Ok(self.0.iter().position(|root| root.as_ref().as_bytes() == name))
     }
 }

@@ -4,10 +4,12 @@
 //! | place | a value becomes |
 //! |---|---|
 //! | path, query, form | percent-encoded: all but letters, digits and `-._~` |
-//! | header | itself; refused with a control character (CR, LF, NUL …) |
+//! | header | itself; refused with a control character (CR, LF, NUL …), inside of quotes with `"` or `\` |
+//! | `cookie` | itself; refused with a character that no cookie's value may have (`;`, a blank, `"` …) |
 //! | JSON, outside of quotes | a JSON value: a text is quoted, a number, object … stays what it is |
 //! | JSON, inside of quotes | the inside of a JSON string |
-//! | text | itself |
+//! | XML, in text or a quoted attribute | with `&`, `<`, `>`, quotes and white space as references; elsewhere no placeholder may stand |
+//! | plain text | itself |
 //! | argument of a program | itself; refused with NUL |
 //!
 //! **What a placeholder is.** `{name}` or `{name:conversion}`. A name begins with anything but a blank, a quote, a brace, and
@@ -20,19 +22,21 @@
 //! before the first one.
 
 mod item;
+mod media;
 mod placeholder;
 pub mod program;
 pub mod request;
 mod scan;
 mod url;
 mod value;
+mod xml;
 
 use std::collections::BTreeMap;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::value::RawValue;
 
-pub use item::{Item, Roots};
+pub use item::{Item, Member, Roots};
 pub use placeholder::{Conversion, Placeholder, Source};
 pub use url::UrlTemplate;
 
@@ -57,10 +61,14 @@ pub enum Place {
     Query,
     /// The value of a header.
     Header,
+    /// The value of the header `cookie`.
+    Cookie,
     /// JSON.
     Json,
     /// `application/x-www-form-urlencoded`.
     Form,
+    /// XML.
+    Xml,
     /// Text in which nothing has a meaning.
     Text,
     /// An argument of a program.
@@ -122,6 +130,10 @@ struct Slot {
 enum Spot {
     Encoded,
     Header,
+    /// In a header, inside of quotes.
+    Quoted,
+    Cookie,
+    Xml,
     Plain,
     Argument,
     JsonValue,
@@ -138,17 +150,32 @@ impl Template {
         for token in scan::tokens(text, place)? {
             pieces.push(match token {
                 scan::Token::Text(text) => Piece::Text(literal(text, place)?),
-                scan::Token::Slot { inside, in_string } => Piece::Slot(Slot {
-                    placeholder: Placeholder::parse(inside, place, roots)?,
-                    spot: spot(place, in_string),
-                }),
+                scan::Token::Slot { inside, in_string } => {
+                    let placeholder = Placeholder::parse(inside, place, roots)?;
+                    let spot = spot(place, in_string, &placeholder);
+                    Piece::Slot(Slot { placeholder, spot })
+                }
             });
         }
         let template = Template { pieces };
-        if place == Place::Json {
-            template.check_json()?;
+        match place {
+            Place::Json => template.check_json()?,
+            Place::Xml if !template.is_constant() => template.check_xml()?,
+            _ => {}
         }
         Ok(template)
+    }
+
+    /// Values stand only where they can be escaped.
+    fn check_xml(&self) -> Result<(), TemplateFault> {
+        let mut reader = xml::Reader::default();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => reader.read(text),
+                Piece::Slot(_) => reader.check_slot()?,
+            }
+        }
+        reader.check_end()
     }
 
     /// Its placeholders.
@@ -279,10 +306,15 @@ impl Slot {
     }
 }
 
-fn spot(place: Place, in_string: bool) -> Spot {
+fn spot(place: Place, in_string: bool, placeholder: &Placeholder) -> Spot {
     match place {
         Place::Path | Place::Query | Place::Form => Spot::Encoded,
+        // Who calls says what a secret holds: all cookies, as a browser shows them.
+        Place::Header | Place::Cookie if matches!(placeholder.source, Source::Secret(_)) => Spot::Header,
+        Place::Cookie => Spot::Cookie,
+        Place::Header if in_string => Spot::Quoted,
         Place::Header => Spot::Header,
+        Place::Xml => Spot::Xml,
         Place::Text => Spot::Plain,
         Place::Argument => Spot::Argument,
         Place::Json if in_string => Spot::JsonText,
@@ -294,13 +326,13 @@ fn spot(place: Place, in_string: bool) -> Spot {
 fn literal(text: String, place: Place) -> Result<String, TemplateFault> {
     match place {
         Place::Path | Place::Query | Place::Form => url::literal(&text),
-        Place::Header if text.chars().any(is_no_header) => Err(TemplateFault(
+        Place::Header | Place::Cookie if text.chars().any(is_no_header) => Err(TemplateFault(
             "it has a control character, which no header may have".to_owned(),
         )),
         Place::Argument if text.contains('\0') => Err(TemplateFault(
             "it has a NUL character, and no program can be given one".to_owned(),
         )),
-        Place::Header | Place::Json | Place::Text | Place::Argument => Ok(text),
+        _ => Ok(text),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::item::{Item, Roots};
 use super::placeholder::{Placeholder, Source};
-use super::{Constants, Place, Secrets, Template, TemplateFault, UrlTemplate, ValueFault};
+use super::{Constants, Place, Secrets, Template, TemplateFault, UrlTemplate, ValueFault, media};
 use crate::business::request::RequestSpec;
 
 /// The longest method and URL. Unit: bytes.
@@ -257,7 +257,8 @@ impl Compiler {
                 );
             } else if !seen.insert(lower.clone()) {
                 self.fault(&pointer, format!("the header {lower} is set twice; remove one"));
-            } else if let Some(value) = self.template(&pointer, value, Place::Header, HEADER_BYTES_MAX) {
+            } else if let Some(value) = self.template(&pointer, value, header_place(&lower), HEADER_BYTES_MAX)
+            {
                 headers.push((lower, value));
             }
         }
@@ -266,22 +267,41 @@ impl Compiler {
 
     fn body(&mut self, spec: &RequestSpec) -> Option<(BodyKind, Template)> {
         let kinds = [
-            ("/json", &spec.json, BodyKind::Json, Place::Json),
-            ("/form", &spec.form, BodyKind::Form, Place::Form),
-            ("/text", &spec.text, BodyKind::Text, Place::Text),
+            ("/json", &spec.json, BodyKind::Json),
+            ("/form", &spec.form, BodyKind::Form),
+            ("/text", &spec.text, BodyKind::Text),
         ];
         let mut given = kinds
             .into_iter()
-            .filter_map(|(pointer, text, kind, place)| Some((pointer, text.as_deref()?, kind, place)));
-        let (pointer, text, kind, place) = given.next()?;
+            .filter_map(|(pointer, text, kind)| Some((pointer, text.as_deref()?, kind)));
+        let (pointer, text, kind) = given.next()?;
         if let Some((second, ..)) = given.next() {
             self.fault(
                 second,
                 format!("a request has one body, and {} says it already", &pointer[1..]),
             );
         }
+        let mut content_type = spec.headers.iter();
+        let content_type = content_type.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        let place = media::place_of(kind, content_type.map(|(_, value)| value.as_str()), text);
+        let (place, why) = match place {
+            Ok(place) => (place, None),
+            Err(why) => (Place::Text, Some(why)),
+        };
+        // A file ends with a newline; a form has none.
+        let text = if place == Place::Form {
+            text.trim_end_matches(['\r', '\n'])
+        } else {
+            text
+        };
         let body = self.template(pointer, text, place, BODY_BYTES_MAX)?;
-        Some((kind, body))
+        match why.filter(|_| !body.is_constant()) {
+            Some(why) => {
+                self.fault(pointer, why);
+                None
+            }
+            None => Some((kind, body)),
+        }
     }
 
     fn statuses(&mut self, spec: &RequestSpec) {
@@ -291,6 +311,14 @@ impl Compiler {
                 format!("{status} is said to mean two things; keep one"),
             );
         }
+    }
+}
+
+/// Where the value of a header stands.
+fn header_place(name: &str) -> Place {
+    match name {
+        "cookie" => Place::Cookie,
+        _ => Place::Header,
     }
 }
 

@@ -21,6 +21,7 @@ pub(super) fn tokens(text: &str, place: Place) -> Result<Vec<Token<'_>>, Templat
         text,
         at: 0,
         is_json: place == Place::Json,
+        has_strings: matches!(place, Place::Json | Place::Header),
         is_argument: place == Place::Argument,
         in_string: false,
         plain: String::new(),
@@ -37,6 +38,8 @@ struct Cutter<'a> {
     text: &'a str,
     at: usize,
     is_json: bool,
+    /// Quotes make strings, in which a backslash escapes.
+    has_strings: bool,
     /// `{}` is a placeholder.
     is_argument: bool,
     in_string: bool,
@@ -49,8 +52,8 @@ impl Cutter<'_> {
         let rest = &self.text[self.at + next.len_utf8()..];
         let is_syntax = self.is_json && !self.in_string;
         match next {
-            '\\' if self.is_json && self.in_string => self.take_escape(rest),
-            '"' if self.is_json => {
+            '\\' if self.has_strings && self.in_string => self.take_escape(rest),
+            '"' if self.has_strings => {
                 self.in_string = !self.in_string;
                 self.keep('"');
             }

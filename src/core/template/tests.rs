@@ -37,6 +37,17 @@ fn each_place_writes_values_in_its_own_way() {
         (Place::Form, "a={note}", "a=a%0Ab"),
         (Place::Header, "Bearer {secret.token}; {id}", "Bearer ge heim; 7"),
         (Place::Text, "<b>{name}</b>", "<b>Zoë \"Z\" O'Hara</b>"),
+        (
+            Place::Xml,
+            "<?xml version='1.0'?><!-- a --><b c='{name}'>{note} {n}</b>",
+            "<?xml version='1.0'?><!-- a --><b c='Zoë &quot;Z&quot; O&#39;Hara'>a&#10;b 3</b>",
+        ),
+        (
+            Place::Cookie,
+            "a={id}; b={secret.token}; {key}",
+            "a=7; b=ge heim; k7f3q2-t1-41",
+        ),
+        (Place::Header, r#"W/"{id}" {name}"#, r#"W/"7" Zoë "Z" O'Hara"#),
         (Place::Json, r#"{"a": {name}}"#, r#"{"a": "Zoë \"Z\" O'Hara"}"#),
         (
             Place::Json,
@@ -114,6 +125,19 @@ fn what_could_mean_two_things_is_refused() {
         (Place::Path, "%{id}", "%25"),
         (Place::Path, "%4{id}", "%25"),
         (Place::Header, "a\nb", "control character"),
+        (Place::Xml, "<{id}/>", "in a tag"),
+        (Place::Xml, "<a {id}='1'/>", "in a tag"),
+        (Place::Xml, "<a b={id}/>", "in a tag"),
+        (Place::Xml, "<!-- {id} -->", "in a comment"),
+        (Place::Xml, "<![CDATA[{id}]]>", "in CDATA"),
+        (Place::Xml, "<?a {id}?>", "in a processing instruction"),
+        (
+            Place::Xml,
+            "<!DOCTYPE a [<!ENTITY b '{id}'>]>",
+            "in a declaration",
+        ),
+        (Place::Xml, "<a>&{id};</a>", "in a reference"),
+        (Place::Xml, "<a>{id}</a", "no XML"),
         (Place::Text, "{/a~2}", "no JSON pointer"),
     ];
     for (place, template, why) in table {
@@ -138,6 +162,9 @@ fn a_value_that_does_not_fit_names_its_column() {
         (Place::Json, "{n:boolean}", "neither true nor false"),
         (Place::Json, "{name:json}", "is no JSON"),
         (Place::Header, "x {note}", "has the character '\\n'"),
+        (Place::Header, "x=\"{name}\"", "would end or escape the quotes"),
+        (Place::Cookie, "a={name}", "no cookie's value may have"),
+        (Place::Cookie, "a={/obj/a:json}", "no cookie's value may have"),
         (Place::Text, "{param.y}", "no parameter \"y\""),
         (Place::Text, "{secret.y}", "no secret \"y\""),
     ];
@@ -145,6 +172,39 @@ fn a_value_that_does_not_fit_names_its_column() {
         let said = filled(template, place).expect_err(template);
         assert!(said.contains(why), "{template}: {said}");
     }
+}
+
+#[test]
+fn a_lone_surrogate_is_no_text_and_hides_no_other_member() {
+    let row =
+        r#"{"s":"\ud800","t":"\\ud800","u":"\udc00\ud800","both":"\ud83d\ude00","\ud800":1,"z":"last"}"#;
+    let places = [
+        Place::Path,
+        Place::Query,
+        Place::Form,
+        Place::Header,
+        Place::Text,
+        Place::Argument,
+    ];
+    for place in places {
+        for name in ["s", "u"] {
+            let said = filled_with(&format!("{{{name}}}"), place, row).expect_err("no text");
+            assert!(said.contains("has a lone surrogate"), "{place:?}: {said}");
+        }
+        assert!(filled_with("{t}{both}{z}", place, row).is_ok(), "{place:?}");
+    }
+    assert!(
+        filled_with(r#"["{s}"]"#, Place::Json, row).is_err(),
+        "two halves could meet"
+    );
+    assert_eq!(
+        filled_with("[{s},{t},{z}]", Place::Json, row),
+        Ok(r#"["\ud800","\\ud800","last"]"#.to_owned())
+    );
+    assert_eq!(
+        filled_with("{}", Place::Argument, r#"{"\ud800":"x"}"#),
+        Ok("x".to_owned())
+    );
 }
 
 #[test]
@@ -260,6 +320,61 @@ fn a_wrong_description_is_told_whole() {
         "/json: ",
     ] {
         assert!(said.contains(pointer), "{pointer}\n{said}");
+    }
+}
+
+#[test]
+fn a_body_is_escaped_by_its_content_type_or_refused() {
+    let body = |content_type: &str, text: &str, form: bool| {
+        let mut spec = to("POST http://h/");
+        *(if form { &mut spec.form } else { &mut spec.text }) = Some(text.to_owned());
+        if !content_type.is_empty() {
+            spec.headers = [("Content-Type".to_owned(), content_type.to_owned())].into();
+        }
+        let template = compile(spec)?;
+        let item = template.item(Some(r#"{"x":"a<&b=1"}"#), 0, "k", 1);
+        template
+            .render(&item)
+            .map(|done| done.body)
+            .map_err(|why| why.to_string())
+    };
+    for (content_type, text, wanted) in [
+        ("", "v={x}", "v=a<&b=1"),
+        ("text/plain; charset=utf-8", "v={x}", "v=a<&b=1"),
+        ("application/x-www-form-urlencoded", "v={x}\n", "v=a%3C%26b%3D1"),
+        ("text/xml", "<v>{x}</v>\n", "<v>a&lt;&amp;b=1</v>\n"),
+        (
+            "application/SOAP+XML; charset=utf-8",
+            "<v>{x}</v>",
+            "<v>a&lt;&amp;b=1</v>",
+        ),
+        (
+            "",
+            "<?xml version=\"1.0\"?><v>{x}</v>",
+            "<?xml version=\"1.0\"?><v>a&lt;&amp;b=1</v>",
+        ),
+        ("text/csv", "a,b", "a,b"),
+    ] {
+        assert_eq!(
+            body(content_type, text, false),
+            Ok(wanted.to_owned()),
+            "{content_type}"
+        );
+    }
+    for (content_type, is_form, why) in [
+        (
+            "text/csv",
+            false,
+            "doesn't know how a value is escaped in \"text/csv\"",
+        ),
+        ("text/html", false, "doesn't know how"),
+        ("multipart/form-data; boundary=x", false, "doesn't know how"),
+        ("{x}", false, "doesn't know how"),
+        ("application/vnd.api+json", false, "give it as `json`"),
+        ("application/xml", true, "change one of them"),
+    ] {
+        let said = body(content_type, "v={x}", is_form).expect_err(content_type);
+        assert!(said.contains(why), "{content_type}: {said}");
     }
 }
 
@@ -392,6 +507,42 @@ mod properties {
             let read: Vec<(String, String)> = ::url::form_urlencoded::parse(rendered.body.as_bytes()).into_owned().collect();
             let pair = |k: &str, v: &str| (k.to_owned(), v.to_owned());
             prop_assert_eq!(read, vec![pair("a", &a), pair("fixed", "1"), pair(&b, &a)]);
+        }
+
+        #[test]
+        fn xml_keeps_its_elements_and_its_values(a in content()) {
+            let template = "<r a=\"{a}\" b='{a}'>x{a}</r>";
+            let spec = RequestSpec {
+                call: "POST http://h/".to_owned(),
+                headers: [("content-type".to_owned(), "application/xml".to_owned())].into(),
+                text: Some(template.to_owned()),
+                ..RequestSpec::default()
+            };
+            let is_no_xml = |c: char| c < ' ' && !"\t\n\r".contains(c) || matches!(c, '\u{fffe}' | '\u{ffff}');
+            let Ok(rendered) = render(&spec, &json!({"a": a})) else {
+                prop_assert!(a.contains(is_no_xml));
+                return Ok(());
+            };
+            let value = rendered.body.strip_prefix("<r a=\"").and_then(|rest| rest.split('"').next()).expect("a value");
+            prop_assert_eq!(&rendered.body, &template.replace("{a}", value));
+            prop_assert!(!value.contains(['<', '>', '"', '\'', '\n', '\t', '\r']));
+            let read = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&#9;", "\t"), ("&#10;", "\n"),
+                ("&#13;", "\r"), ("&amp;", "&")].iter().fold(value.to_owned(), |text, (from, to)| text.replace(from, to));
+            prop_assert_eq!(read, a);
+        }
+
+        #[test]
+        fn cookies_keep_their_number_or_are_refused(a in content()) {
+            let spec = RequestSpec {
+                call: "GET http://h/".to_owned(),
+                headers: [("Cookie".to_owned(), "a={a}; z=9".to_owned())].into(),
+                ..RequestSpec::default()
+            };
+            let Ok(rendered) = render(&spec, &json!({"a": a})) else {
+                prop_assert!(a.contains(|c: char| !c.is_ascii_graphic() || "\",;\\".contains(c)));
+                return Ok(());
+            };
+            prop_assert_eq!(rendered.headers[0].split(';').collect::<Vec<_>>(), vec![format!("a={a}"), " z=9".to_owned()]);
         }
 
         #[test]

@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 use serde_json::value::RawValue;
 
 use super::placeholder::{Conversion, Placeholder, Source};
-use super::{MASK, Spot, ValueFault, encoded, is_no_header};
+use super::{MASK, Spot, ValueFault, encoded, is_no_header, xml};
+
+/// Of a string with a lone surrogate: JSON allows one, but no UTF-8 has it (RFC 3629, section 3).
+pub(super) const NO_TEXT: &str = "has a lone surrogate (\\ud800 to \\udfff), which no text can have";
 
 /// A value before its conversion.
 #[derive(Clone, Copy)]
@@ -44,26 +47,58 @@ pub(super) fn write(
             return Err(fault(placeholder, what));
         }
         Spot::Argument => out.push_str(&text),
-        Spot::Header => match text.chars().find(|c| is_no_header(*c)) {
-            Some(wrong) => {
-                let what = "which no header may have";
-                return Err(fault(
-                    placeholder,
-                    &format!("has the character {wrong:?}, {what}"),
-                ));
-            }
-            None => out.push_str(&text),
-        },
+        Spot::Header => put_without(is_no_header, "no header may have", &text, placeholder, out)?,
+        Spot::Quoted => {
+            let ends = |c| is_no_header(c) || matches!(c, '"' | '\\');
+            put_without(
+                ends,
+                "would end or escape the quotes around it",
+                &text,
+                placeholder,
+                out,
+            )?;
+        }
+        Spot::Cookie => put_without(
+            is_no_cookie,
+            "no cookie's value may have",
+            &text,
+            placeholder,
+            out,
+        )?,
+        Spot::Xml => xml::escape(&text, out).map_err(|ValueFault(what)| fault(placeholder, &what))?,
         Spot::JsonText | Spot::JsonValue => escaped(&text, out),
     }
     Ok(())
+}
+
+/// Writes a text that has no character which would mean something where it stands.
+fn put_without(
+    is_wrong: impl Fn(char) -> bool,
+    which: &str,
+    text: &str,
+    placeholder: &Placeholder,
+    out: &mut String,
+) -> Result<(), ValueFault> {
+    if let Some(wrong) = text.chars().find(|c| is_wrong(*c)) {
+        return Err(fault(
+            placeholder,
+            &format!("has the character {wrong:?}, which {which}"),
+        ));
+    }
+    out.push_str(text);
+    Ok(())
+}
+
+/// Whether no cookie's value may have it (RFC 6265, section 4.1.1): what separates cookies, and all but printable ASCII.
+fn is_no_cookie(c: char) -> bool {
+    !c.is_ascii_graphic() || matches!(c, '"' | ',' | ';' | '\\')
 }
 
 /// What stands for a secret.
 pub(super) fn write_mask(spot: Spot, out: &mut String) {
     match spot {
         Spot::JsonValue => drop(write!(out, "\"{MASK}\"")),
-        Spot::Encoded | Spot::Header | Spot::Plain | Spot::Argument | Spot::JsonText => out.push_str(MASK),
+        _ => out.push_str(MASK),
     }
 }
 
@@ -91,10 +126,11 @@ fn text_of<'a>(
 ) -> Result<Cow<'a, str>, ValueFault> {
     let raw = json.get();
     let refused = |what: &str| Err(fault(placeholder, what));
+    let string = |raw| string(raw).ok_or_else(|| fault(placeholder, NO_TEXT));
     match (raw.as_bytes().first(), conversion) {
-        (Some(b'"'), None | Some(Conversion::Text)) => Ok(string(raw)),
+        (Some(b'"'), None | Some(Conversion::Text)) => string(raw),
         (Some(b'"'), Some(conversion)) => {
-            let text = string(raw);
+            let text = string(raw)?;
             Ok(Cow::Owned(read(&text, conversion, placeholder)?.to_owned()))
         }
         (_, Some(Conversion::Json)) => Ok(Cow::Borrowed(raw)),
@@ -131,14 +167,13 @@ fn read<'a>(text: &'a str, conversion: Conversion, placeholder: &Placeholder) ->
     read.ok_or_else(|| fault(placeholder, what))
 }
 
-/// The text of a JSON string.
-fn string(raw: &str) -> Cow<'_, str> {
-    let inside = raw.get(1..raw.len() - 1).unwrap_or_default();
-    if !inside.contains('\\') {
-        return Cow::Borrowed(inside);
+/// The text of a JSON string; none of one with a lone surrogate.
+pub(super) fn string(raw: &str) -> Option<Cow<'_, str>> {
+    let inside = raw.get(1..raw.len() - 1)?;
+    if inside.contains('\\') {
+        return serde_json::from_str(raw).ok().map(Cow::Owned);
     }
-    // A lone surrogate is JSON, but no text.
-    Cow::Owned(serde_json::from_str(raw).unwrap_or_else(|_| inside.to_owned()))
+    Some(Cow::Borrowed(inside))
 }
 
 fn quoted(text: &str, out: &mut String) {

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
+use crate::wire::unmarked;
+
 /// A JSON pointer; the empty one is the whole body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pointer {
@@ -35,11 +37,12 @@ impl Pointer {
         })
     }
 
-    /// The part of the body that the pointer points to.
+    /// The part of the body that the pointer points to, without a byte order mark.
     ///
     /// # Errors
     /// A reason when the body is no JSON or has no such part.
     pub fn find<'a>(&self, body: &'a [u8]) -> Result<&'a [u8], String> {
+        let body = unmarked(body);
         if self.tokens.is_empty() {
             return Ok(body);
         }

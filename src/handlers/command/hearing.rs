@@ -35,6 +35,8 @@ impl Life<'_> {
             heartbeat.is_awaited = false;
         }
         match line {
+            // Some languages begin all that they print with one.
+            Line::Whole(line) if self.line_no == 1 => self.understand(wire::unmarked(&line)),
             Line::Whole(line) => self.understand(&line),
             Line::Overlong(start) => Some(self.on_overlong(&start)),
         }

@@ -334,10 +334,7 @@ fn spawn(shared: &Shared) -> io::Result<Child> {
     let program = &shared.program;
     let mut command = Command::new(&program.path);
     command.arg0(&program.argv[0]).args(&program.argv[1..]);
-    command
-        .env_clear()
-        .envs(&program.environment)
-        .env("TRACEPARENT", shared.trace.parent(0));
+    command.env_clear().envs(&program.environment);
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

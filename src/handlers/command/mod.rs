@@ -45,7 +45,7 @@ use tokio::task::JoinSet;
 use self::answer::{Answer, Judged};
 use self::pool::{Pool, Sending};
 use self::program::Program;
-use self::protocol::{CallText, ItemLine, Trace};
+use self::protocol::{CallText, ItemLine};
 use self::worker::{Shared, supervise};
 use self::worker_state::Oddity;
 use super::deadline::Deadline;
@@ -169,13 +169,13 @@ impl HandlerFactory for CommandHandlerFactory {
         let leftovers = self.leftovers.get_or_init(take_over).clone();
         let workers = settings.workers.get() as usize;
         let pool = Pool::new(workers);
-        let (trace, key_head) = (Trace::new(), run.item_key_head());
+        let (traces, key_head) = (run.traces(), run.item_key_head());
         let kind = Mutex::default();
         let shared = Arc::new(Shared {
             settings,
             run,
             program,
-            trace,
+            traces,
             key_head,
             pool,
             leftovers,
@@ -232,7 +232,7 @@ impl CommandHandler {
         let mut deadline = Deadline::new(&settings.clock, call.gate_time.plus(call.timeout));
         // An item sent at the last moment would be charged with a timeout that its worker had no time to avoid.
         let mut patience = Deadline::new(&settings.clock, call.gate_time.plus(call.timeout / 2));
-        let common = (self.shared.key_head.as_str(), &self.shared.trace);
+        let common = (self.shared.key_head.as_str(), self.shared.traces);
         let text = CallText::new(settings.clock.wall_micros(call.gate_time), call.timeout, common);
         let mut sent = Vec::with_capacity(call.items.len());
         for (index, attempt) in call.items.iter() {

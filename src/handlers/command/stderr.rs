@@ -10,6 +10,7 @@ use tokio::io::AsyncRead;
 
 use super::Sink;
 use super::lines::{Line, LineReader};
+use crate::wire::shown;
 use windrow_core::ids::{ItemIndex, Moment};
 use windrow_core::items::verdict::{OUTPUT_BYTES_MAX, cut};
 use windrow_engine::ports::clock::Clock;
@@ -173,7 +174,7 @@ impl Capture {
     }
 
     fn take(&self, line: &[u8]) {
-        let text = cut(&String::from_utf8_lossy(line), LINE_BYTES_MAX);
+        let text = cut(&shown(line), LINE_BYTES_MAX);
         self.notes.pass(LogLevel::Info, &text);
         self.tail.push(text);
     }

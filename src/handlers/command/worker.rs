@@ -11,7 +11,7 @@ use super::leftovers::Leftovers;
 use super::life::Life;
 use super::pool::{End, Pool};
 use super::program::Program;
-use super::protocol::Trace;
+use windrow_core::items::trace::Traces;
 use windrow_core::items::verdict::Failure;
 use windrow_engine::ports::handling::handler::RunContext;
 
@@ -25,7 +25,7 @@ pub(super) struct Shared {
     pub(super) settings: Arc<Settings>,
     pub(super) run: Arc<RunContext>,
     pub(super) program: Program,
-    pub(super) trace: Trace,
+    pub(super) traces: Traces,
     /// What the keys of its items begin with.
     pub(super) key_head: String,
     pub(super) pool: Pool,

@@ -9,6 +9,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::command::stderr::{LINE_BYTES_MAX, Notes, Tail};
+use crate::wire::shown;
 use windrow_core::ids::ItemIndex;
 use windrow_core::items::verdict::cut;
 
@@ -153,7 +154,7 @@ impl<'a> Said<'a> {
     fn take_line(&mut self) {
         let line = std::mem::take(&mut self.begun);
         let line = line.strip_suffix(b"\r").unwrap_or(&line);
-        let text = cut(&String::from_utf8_lossy(line), LINE_BYTES_MAX);
+        let text = cut(&shown(line), LINE_BYTES_MAX);
         self.notes.say_of(self.index, &text);
         self.tail.push(text);
     }

@@ -1,7 +1,9 @@
 //! One process, from its start to its end, on the thread that tends it.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -73,6 +75,7 @@ fn given_up(failure: Failure) -> Judged {
 
 fn command(shared: &Shared, item: &ItemFacts<'_>, filled: Filled) -> Command {
     let program = &shared.program;
+    let parent = shared.run.traces().id(item.index).parent(item.attempt);
     let mut command = Command::new(&program.path);
     command.arg0(&program.argv[0]).args(filled.arguments);
     command
@@ -82,7 +85,8 @@ fn command(shared: &Shared, item: &ItemFacts<'_>, filled: Filled) -> Command {
     command
         .env("WINDROW_INDEX", item.index.0.to_string())
         .env("WINDROW_KEY", item.key)
-        .env("WINDROW_ATTEMPT", item.attempt.get().to_string());
+        .env("WINDROW_ATTEMPT", item.attempt.get().to_string())
+        .env("TRACEPARENT", OsStr::from_bytes(&parent));
     if let Some(cwd) = &shared.settings.cwd {
         command.current_dir(cwd);
     }

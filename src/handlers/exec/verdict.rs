@@ -14,7 +14,7 @@ use crate::command::answer::Judged;
 use crate::command::program::Program;
 use crate::command::stderr::Tail;
 use crate::command::{COMMAND_NOT_STARTED, TIMEOUT};
-use crate::wire::{DEPTH_MAX, is_deeper_than};
+use crate::wire::{DEPTH_MAX, is_deeper_than, output_of, unmarked};
 use windrow_core::items::output::Output;
 use windrow_core::items::verdict::{Failure, Outcome, Wish};
 use windrow_engine::ports::handling::handler::ItemVerdict;
@@ -135,7 +135,7 @@ pub(super) fn not_started(why: &io::Error, program: &Program) -> Judged {
     Judged::Rejected(Failure::new(COMMAND_NOT_STARTED, message))
 }
 
-/// A success, with what it printed: JSON where that is one JSON value, else its text without the last newline.
+/// A success, with what it printed: JSON where that is one JSON value, else its text without the last newline, or its bytes.
 fn success(stdout: &Stdout) -> ItemVerdict {
     if stdout.bytes == 0 {
         return ItemVerdict::Settled(Outcome::Succeeded);
@@ -143,13 +143,13 @@ fn success(stdout: &Stdout) -> ItemVerdict {
     if !stdout.is_whole() {
         return ItemVerdict::SucceededWith(Output::TooLarge(stdout.bytes));
     }
-    let text = String::from_utf8_lossy(&stdout.kept);
-    let json = serde_json::from_str::<&RawValue>(&text);
+    let printed = stdout.kept.as_slice();
+    let json = serde_json::from_slice::<&RawValue>(unmarked(printed));
     let output = match json {
         Ok(json) if !is_deeper_than(json.get(), DEPTH_MAX) => Output::of_json(json.get()),
         _ => {
-            let line = text.strip_suffix('\n').unwrap_or(&text);
-            Output::of_text(line.strip_suffix('\r').unwrap_or(line))
+            let line = printed.strip_suffix(b"\n").unwrap_or(printed);
+            output_of(line.strip_suffix(b"\r").unwrap_or(line))
         }
     };
     ItemVerdict::SucceededWith(output)
@@ -179,7 +179,11 @@ mod tests {
         assert_eq!(output(b"1\n2\n").as_deref(), Some(r#""1\n2""#));
         assert_eq!(output(b"two\n\n").as_deref(), Some(r#""two\n""#));
         assert_eq!(output(b"\n").as_deref(), Some(r#""""#));
-        assert_eq!(output(b"\xff").as_deref(), Some("\"\u{fffd}\""));
+        assert_eq!(output(b"\xff\n").as_deref(), Some(r#"{"base64":"/w=="}"#));
+        assert_eq!(
+            output(b"\xef\xbb\xbf{\"a\":1}\r\n").as_deref(),
+            Some(r#"{"a":1}"#)
+        );
     }
 
     #[test]

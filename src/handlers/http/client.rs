@@ -23,6 +23,7 @@ use super::fault::Fault;
 use super::transport::{Exchange, Lease, Pool};
 use crate::classify::Answer;
 use crate::deadline::Deadline;
+use crate::scrub::Scrubber;
 use windrow_core::ids::Moment;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{Call, RunContext};
@@ -59,6 +60,8 @@ pub(crate) struct CallbackClient {
     /// None once closed.
     pool: RwLock<Option<Lease>>,
     reply_bytes_max: usize,
+    /// What was sent and is nobody else's to read is taken out of answers.
+    scrubber: Arc<Scrubber>,
     first_contact: Option<Duration>,
     /// Whether anything ever came back.
     has_answered: AtomicBool,
@@ -67,10 +70,16 @@ pub(crate) struct CallbackClient {
 }
 
 impl CallbackClient {
-    pub(crate) fn new(lease: Lease, outbound: &Outbound, reply_bytes_max: usize) -> CallbackClient {
+    pub(crate) fn new(
+        lease: Lease,
+        outbound: &Outbound,
+        reply_bytes_max: usize,
+        scrubber: Arc<Scrubber>,
+    ) -> CallbackClient {
         CallbackClient {
             pool: RwLock::new(Some(lease)),
             reply_bytes_max,
+            scrubber,
             first_contact: outbound.first_contact,
             has_answered: AtomicBool::new(false),
             speaks_tls: OnceCell::new(),
@@ -78,8 +87,20 @@ impl CallbackClient {
     }
 
     /// Sends a request and reads its answer until `deadline`; `timeout` is for the message. The body is read whole where
-    /// the status says that it decides anything, else only to quote it. Cancel safe: dropping it closes the connection.
+    /// the status says that it decides anything, else only to quote it; it holds no secret of this handler. Cancel safe:
+    /// dropping it closes the connection.
     pub(crate) async fn send(
+        &self,
+        request: Request<GatedBody>,
+        deadline: &mut Deadline<'_>,
+        timeout: Duration,
+        needs_body: impl Fn(StatusCode) -> bool,
+    ) -> Result<Answer, Fault> {
+        let answered = self.exchange(request, deadline, timeout, needs_body).await;
+        answered.map(|answer| self.scrubber.answer(answer))
+    }
+
+    async fn exchange(
         &self,
         request: Request<GatedBody>,
         deadline: &mut Deadline<'_>,

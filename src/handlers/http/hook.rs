@@ -84,7 +84,12 @@ impl HookClient {
 
     pub(super) fn caller(&self, options: &HttpOptions, checked: Checked, lease: Lease) -> Caller {
         Caller {
-            client: CallbackClient::new(lease, &options.outbound, options.reply_bytes_max),
+            client: CallbackClient::new(
+                lease,
+                &options.outbound,
+                options.reply_bytes_max,
+                checked.scrubber.clone(),
+            ),
             checked,
             node: self.node.clone(),
             clock: self.clock.clone(),

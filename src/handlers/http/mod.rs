@@ -92,8 +92,9 @@ impl HandlerFactory for HttpHandlerFactory {
     fn open(&self, context: Arc<RunContext>) -> Result<Arc<dyn Handler>, OpenError> {
         let checked = self.options.check()?;
         let lease = self.transports.lease(&self.options.outbound, checked.is_https)?;
-        let client = CallbackClient::new(lease, &self.options.outbound, self.options.reply_bytes_max);
-        let pointer = checked.pointer.clone();
+        let (pointer, scrubber) = (checked.pointer.clone(), checked.scrubber.clone());
+        let reply_bytes_max = self.options.reply_bytes_max;
+        let client = CallbackClient::new(lease, &self.options.outbound, reply_bytes_max, scrubber);
         let requests = Requests::new(checked, &self.options, context.clone(), self.clock.clone());
         let (slots, _) = watch::channel(None);
         Ok(Arc::new(HttpHandler {

@@ -9,9 +9,10 @@ use hyper::http::uri::Scheme;
 use hyper::{Method, Uri};
 
 use crate::classify::Pointer;
+use crate::scrub::{SECRET_BYTES_MIN, Scrubber};
 use crate::sign::{KeyRing, Signer};
 use windrow_config::HttpHandler;
-use windrow_core::business::secrets::BusinessSecrets;
+use windrow_core::business::secrets::{BusinessSecrets, is_secret_header};
 use windrow_core::business::{BusinessSpec, HandlerSpec};
 use windrow_core::ids::WallMs;
 use windrow_core::items::verdict::Failure;
@@ -48,8 +49,10 @@ pub struct HttpOptions {
     pub url: String,
     /// The method, `POST` unless a business needs another.
     pub method: String,
-    /// More headers to send, such as `authorization`; their values are secrets.
+    /// More headers to send, such as `authorization`; their values aren't shown.
     pub headers: Vec<(String, String)>,
+    /// The names of those whose values are secrets, besides those that are secrets by name.
+    pub secret_headers: Vec<String>,
     /// Signing secrets `whsec_…`, newest first; two during rotation; none sends unsigned callbacks.
     pub secrets: Vec<String>,
     /// Signs instead of the secrets, where they may change while a run goes on.
@@ -73,6 +76,7 @@ impl HttpOptions {
             url: url.into(),
             method: "POST".into(),
             headers: Vec::new(),
+            secret_headers: Vec::new(),
             secrets: Vec::new(),
             ring: None,
             response_pointer: String::new(),
@@ -96,7 +100,7 @@ impl HttpOptions {
     }
 
     /// What a business says of its calls, over what the configuration says of all; for its own url or a hook's. A
-    /// business whose handler is a command says nothing.
+    /// business whose handler is a command says nothing. Secret headers go to the origin of its own url only.
     pub fn for_business(
         config: &HttpHandler,
         url: &str,
@@ -111,8 +115,12 @@ impl HttpOptions {
         let HandlerSpec::Http(http) = &spec.handler else {
             return options;
         };
-        let own = http.headers.iter().chain(&secrets.headers);
+        // Credentials belong to who was to get them: a hook elsewhere is told of by its signature.
+        let is_at_home = is_same_origin(url, &http.url);
+        let secret = secrets.headers.iter().filter(|_| is_at_home);
+        let own = http.headers.iter().chain(secret);
         options.headers = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+        options.secret_headers = secrets.headers.keys().cloned().collect();
         options.response_pointer = http.response_pointer.clone();
         connect(
             &mut options.outbound,
@@ -143,7 +151,23 @@ impl HttpOptions {
             headers: self.header_map()?,
             signer,
             pointer,
+            scrubber: Arc::new(Scrubber::new(self.secret_values())),
         })
+    }
+
+    /// The values of headers that are secrets: by their names, or because a business calls them so.
+    fn secret_values(&self) -> impl Iterator<Item = &str> {
+        let is_secret = |name: &str| {
+            is_secret_header(name)
+                || self
+                    .secret_headers
+                    .iter()
+                    .any(|one| one.eq_ignore_ascii_case(name))
+        };
+        let secret = self.headers.iter().filter(move |(name, _)| is_secret(name));
+        secret
+            .map(|(_, value)| value.as_str())
+            .filter(|value| value.len() >= SECRET_BYTES_MIN)
     }
 
     fn header_map(&self) -> Result<HeaderMap, OpenError> {
@@ -241,6 +265,18 @@ pub(crate) fn uri(url: &str) -> Result<(Uri, bool), String> {
     Ok((uri, is_https))
 }
 
+/// Whether two urls have one scheme, host and port (RFC 6454).
+fn is_same_origin(one: &str, other: &str) -> bool {
+    let origin = |url: &str| {
+        let uri: Uri = url.parse().ok()?;
+        let scheme = uri.scheme_str()?.to_ascii_lowercase();
+        let usual = if scheme == "https" { 443 } else { 80 };
+        let host = uri.host()?.to_ascii_lowercase();
+        Some((scheme, host, uri.port_u16().unwrap_or(usual)))
+    };
+    origin(one).is_some_and(|one| Some(one) == origin(other))
+}
+
 /// A header that a person may set.
 ///
 /// # Errors
@@ -271,6 +307,8 @@ pub(super) struct Checked {
     pub(super) headers: HeaderMap,
     pub(super) signer: Arc<KeyRing>,
     pub(super) pointer: Pointer,
+    /// Of the values of secret headers.
+    pub(super) scrubber: Arc<Scrubber>,
 }
 
 fn refuse(why: impl fmt::Display) -> OpenError {
@@ -279,7 +317,23 @@ fn refuse(why: impl fmt::Display) -> OpenError {
 
 #[cfg(test)]
 mod tests {
-    use super::uri;
+    use super::{is_same_origin, uri};
+
+    #[test]
+    fn an_origin_is_scheme_host_and_port() {
+        let own = "https://Push.example/windrow?a=1";
+        for (other, is_same) in [
+            ("https://push.example:443/hooks", true),
+            ("https://push.example", true),
+            ("http://push.example/", false),
+            ("https://push.example:8443/", false),
+            ("https://push.example.evil/", false),
+            ("https://hooks.example/", false),
+            ("push.example", false),
+        ] {
+            assert_eq!(is_same_origin(own, other), is_same, "{other}");
+        }
+    }
 
     #[test]
     fn an_address_with_half_a_scheme_is_given_back_whole() {

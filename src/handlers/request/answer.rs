@@ -1,6 +1,5 @@
 //! What an answer of an API that knows nothing of Windrow means: the status table of `docs/handlers.md`.
 
-use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -8,11 +7,10 @@ use hyper::header::{CONTENT_ENCODING, LOCATION, RETRY_AFTER};
 use hyper::http::StatusCode;
 use serde_json::value::RawValue;
 
-use super::scrub::Scrubber;
 use super::{RequestOptions, failed};
 use crate::classify::{Answer, Pointer, retry_after};
 use crate::http::fault::Fault;
-use crate::wire::{BAD_REPLY, DEPTH_MAX, is_deeper_than, quote_most};
+use crate::wire::{BAD_REPLY, DEPTH_MAX, is_deeper_than, output_of, quote_most, shown};
 use windrow_core::business::request::{Meaning, Meanings};
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::items::output::Output;
@@ -56,8 +54,8 @@ impl Reader {
     }
 
     /// What an answer means for its item.
-    pub(super) fn read(&self, answer: &Answer, index: ItemIndex, scrubber: &Scrubber, now: WallMs) -> Reply {
-        let refusal = Refusal { answer, scrubber };
+    pub(super) fn read(&self, answer: &Answer, index: ItemIndex, now: WallMs) -> Reply {
+        let refusal = Refusal { answer };
         let after = retry_after(answer.headers.get(RETRY_AFTER), now);
         match self.meaning(answer.status) {
             Some(Meaning::Ok) => self.on_success(refusal, index),
@@ -104,21 +102,21 @@ impl Reader {
                 "the answer has content-encoding {encoding:?}, and none was asked for: its output can't be read"
             ));
         }
-        let body = refusal.scrubber.bytes(&refusal.answer.body);
+        let body = &refusal.answer.body;
         if body.trim_ascii().is_empty() && !self.has_pointer {
             return Ok(Output::of_json("null"));
         }
-        let part = self.pointer.find(&body).map_err(|why| {
+        let part = self.pointer.find(body).map_err(|why| {
             format!(
                 "the answer {} has no output: {why}",
-                quote_most(&body, HEAD_CHARS_MAX)
+                quote_most(body, HEAD_CHARS_MAX)
             )
         })?;
         let json = serde_json::from_slice::<&RawValue>(part).ok();
         let fit = json.filter(|json| !is_deeper_than(json.get(), DEPTH_MAX));
         Ok(match fit {
             Some(json) => Output::of_json(json.get()),
-            None => Output::of_text(&String::from_utf8_lossy(part)),
+            None => output_of(part),
         })
     }
 
@@ -165,11 +163,10 @@ fn one(index: ItemIndex, verdict: ItemVerdict) -> Reply {
     }))
 }
 
-/// An answer that is no success, in words without secrets.
+/// An answer that is no success, in words.
 #[derive(Clone, Copy)]
 struct Refusal<'a> {
     answer: &'a Answer,
-    scrubber: &'a Scrubber,
 }
 
 impl Refusal<'_> {
@@ -180,26 +177,21 @@ impl Refusal<'_> {
             .canonical_reason()
             .map(|text| format!(" {text}"))
             .unwrap_or_default();
-        let body = if self.encoding().is_some() {
-            Cow::Borrowed(&b""[..])
-        } else {
-            self.scrubber.bytes(&self.answer.body)
-        };
-        let said = if body.trim_ascii().is_empty() {
+        let body = &self.answer.body;
+        let said = if body.trim_ascii().is_empty() || self.encoding().is_some() {
             String::new()
         } else {
-            format!(" {}", quote_most(&body, HEAD_CHARS_MAX))
+            format!(" {}", quote_most(body, HEAD_CHARS_MAX))
         };
         let message = format!("the API answered {}{reason}{said}: {hint}", status.as_str());
-        Failure::new(format!("HTTP_{}", status.as_str()), self.scrubber.text(&message))
+        Failure::new(format!("HTTP_{}", status.as_str()), message)
     }
 
     fn redirected(self) -> Failure {
         let target = self.answer.headers.get(LOCATION);
-        let target = target.map(|to| self.scrubber.bytes(to.as_bytes()).into_owned());
         match target {
             Some(target) => {
-                let target: String = String::from_utf8_lossy(&target).chars().take(200).collect();
+                let target: String = shown(target.as_bytes()).chars().take(200).collect();
                 self.failure(&format!(
                     "redirects are not followed; if {target} is meant, use it as URL"
                 ))

@@ -5,7 +5,6 @@
 //! | `options` | what a person may set, and its check |
 //! | `build` | the request of an item, from templates that were bound when the run began |
 //! | `answer` | what an answer means, by its status alone; what of it is the output |
-//! | `scrub` | takes secrets out of whatever is said or kept |
 //!
 //! Connections, time limits, the gate and faults are those of the `http` handler (`http::client`, `http::transport`,
 //! `http::fault`). An item whose data can't fill the templates is abandoned and never leaves.
@@ -13,7 +12,6 @@
 mod answer;
 mod build;
 mod options;
-mod scrub;
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,11 +21,11 @@ use tokio::sync::watch;
 
 use self::answer::Reader;
 use self::build::Requests;
-use self::scrub::Scrubber;
 use crate::deadline::Deadline;
 use crate::http::Transports;
 use crate::http::client::{CallbackClient, leaves_until};
 use crate::http::fault::Fault;
+use crate::scrub::Scrubber;
 use windrow_core::ids::{Attempt, ItemIndex};
 use windrow_core::items::verdict::Failure;
 use windrow_core::template::TEMPLATE_VALUE;
@@ -86,12 +84,19 @@ impl HandlerFactory for RequestHandlerFactory {
         let lease = self.transports.lease(&self.options.outbound, checked.is_https)?;
         let reader = Reader::new(&self.options, checked.pointer.clone(), &context);
         let requests = Requests::new(checked, &self.options, context.clone(), self.clock.clone())?;
+        let secrets = self.options.secrets.0.values();
+        let scrubber = Arc::new(Scrubber::new(secrets.map(String::as_str)));
         let (slots, _) = watch::channel(None);
         Ok(Arc::new(RequestHandler {
             requests,
             reader,
-            client: CallbackClient::new(lease, &self.options.outbound, self.options.reply_bytes_max),
-            scrubber: Scrubber::new(&self.options.secrets),
+            client: CallbackClient::new(
+                lease,
+                &self.options.outbound,
+                self.options.reply_bytes_max,
+                scrubber.clone(),
+            ),
+            scrubber,
             context,
             clock: self.clock.clone(),
             slots,
@@ -110,7 +115,8 @@ struct RequestHandler {
     requests: Requests,
     reader: Reader,
     client: CallbackClient,
-    scrubber: Scrubber,
+    /// The client has it too: whatever comes back is clean.
+    scrubber: Arc<Scrubber>,
     slots: watch::Sender<Option<u32>>,
 }
 
@@ -135,9 +141,7 @@ impl RequestHandler {
             .send(request, &mut deadline, call.timeout, reads)
             .await;
         match answered {
-            Ok(answer) => Ok(self
-                .reader
-                .read(&answer, index, &self.scrubber, self.clock.wall())),
+            Ok(answer) => Ok(self.reader.read(&answer, index, self.clock.wall())),
             // Only the body of a success is read whole.
             Err(Fault::TooBig(bytes_max)) => self.reader.too_big(index, bytes_max),
             Err(fault) => Err(fault),

@@ -8,6 +8,7 @@ use super::ONE_ITEM_WHY;
 use crate::classify::Pointer;
 use crate::http::REPLY_BYTES_MAX_DEFAULT;
 use crate::http::options::{connect, uri};
+use crate::scrub::SECRET_BYTES_MIN;
 use windrow_config::HttpHandler;
 use windrow_core::business::request::{RequestHandlerSpec, RequestSpec};
 use windrow_core::business::secrets::BusinessSecrets;
@@ -19,9 +20,6 @@ use windrow_net::Outbound;
 
 /// The longest pointer to an output. Unit: bytes.
 const POINTER_BYTES_MAX: usize = 256;
-/// The shortest secret. Unit: bytes. A shorter one would be taken for a part of any text, and no message could be kept
-/// free of it.
-const SECRET_BYTES_MIN: usize = 4;
 
 /// The settings of a `request` handler. Its `Debug` shows neither secrets nor templates.
 #[derive(Clone)]

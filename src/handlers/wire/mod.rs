@@ -7,6 +7,7 @@
 //! - whatever is kept of a reply is bounded and free of control characters.
 
 mod batch;
+mod bytes;
 mod command;
 
 use std::borrow::Cow;
@@ -25,6 +26,7 @@ use windrow_core::items::verdict::{Failure, OUTPUT_BYTES_MAX, Outcome, Wish, cut
 use windrow_engine::ports::handling::handler::{ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
 
 pub use batch::parse_batch;
+pub(crate) use bytes::{mark_of, output_of, shown, unmarked};
 pub use command::parse_command;
 
 /// The plainest reply.
@@ -131,7 +133,7 @@ pub(crate) fn quote_most(bytes: &[u8], chars_max: usize) -> String {
         return format!("`{}` (the first line of a page)", cut(&line, QUOTE_CHARS_MAX * 4));
     }
     let head = &bytes[..bytes.len().min(chars_max * 4)];
-    let text = String::from_utf8_lossy(head);
+    let text = shown(head);
     let kept: String = text.trim().chars().take(chars_max).collect();
     let more = if kept.len() < bytes.trim_ascii().len() {
         "…"

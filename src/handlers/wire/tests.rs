@@ -176,7 +176,11 @@ fn texts_of_the_business_are_cut_and_cleaned() {
         failure.code.len() <= 64 && failure.message.len() <= MESSAGE_BYTES_MAX,
         "{failure:?}"
     );
-    assert!(failure.message.starts_with(" [31mx"), "{failure:?}");
+    assert_eq!(failure.code, "X".repeat(64));
+    assert!(
+        failure.message.starts_with("(code \"xxx") && failure.message.contains(")  [31mx"),
+        "{failure:?}"
+    );
     let output = failure.output.expect("kept");
     assert!(
         output.len() <= OUTPUT_BYTES_MAX && output.contains("…(+"),

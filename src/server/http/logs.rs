@@ -67,6 +67,9 @@ pub(crate) struct LineBody {
     pub(super) task: String,
     /// The item; none for a line about the task.
     pub(super) index: Option<u64>,
+    /// In the log of a task, of a line about an item: its trace, as in the `traceparent` of its calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) trace_id: Option<String>,
     /// In the log of a redrive: the task whose failure the item was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) origin_task: Option<String>,
@@ -99,6 +102,7 @@ impl From<NumberedLine> for LineBody {
             at: rfc3339(line.at),
             task: line.shard.task.to_string(),
             index: line.line.index.map(|index| index.0),
+            trace_id: None,
             origin_task: None,
             origin_index: None,
             level: line.line.level,
@@ -197,8 +201,10 @@ pub(crate) async fn of_task(
         .collect();
     let positions = about.iter().filter_map(|line| line.index.map(ItemIndex));
     let positions: Vec<ItemIndex> = positions.collect();
+    let keys = app.service.failures.keys(&task).await?;
     let origins = app.service.failures.origins(&task, positions).await?;
     for (line, origin) in about.into_iter().zip(origins) {
+        line.trace_id = line.index.map(|index| keys.trace(ItemIndex(index), origin));
         line.origin_task = origin.map(|(task, _)| task.to_string());
         line.origin_index = origin.map(|(_, index)| index.0);
     }

@@ -2,10 +2,11 @@
 import { part } from './api.js';
 import { count } from './format.js';
 import { t } from './i18n.js';
+import { flag, sh } from './command.js';
 
 const taskPath = (task, verb) => `/v1/tasks/${part(task.id)}${verb ? `/${verb}` : ''}`;
 const called = (task) => (task.name ? `${task.id} ${task.business}/${task.name}` : `${task.id} ${task.business}`);
-const post = (task, verb) => ({ method: 'POST', path: taskPath(task, verb), cli: `windrow task ${verb} ${task.id}` });
+const post = (task, verb) => ({ method: 'POST', path: taskPath(task, verb), cli: sh`windrow task ${verb} ${task.id}` });
 
 /** Lets a task begin, or go on. */
 export const start = (task) => ({
@@ -30,7 +31,7 @@ export const stop = (task) => ({
 /** Rests without waiting for calls in flight. */
 export const stopNow = (task) => ({
   ...post(task, 'stop'),
-  cli: `windrow task stop ${task.id} --now`,
+  cli: sh`windrow task stop ${task.id} --now`,
   title: t('Stop {task} without waiting?', { task: called(task) }),
   text: t('{n} calls in flight are cut off; those items may be handled a second time later.', { n: count(task.counts.in_flight) }),
   verb: t('Stop now'),
@@ -83,7 +84,7 @@ export const seal = (task) => ({
 export const remove = (task) => ({
   method: 'DELETE',
   path: taskPath(task),
-  cli: `windrow task delete ${task.id}`,
+  cli: sh`windrow task delete ${task.id}`,
   title: t('Delete {task}?', { task: called(task) }),
   text: t('With its failures, its log and its results. This cannot be undone.'),
   verb: t('Delete'),
@@ -104,7 +105,7 @@ export const move = (task, nodes) => ({
   isForStaff: true,
   fields: [{ name: 'to', label: t('To the node'), value: nodes[0], options: nodes.map((node) => [node, node]) }],
   body: (values) => ({ to: values.to }),
-  flags: (values) => `--to ${values.to}`,
+  flags: (values) => sh`--to ${values.to}`,
   done: (now) => t('{id} is {status}', { id: now.id, status: t(now.status) }),
 });
 
@@ -119,7 +120,7 @@ export const clone = (task) => ({
     { name: 'start', label: t('Start it at once'), type: 'checkbox', value: false },
   ],
   body: (values) => ({ ...(values.name ? { name: values.name } : {}), ...(values.start ? { start: true } : {}) }),
-  flags: (values) => [values.name && `--name ${values.name}`, values.start && '--start'].filter(Boolean).join(' '),
+  flags: (values) => [values.name && sh`--name ${values.name}`, values.start && sh`--start`],
   done: (now) => t('{id} was made', { id: now.id }),
   next: (now) => `/tasks/${now.id}`,
 });
@@ -128,12 +129,12 @@ const FLAGS = { timeout: 'call-timeout' };
 
 /** Changes settings of a task; what they were before is the way back. */
 export function change(task, members, words) {
-  const flags = Object.entries(members).map(([name, value]) => `--${(FLAGS[name] ?? name).replaceAll('_', '-')} ${value}`);
+  const flags = Object.entries(members).map(([name, value]) => flag(FLAGS[name] ?? name, value));
   const before = Object.fromEntries(Object.keys(members).map((name) => [name, task[name]]));
   return {
     method: 'PATCH',
     path: taskPath(task),
-    cli: `windrow task set ${task.id} ${flags.join(' ')}`,
+    cli: sh`windrow task set ${task.id} ${flags}`,
     title: words?.title ?? t('Change {task}?', { task: called(task) }),
     text: words?.text ?? Object.entries(members).map(([name, value]) => `${name}: ${task[name] ?? '–'} → ${value}`).join(', '),
     verb: words?.verb ?? t('Apply'),
@@ -146,7 +147,7 @@ export function change(task, members, words) {
 /** Puts a label on a task, beside those that it has. */
 function label(task, name, value) {
   const before = task.labels ?? {};
-  const set = (labels) => ({ method: 'PATCH', path: taskPath(task), body: () => ({ labels }), cli: `windrow task set ${task.id} --label '${name}=${value}'` });
+  const set = (labels) => ({ method: 'PATCH', path: taskPath(task), body: () => ({ labels }), cli: sh`windrow task set ${task.id} --label ${`${name}=${value}`}` });
   return { ...set({ ...before, [name]: value }), undo: () => set(before) };
 }
 
@@ -173,10 +174,10 @@ export const labelAll = (tasks, after) => several(tasks, t('One label for {n} ta
 
 /** Does failures again, as a task of its own. */
 export function redrive(task, filter, number) {
-  const chosen = filter.codes ? `--code ${filter.codes.join(',')}` : filter.indexes ? `--indexes ${filter.indexes}` : '--all';
+  const chosen = filter.codes ? sh`--code ${filter.codes.join(',')}` : filter.indexes ? sh`--indexes ${filter.indexes}` : sh`--all`;
   return {
     ...post(task, 'redrives'),
-    cli: `windrow task redrive ${task.id} ${chosen}`,
+    cli: sh`windrow task redrive ${task.id} ${chosen}`,
     title: t('Redrive {n} items of {id}', { n: count(number), id: task.id }),
     text: t('A task of its own over these items. Handlers see the same indexes and, unless you say otherwise, the same item keys.'),
     verb: t('Create and start'),
@@ -193,7 +194,7 @@ export function redrive(task, filter, number) {
       ...(values.canary ? { canary: { items: Number(values.canary), then: 'stop' } } : {}),
       ...(values.new_keys ? { new_keys: true } : {}),
     }),
-    flags: (values) => [`--rate ${values.rate} --start`, values.canary && `--canary ${values.canary}`, values.new_keys && '--new-keys'].filter(Boolean).join(' '),
+    flags: (values) => [sh`--rate ${values.rate} --start`, values.canary && sh`--canary ${values.canary}`, values.new_keys && sh`--new-keys`],
     done: (now) => t('{id} was made', { id: now.id }),
     next: (now) => `/tasks/${now.id}`,
   };
@@ -202,7 +203,7 @@ export function redrive(task, filter, number) {
 /** Gives up the items that wait with a code. */
 export const abandon = (task, code, number) => ({
   ...post(task, 'abandon'),
-  cli: `windrow task abandon ${task.id} --code ${code}`,
+  cli: sh`windrow task abandon ${task.id} --code ${code}`,
   title: t('Give up items of {id} that wait with {code}?', { id: task.id, code }),
   text: number ? t('{n} items fail for good; a redrive can do them again.', { n: count(number) }) : t('They fail for good; a redrive can do them again.'),
   verb: t('Give up'),

@@ -3,8 +3,9 @@ import { part } from './api.js';
 import { localTime, stamp } from './format.js';
 import { t } from './i18n.js';
 import { taskPatch } from './patch.js';
+import { flag, sh } from './command.js';
 
-const verb = (noun, command, name, word) => ({ method: 'POST', path: `/v1/${noun}/${part(name)}/${word}`, cli: `windrow ${command} ${word} ${name}` });
+const verb = (noun, command, name, word) => ({ method: 'POST', path: `/v1/${noun}/${part(name)}/${word}`, cli: sh`windrow ${command} ${word} ${name}` });
 
 /** Hides a business, or shows it again. */
 export const archive = (business) => (business.archived_at
@@ -24,10 +25,10 @@ export const drain = (node) => (node.state === 'serving'
 
 /** Changes what a node may hold, until it is restarted. */
 export const capacity = (node) => ({
-  method: 'PATCH', path: `/v1/nodes/${part(node.id)}`, cli: `windrow node set ${node.id}`, role: 'admin', title: t('Capacity of {name}', { name: node.id }),
+  method: 'PATCH', path: `/v1/nodes/${part(node.id)}`, cli: sh`windrow node set ${node.id}`, role: 'admin', title: t('Capacity of {name}', { name: node.id }),
   text: t('The sum of the rates of the tasks that it may run. It holds until the node is restarted.'), verb: t('Apply'),
   fields: [{ name: 'rate', label: t('Items per second'), value: node.capacity_rate }],
-  body: (values) => ({ capacity_rate: values.rate }), flags: (values) => `--capacity ${values.rate}`, done: (now) => t('{name} may hold {rate}', { name: node.id, rate: now.capacity_rate }),
+  body: (values) => ({ capacity_rate: values.rate }), flags: (values) => sh`--capacity ${values.rate}`, done: (now) => t('{name} may hold {rate}', { name: node.id, rate: now.capacity_rate }),
 });
 
 const scheduled = (one, word) => verb('schedules', 'schedule', one.id, word);
@@ -68,19 +69,19 @@ export const warningText = ({ detail, advice }) => (advice ? t('{warning}; try {
 
 /** Makes a schedule. */
 export const newSchedule = (businesses) => ({
-  method: 'POST', path: '/v1/schedules', cli: 'windrow api POST /v1/schedules', title: t('New schedule'), verb: t('Create'), foresee,
+  method: 'POST', path: '/v1/schedules', cli: sh`windrow api POST /v1/schedules`, title: t('New schedule'), verb: t('Create'), foresee,
   fields: [{ name: 'business', label: t('Business'), value: businesses[0], options: businesses.map((name) => [name, name]) }, { name: 'name', label: t('Name'), required: true },
     ...scheduleFields({ every: '1h', overlap: 'skip', missed: 'latest', task: { source: { type: 'range', total: 1000 }, rate: '50/s' } })],
   body: (values) => ({ business: values.business, name: values.name.trim(), ...scheduleOf(values) }),
-  flags: (values) => `-d '${JSON.stringify({ business: values.business, name: values.name.trim(), ...scheduleOf(values) })}'`,
+  flags: (values) => sh`-d ${JSON.stringify({ business: values.business, name: values.name.trim(), ...scheduleOf(values) })}`,
   done: (now) => t('{name} was made', { name: now.name }), next: (now) => `/schedules/${now.id}`,
 });
 
 /** Changes when a schedule fires, and what; what it was before is the way back. */
 export const editSchedule = (one) => ({
-  method: 'PATCH', path: `/v1/schedules/${part(one.id)}`, cli: `windrow schedule set ${one.id}`, title: t('Change {name}', { name: one.name }), verb: t('Apply'), foresee,
+  method: 'PATCH', path: `/v1/schedules/${part(one.id)}`, cli: sh`windrow schedule set ${one.id}`, title: t('Change {name}', { name: one.name }), verb: t('Apply'), foresee,
   fields: scheduleFields(one), body: (values) => ({ ...scheduleOf(values), task: taskPatch(one.task, json(values.task)) }), done: () => t('{name} is changed', { name: one.name }),
-  flags: (values) => { const { task, ...rest } = scheduleOf(values); return [...Object.entries(rest).map(([name, value]) => `--${name} '${value}'`), `--task '${JSON.stringify(taskPatch(one.task, task))}'`].join(' '); },
+  flags: (values) => { const { task, ...rest } = scheduleOf(values); return [...Object.entries(rest).map(([name, value]) => flag(name, value)), sh`--task ${JSON.stringify(taskPatch(one.task, task))}`]; },
   undo: (now) => ({ method: 'PATCH', path: `/v1/schedules/${part(one.id)}`, body: () => ({ ...(one.cron ? { cron: one.cron, zone: one.zone } : { every: one.every }), overlap: one.overlap, missed: one.missed, task: taskPatch(now.task, one.task) }) }),
 });
 
@@ -98,7 +99,7 @@ export const backfill = (one) => ({
   fields: [{ name: 'from', label: t('From'), type: 'datetime-local', required: true, value: localTime(Date.now() - 86_400_000) }, { name: 'to', label: t('Until (now, if it is empty)'), type: 'datetime-local' },
     { name: 'publish', label: t('Their tasks publish what those of the schedule do'), type: 'checkbox', value: false }],
   body: (values) => ({ from: utc(values.from), ...(values.to ? { to: utc(values.to) } : {}), ...(values.publish ? { publish: true } : {}) }),
-  flags: (values) => [`--from ${utc(values.from)}`, values.to && `--to ${utc(values.to)}`, values.publish && '--publish'].filter(Boolean).join(' '),
+  flags: (values) => [sh`--from ${utc(values.from)}`, values.to && sh`--to ${utc(values.to)}`, values.publish && sh`--publish`],
   foresee: ({ items }) => t('{n} fires: {times}', { n: items.length, times: items.slice(0, 5).map((fire) => stamp(fire.time)).join(', ') + (items.length > 5 ? ' …' : '') }),
   done: ({ items }) => t('{n} fires are ordered', { n: items?.length ?? '' }),
 });
@@ -108,40 +109,40 @@ export const trigger = (one) => ({ ...scheduled(one, 'trigger'), title: t('Fire 
 
 /** Removes a schedule. */
 export const removeSchedule = (one) => ({
-  method: 'DELETE', path: `/v1/schedules/${part(one.id)}`, cli: `windrow schedule delete ${one.id}`, title: t('Delete {name}?', { name: one.name }),
+  method: 'DELETE', path: `/v1/schedules/${part(one.id)}`, cli: sh`windrow schedule delete ${one.id}`, title: t('Delete {name}?', { name: one.name }),
   text: t('With what is known of its fires; its tasks stay.'), verb: t('Delete'), isDanger: true, typed: one.name, done: () => t('{id} is gone', { id: one.name }), next: () => '/schedules',
 });
 
 /** Makes an earlier generation current again. */
 export const rollBack = (dataset, generation) => ({
-  method: 'POST', path: `/v1/datasets/${part(dataset)}/rollback`, cli: `windrow dataset rollback ${dataset} ${generation}`, title: t('Make generation {n} of {name} current again?', { n: generation, name: dataset }),
+  method: 'POST', path: `/v1/datasets/${part(dataset)}/rollback`, cli: sh`windrow dataset rollback ${dataset} ${generation}`, title: t('Make generation {n} of {name} current again?', { n: generation, name: dataset }),
   text: t('Readers see it at once. Generations after it stay where they are.'), verb: t('Roll back'), isDanger: true, body: () => ({ generation }), done: () => t('generation {n} is current', { n: generation }),
 });
 
 /** Keeps a generation, or lets it go. */
 export const pin = (dataset, one) => {
   const word = one.pinned ? 'unpin' : 'pin';
-  return { method: 'POST', path: `/v1/datasets/${part(dataset)}/generations/${one.generation}/${word}`, cli: `windrow dataset ${word} ${dataset} ${one.generation}`,
+  return { method: 'POST', path: `/v1/datasets/${part(dataset)}/generations/${one.generation}/${word}`, cli: sh`windrow dataset ${word} ${dataset} ${one.generation}`,
     title: one.pinned ? t('Let generation {n} go once it is old?', { n: one.generation }) : t('Keep generation {n}, however many come after it?', { n: one.generation }),
     verb: one.pinned ? t('Unpin') : t('Pin'), done: () => (one.pinned ? t('generation {n} is unpinned', { n: one.generation }) : t('generation {n} is pinned', { n: one.generation })) };
 };
 
 /** Changes how many generations stay. */
 export const keepGenerations = (one) => ({
-  method: 'PATCH', path: `/v1/datasets/${part(one.name)}`, cli: `windrow dataset set ${one.name}`, title: t('How many generations of {name} stay', { name: one.name }),
+  method: 'PATCH', path: `/v1/datasets/${part(one.name)}`, cli: sh`windrow dataset set ${one.name}`, title: t('How many generations of {name} stay', { name: one.name }),
   text: t('Older ones go, but for pinned ones and the current one.'), verb: t('Apply'), fields: [{ name: 'keep', label: t('Keeps'), type: 'number', value: one.keep, required: true }],
-  body: (values) => ({ keep: Number(values.keep) }), flags: (values) => `--keep ${values.keep}`, done: (now) => t('{name} keeps {n}', { name: one.name, n: now.keep }),
+  body: (values) => ({ keep: Number(values.keep) }), flags: (values) => sh`--keep ${values.keep}`, done: (now) => t('{name} keeps {n}', { name: one.name, n: now.keep }),
 });
 
 /** Removes a dataset. */
 export const removeDataset = (one) => ({
-  method: 'DELETE', path: `/v1/datasets/${part(one.name)}`, cli: `windrow dataset delete ${one.name}`, title: t('Delete {name}?', { name: one.name }),
+  method: 'DELETE', path: `/v1/datasets/${part(one.name)}`, cli: sh`windrow dataset delete ${one.name}`, title: t('Delete {name}?', { name: one.name }),
   text: t('With all its generations: readers find nothing any more. This cannot be undone.'), verb: t('Delete'), isDanger: true, typed: one.name, done: () => t('{id} is gone', { id: one.name }), next: () => '/datasets',
 });
 
 /** Removes a limit. */
 export const removeLimit = (limit) => ({
-  method: 'DELETE', path: `/v1/limits/${part(limit.name)}`, cli: `windrow limit delete ${limit.name}`, role: 'admin', title: t('Delete {name}?', { name: limit.name }),
+  method: 'DELETE', path: `/v1/limits/${part(limit.name)}`, cli: sh`windrow limit delete ${limit.name}`, role: 'admin', title: t('Delete {name}?', { name: limit.name }),
   text: t('It is refused while a business or a task names it.'), verb: t('Delete'), isDanger: true, typed: limit.name, done: () => t('{id} is gone', { id: limit.name }), next: () => '/limits',
 });
 
@@ -175,52 +176,52 @@ export function editBusiness(one) {
   const [before, words] = [businessForm(one), businessWords()];
   const patch = (body) => ({ method: 'PATCH', path: `/v1/businesses/${part(one.name)}`, role: 'admin', body });
   return {
-    ...patch((values) => businessPatch(before, values)), cli: `windrow biz edit ${one.name}`, title: t('Change {name}', { name: one.name }), text: t('Runs under way take it up within seconds.'), verb: t('Apply'),
+    ...patch((values) => businessPatch(before, values)), cli: sh`windrow biz edit ${one.name}`, title: t('Change {name}', { name: one.name }), text: t('Runs under way take it up within seconds.'), verb: t('Apply'),
     fields: Object.entries(before).map(([name, value]) => ({ name, label: words[name], value, type: typeof value === 'boolean' ? 'checkbox' : 'text' })),
-    flags: (values) => Object.entries(values).filter(([name, value]) => value !== before[name]).map(([name, value]) => `--${(FLAGS[name] ?? name).replaceAll('_', '-')} '${value}'`).join(' '),
+    flags: (values) => Object.entries(values).filter(([name, value]) => value !== before[name]).map(([name, value]) => flag(FLAGS[name] ?? name, value)),
     done: () => t('{name} is changed', { name: one.name }), undo: (now) => patch(() => businessPatch(businessForm(now), before)),
   };
 }
 
 /** Changes what a limit allows. */
 export const setLimit = (limit) => ({
-  method: 'PATCH', path: `/v1/limits/${part(limit.name)}`, cli: `windrow limit set ${limit.name}`, role: 'admin', title: t('Change the limit {name}', { name: limit.name }),
+  method: 'PATCH', path: `/v1/limits/${part(limit.name)}`, cli: sh`windrow limit set ${limit.name}`, role: 'admin', title: t('Change the limit {name}', { name: limit.name }),
   text: t('Tasks under way obey within seconds.'), verb: t('Apply'),
   fields: [{ name: 'rate', label: t('Rate'), value: limit.rate ?? '' }, { name: 'concurrency', label: t('Concurrency'), value: limit.concurrency ?? '' }],
   body: (values) => ({ rate: values.rate.trim() || null, concurrency: values.concurrency === '' ? null : Number(values.concurrency) }),
-  flags: (values) => [values.rate && `--rate ${values.rate}`, values.concurrency !== '' && `--concurrency ${values.concurrency}`].filter(Boolean).join(' '),
+  flags: (values) => [values.rate && sh`--rate ${values.rate}`, values.concurrency !== '' && sh`--concurrency ${values.concurrency}`],
   done: () => t('{name} is changed', { name: limit.name }),
 });
 
 /** Makes a limit. */
 export const newLimit = () => ({
-  method: 'POST', path: '/v1/limits', cli: 'windrow limit create', role: 'admin', title: t('New limit'), text: t('What all who name it may do together, on all nodes.'), verb: t('Create'),
+  method: 'POST', path: '/v1/limits', cli: sh`windrow limit create`, role: 'admin', title: t('New limit'), text: t('What all who name it may do together, on all nodes.'), verb: t('Create'),
   fields: [{ name: 'name', label: t('Name'), required: true }, { name: 'rate', label: t('Rate'), hint: '300/s' }, { name: 'concurrency', label: t('Concurrency'), type: 'number' }],
   body: (values) => ({ name: values.name, ...(values.rate ? { rate: values.rate } : {}), ...(values.concurrency ? { concurrency: Number(values.concurrency) } : {}) }),
-  flags: (values) => [values.name, values.rate && `--rate ${values.rate}`, values.concurrency && `--concurrency ${values.concurrency}`].filter(Boolean).join(' '),
+  flags: (values) => [values.name, values.rate && sh`--rate ${values.rate}`, values.concurrency && sh`--concurrency ${values.concurrency}`],
   done: (now) => t('{name} was made', { name: now.name }),
 });
 
 /** Makes a token; the answer holds it, once. */
 export const newToken = (show) => ({
-  method: 'POST', path: '/v1/tokens', cli: 'windrow token create', role: 'admin', title: t('New token'), verb: t('Create'),
+  method: 'POST', path: '/v1/tokens', cli: sh`windrow token create`, role: 'admin', title: t('New token'), verb: t('Create'),
   fields: [
     { name: 'name', label: t('Who will hold it'), required: true },
     { name: 'role', label: t('Role'), value: 'viewer', options: ['viewer', 'operator', 'admin', 'business', 'reader'].map((role) => [role, t(role)]) },
     { name: 'business', label: t('Business (for the roles business and reader)') },
   ],
   body: (values) => ({ name: values.name, role: values.role, ...(values.business ? { business: values.business } : {}) }),
-  flags: (values) => [`--role ${values.role}`, `--name ${values.name}`, values.business && `--business ${values.business}`].filter(Boolean).join(' '), after: show,
+  flags: (values) => [sh`--role ${values.role}`, sh`--name ${values.name}`, values.business && sh`--business ${values.business}`], after: show,
 });
 
 /** Signs a browser out. */
 export const endSession = (one) => ({
-  method: 'DELETE', path: `/v1/sessions/${one.id}`, cli: `windrow api DELETE /v1/sessions/${one.id}`, role: 'admin', title: t('Sign the browser of {name} out?', { name: one.name }),
+  method: 'DELETE', path: `/v1/sessions/${one.id}`, cli: sh`windrow api DELETE /v1/sessions/${one.id}`, role: 'admin', title: t('Sign the browser of {name} out?', { name: one.name }),
   text: t('It has to give a token again.'), verb: t('Sign out'), done: () => t('the browser of {name} is signed out', { name: one.name }),
 });
 
 /** Takes a token's validity away. */
 export const revoke = (token) => ({
-  method: 'DELETE', path: `/v1/tokens/${token.id}`, cli: `windrow token revoke ${token.id}`, role: 'admin', title: t('Revoke the token of {name}?', { name: token.name }),
+  method: 'DELETE', path: `/v1/tokens/${token.id}`, cli: sh`windrow token revoke ${token.id}`, role: 'admin', title: t('Revoke the token of {name}?', { name: token.name }),
   text: t('At once and for good.'), verb: t('Revoke'), isDanger: true, typed: token.name, done: () => t('the token of {name} is revoked', { name: token.name }),
 });

@@ -1,6 +1,7 @@
 /** @file A task that is being described: what the form holds, as the API's body, as a command, and as a sentence. Pure. */
 import { count, perSecond, span } from './format.js';
 import { t } from './i18n.js';
+import { flag, sh } from './command.js';
 
 /** An empty form. */
 export const BLANK = {
@@ -69,12 +70,10 @@ export function bodyOf(form, start) {
   };
 }
 
-const quoted = (text) => (/^[\w./:@%+,=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
-
 function sourceFlags(form) {
-  if (form.kind === 'file') return `--${form.upload?.kind ?? 'csv'} ${quoted(form.upload?.name ?? 'items.csv')}`;
-  if (form.kind === 'url') return `--url ${quoted(form.url)} --format ${form.format}`;
-  return form.kind === 'open' ? '--open' : `--total ${form.total}`;
+  if (form.kind === 'file') return flag(form.upload?.kind ?? 'csv', form.upload?.name ?? 'items.csv');
+  if (form.kind === 'url') return sh`--url ${form.url} --format ${form.format}`;
+  return form.kind === 'open' ? sh`--open` : sh`--total ${form.total}`;
 }
 
 /** The same on the command line. */
@@ -82,11 +81,11 @@ export function commandOf(form, start) {
   const body = bodyOf(form, start);
   const flags = ['name', 'rate', 'concurrency', 'window', 'error_budget', 'on_exhausted', 'results', 'max_attempts', 'backoff', 'shards', 'start_at', 'deadline']
     .filter((name) => body[name] !== undefined && body[name] !== '')
-    .map((name) => `--${name.replaceAll('_', '-')} ${quoted(String(body[name]))}`);
-  const labels = Object.entries(body.labels ?? {}).map(([name, value]) => `--label ${quoted(`${name}=${value}`)}`);
-  return ['windrow task create', form.business || 'BUSINESS', sourceFlags(form), ...flags, ...labels,
-    body.timeout && `--call-timeout ${body.timeout}`, body.params !== undefined && `--params ${quoted(JSON.stringify(body.params))}`,
-    body.canary && `--canary ${body.canary.items}`, start && '--start'].filter(Boolean).join(' ');
+    .map((name) => flag(name, body[name]));
+  const labels = Object.entries(body.labels ?? {}).map(([name, value]) => sh`--label ${`${name}=${value}`}`);
+  return String(sh`windrow task create ${[form.business || 'BUSINESS', sourceFlags(form), ...flags, ...labels,
+    body.timeout && sh`--call-timeout ${body.timeout}`, body.params !== undefined && sh`--params ${JSON.stringify(body.params)}`,
+    body.canary && sh`--canary ${body.canary.items}`, start && sh`--start`]}`);
 }
 
 /** How many items it will have; null where that isn't known yet. */

@@ -6,6 +6,7 @@ import { count } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { useResource } from '../lib/resource.js';
 import { may } from '../lib/session.js';
+import { sh } from '../lib/command.js';
 import { ActButton } from '../parts/ask.js';
 import { Ago, Command, Copy, Empty, Pairs, Problem, Section, Stamp, Whole } from '../parts/basic.js';
 import { Icon } from '../parts/icon.js';
@@ -73,7 +74,7 @@ function Tasks({ name }) {
   ];
   return html`<${Section} title=${t('Tasks')} end=${html`<a class="link" href=${`/tasks?business=${part(name)}`}>${t('all')}</a>`}><${Whole} of=${read}>${(page) => (page.items.length
     ? html`<${Table} columns=${columns} rows=${page.items} id=${(task) => task.id} label=${t('Tasks')} />`
-    : html`<${Empty} say=${t('It has no tasks.')} commands=${[`windrow task create ${name} --total 1000 --rate 50/s --start`]} />`)}<//><//>`;
+    : html`<${Empty} say=${t('It has no tasks.')} commands=${[sh`windrow task create ${name} --total 1000 --rate 50/s --start`]} />`)}<//><//>`;
 }
 
 function Revisions({ name }) {

@@ -4,7 +4,7 @@ import { ApiError, call } from '../lib/api.js';
 import { t } from '../lib/i18n.js';
 import { go } from '../lib/router.js';
 import { may } from '../lib/session.js';
-import { word } from '../parts/ask.js';
+import { sh } from '../lib/command.js';
 import { Command, Copy, Problem, Section } from '../parts/basic.js';
 import { Page } from '../parts/shell.js';
 import { Trial } from '../parts/trial.js';
@@ -25,7 +25,7 @@ function bodyOf(form) {
 }
 
 function commandOf(form) {
-  return ['windrow biz register', word(form.name || 'NAME'), form.kind === 'url' ? `--url ${word(form.url)}` : `--command ${word(form.command)}`].join(' ');
+  return String(sh`windrow biz register ${form.name || 'NAME'} ${form.kind === 'url' ? sh`--url ${form.url}` : sh`--command ${form.command}`}`);
 }
 
 /** The page. */

@@ -5,6 +5,7 @@ import { t } from '../lib/i18n.js';
 import { renewed } from '../lib/live.js';
 import { go } from '../lib/router.js';
 import { may } from '../lib/session.js';
+import { sh } from '../lib/command.js';
 import { Copy, Problem } from './basic.js';
 import { toast } from './toast.js';
 
@@ -15,7 +16,7 @@ import { toast } from './toast.js';
  * @property {string} verb the word on the button
  * @property {'GET'|'POST'|'PATCH'|'DELETE'} method
  * @property {string} path
- * @property {string} cli the same on the command line, without the reason
+ * @property {String} cli the same on the command line, without the reason, as `sh` writes it
  * @property {'viewer'|'operator'|'admin'} [role] who may; operators if it isn't said
  * @property {boolean} [isForStaff] businesses may not, whatever role it needs
  * @property {boolean} [isDanger]
@@ -23,7 +24,7 @@ import { toast } from './toast.js';
  * @property {boolean} [noReason] it takes none
  * @property {{name: string, label: string, value?: any, hint?: string, options?: [string, string][], type?: string, required?: boolean}[]} [fields]
  * @property {(values: any) => object} [body] the members of the request's body
- * @property {(values: any) => string} [flags] what the fields add to the command
+ * @property {(values: any) => any} [flags] what the fields add to the command: parts of `sh`, or values
  * @property {(answer: any) => string} [done] what is said then
  * @property {(answer: any) => Action} [undo] the way back
  * @property {(answer: any) => string | void} [next] where one goes then
@@ -39,11 +40,6 @@ export function ask(action) {
   asked.value = action;
 }
 
-const quoted = (text) => `'${String(text).replaceAll("'", `'\\''`)}'`;
-
-/** A word for a shell, in quotes where it needs them. */
-export const word = (text) => (/^[\w./:@%+,=-]+$/.test(String(text)) ? String(text) : quoted(text));
-
 function requestOf(action, values, reason) {
   const withReason = action.noReason || !reason ? {} : { reason };
   const members = action.body?.(values) ?? {};
@@ -56,16 +52,14 @@ function requestOf(action, values, reason) {
 
 function commandOf(action, values, reason) {
   if (action.each) return action.each(values).map((one) => commandOf(one, values, reason)).join('\n');
-  const flags = action.flags?.(values) ?? '';
-  const said = reason && !action.noReason ? ` --reason ${word(reason)}` : '';
-  return `${action.cli}${flags ? ` ${flags}` : ''}${said}`;
+  return String(sh`${[action.cli, action.flags?.(values), reason && !action.noReason && sh`--reason ${reason}`]}`);
 }
 
 function curlOf(action, values, reason) {
   if (action.each) return action.each(values).map((one) => curlOf(one, values, reason)).join('\n');
   const { path, body } = requestOf(action, values, reason);
-  const data = body === undefined ? '' : ` -H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}`;
-  return `curl -X ${action.method} -H "authorization: Bearer $WINDROW_TOKEN"${data} ${word(location.origin + path)}`;
+  const data = body !== undefined && sh`-H 'content-type: application/json' -d ${JSON.stringify(body)}`;
+  return String(sh`curl -X ${action.method} -H "authorization: Bearer $WINDROW_TOKEN" ${[data, location.origin + path]}`);
 }
 
 /** Does what was asked, at once. @returns {Promise<any>} the node's answer */

@@ -73,7 +73,7 @@ export function Command({ text }) {
 /** What stands where there is nothing: why, and what makes something. */
 export function Empty({ say, children, commands = [] }) {
   return html`<div class="empty"><p class="say">${say}</p>${children}
-    ${commands.map((text) => html`<${Command} key=${text} text=${text} />`)}</div>`;
+    ${commands.map((text) => html`<${Command} key=${String(text)} text=${String(text)} />`)}</div>`;
 }
 
 /** What is being read. */

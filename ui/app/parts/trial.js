@@ -4,7 +4,7 @@ import { ApiError, call, part } from '../lib/api.js';
 import { count, span } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { may } from '../lib/session.js';
-import { word } from './ask.js';
+import { sh } from '../lib/command.js';
 import { Copy, Json, Pairs, Problem, Section } from './basic.js';
 import { ItemStatus } from './status.js';
 
@@ -19,7 +19,7 @@ function check({ data }) {
   }
 }
 
-const commandOf = (name, form) => `windrow api POST /v1/businesses/${name}/tries --data ${word(bodyOf(form))}`;
+const commandOf = (name, form) => String(sh`windrow api POST ${`/v1/businesses/${part(name)}/tries`} --data ${bodyOf(form)}`);
 
 function Reply({ of: { sent, reply, called } }) {
   return html`<div class="stack tried" role="status"><${Pairs} of=${[

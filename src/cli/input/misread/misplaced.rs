@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, Str};
 use clap::{Arg, Command, ValueEnum};
 
 use super::{HANDLER, HANDLER_TIP};
+use crate::output::shell_word;
 use crate::remote::token::RoleWord;
 
 const SHELL_FORM: &str = "the text for sh stands directly behind --each: --shell --each 'wc -c \"$ROW_path\"' ($ROW_column is a column)";
@@ -61,7 +62,10 @@ pub(super) fn tip(word: &str, command: &Command, words: &[&str]) -> Option<Strin
 /// What is said of a task's address where lines of all tasks are shown.
 fn of_log(word: &str, command: &Command) -> Option<String> {
     let is_log = command.get_name() == "log" && !word.starts_with('-');
-    is_log.then(|| format!("the lines of one task, t42 or business/name: 'windrow log --task {word}'"))
+    is_log.then(|| {
+        let command = format!("windrow log --task {}", shell_word(word));
+        format!("the lines of one task, t42 or business/name: '{command}'")
+    })
 }
 
 /// What is said of a word where a token is made.

@@ -11,6 +11,7 @@ use crate::link::{Form, Link, Named, NamedWrite, Write};
 use crate::output::body::{list, text};
 use crate::output::checks;
 use crate::output::screen;
+use crate::output::shell_word;
 use windrow_client::{Answer, ClientError, Problem, Request};
 
 /// Registers a business.
@@ -27,7 +28,7 @@ pub(super) async fn register(args: &RegisterArgs, shell: &Shell) -> Result<Exit,
     if args.force {
         link.hint(&format!(
             "its handler wasn't called: windrow biz check {}",
-            args.name
+            shell_word(&args.name)
         ));
     } else if link.look.form.is_for_people() {
         // A handler that passed may have been warned of something.
@@ -75,7 +76,8 @@ pub(super) async fn send(
         }
         Err(ClientError::Problem(problem)) if problem.slug() == "name-taken" => {
             Err(Fault::from(ClientError::Problem(problem)).hint(format!(
-                "`windrow biz edit {name}` changes it, with the same flags; or register it under another name"
+                "`windrow biz edit {}` changes it, with the same flags; or register it under another name",
+                shell_word(&name)
             )))
         }
         sent => Ok(Some(sent?)),

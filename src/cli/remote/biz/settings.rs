@@ -12,7 +12,8 @@ use super::request;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::remote::limit::Bound;
-use crate::run::handler::request::{RequestArgs, is_secret};
+use crate::run::handler::request::RequestArgs;
+use windrow_core::business::secrets::{is_secret_header, unmarked};
 use windrow_core::settings::text::{parse_span, span_text};
 use windrow_core::settings::{Auto, Rate, RateLimit};
 
@@ -127,7 +128,7 @@ impl Settings {
         } else {
             let headers = headers(self.headers.iter().map(String::as_str))?;
             let (secrets, open): (Map<_, _>, Map<_, _>) =
-                headers.into_iter().partition(|(name, _)| is_secret(name));
+                headers.into_iter().partition(|(name, _)| is_secret_header(name));
             secret.extend(secrets);
             (Default::default(), open)
         };
@@ -230,7 +231,8 @@ fn headers<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Map<String, Value
 fn secret_headers(file: &Path) -> Result<Map<String, Value>, Fault> {
     let text = read(file)?;
     headers(
-        text.lines()
+        unmarked(&text)
+            .lines()
             .map(str::trim)
             .filter(|line| !line.is_empty() && !line.starts_with('#')),
     )

@@ -13,6 +13,7 @@ use crate::link::change::Difference;
 use crate::link::{Link, NamedWrite};
 use crate::output::body::{list, text};
 use crate::output::screen;
+use crate::output::shell_word;
 use windrow_client::Request;
 
 /// Between two looks at a node that drains.
@@ -46,7 +47,7 @@ pub(super) async fn drain(args: &DrainArgs, shell: &Shell) -> Result<Exit, Fault
     }
     link.hint(&format!(
         "windrow node undrain {} lets it take tasks again",
-        args.node
+        shell_word(&args.node)
     ));
     screen::put(&drained(&args.node, &answer.json()?, has_heir))?;
     if !has_heir {

@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, word};
 use crate::output::body::{joined, list as items, number, text};
+use crate::output::shell_word;
 use crate::output::table::human::counted;
 use crate::output::table::times::{Times, parsed};
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, clean};
@@ -177,13 +178,14 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
     {
         let (fire, address) = (&schedule["last_fire"], address(schedule));
         let why = fire["text"].as_str().map(|why| format!(": {}", clean(why)));
-        let (word, why) = (last_word(fire).unwrap_or_default(), why.unwrap_or_default());
+        let (outcome, why) = (last_word(fire).unwrap_or_default(), why.unwrap_or_default());
         let gives_up = match fire["outcome"] == "pending" {
-            true => format!("; windrow schedule skip {address} gives it up"),
+            true => format!("; windrow schedule skip {} gives it up", shell_word(&address)),
             false => String::new(),
         };
         link.hint(&format!(
-            "{address}: its last fire is {word}{why}; windrow schedule fires {address}{gives_up}"
+            "{address}: its last fire is {outcome}{why}; windrow schedule fires {}{gives_up}",
+            shell_word(&address)
         ));
     }
     Ok(exit)
@@ -208,7 +210,8 @@ pub(super) async fn show(args: &OneArgs, shell: &Shell) -> Result<Exit, Fault> {
     if open(&schedule).is_some() {
         let address = address(&schedule);
         link.hint(&format!(
-            "windrow schedule skip {address} gives up what is pending or queued"
+            "windrow schedule skip {} gives up what is pending or queued",
+            shell_word(&address)
         ));
     }
     Ok(exit)

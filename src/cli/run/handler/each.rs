@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use clap::Args;
 
-use super::{check_program, check_unused};
+use super::{check_program, check_unused, shell_syntax};
 use crate::args::HttpArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
@@ -18,8 +18,6 @@ use windrow_node::sources::OpenedSource;
 /// What can't be used, in faults.
 const WHAT: &str = "--each can't be used";
 
-/// Words that only a shell understands.
-const SHELL_WORDS: [&str; 8] = ["|", "||", "&&", ";", "&", ">", ">>", "<"];
 /// How what begins that only a shell puts a value for.
 const SHELL_VARIABLE: &str = "$ROW_";
 
@@ -180,18 +178,20 @@ fn split(text: &str) -> Result<Vec<String>, Fault> {
         let because = "it has a quote without its other one, or ends with \\";
         return Err(usage(because, "as words of their own: --each -- COMMAND…"));
     };
-    if let Some(word) = words.iter().find(|word| SHELL_WORDS.contains(&word.as_str())) {
-        let because = format!("{word} would be an argument of the program: no shell is involved");
-        let hint =
-            "--shell --each 'sort \"$ROW_in\" > \"$ROW_out\"'; or --each -- COMMAND… where it is meant";
-        return Err(usage(&because, hint));
-    }
     if let Some(word) = words.iter().find(|word| word.contains(SHELL_VARIABLE)) {
         let because = format!("{word} would stay as it is: no shell is involved");
         let hint = "{column} for a value; or --shell before --each, where $ROW_column is one";
         return Err(usage(&because, hint));
     }
-    Ok(words)
+    match shell_syntax::found(text) {
+        None => Ok(words),
+        Some(word) => {
+            let because = format!("{word} would be taken as it is: no shell is involved");
+            let hint = "--shell --each 'sort \"$ROW_in\" > \"$ROW_out\"'; where it is meant as it is, '…' around it, or \
+                        --each -- COMMAND…";
+            Err(usage(&because, hint))
+        }
+    }
 }
 
 /// What to try instead of a template that can't be used.
@@ -235,7 +235,7 @@ mod tests {
             ("echo 'x", false, &[], "a quote without its other one"),
             ("echo {x", false, &[], "part of no placeholder"),
             ("{x} y", false, &[], "has a placeholder"),
-            ("cat {x} | wc -l", false, &[], "no shell is involved"),
+            ("cat {x} 2>/dev/null", false, &[], "no shell is involved"),
             ("echo \"$ROW_x\"", false, &[], "would stay as it is"),
         ];
         for (text, shell, words, because) in cases {

@@ -3,6 +3,7 @@
 pub(crate) mod each;
 pub(in crate::run) mod identity;
 pub(crate) mod request;
+mod shell_syntax;
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,6 +16,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::run::JobRun;
 use crate::run::kept::recall;
+use windrow_core::business::secrets::unmarked;
 use windrow_core::template::unfilled;
 use windrow_engine::ports::handling::handler::HandlerFactory;
 use windrow_engine::ports::tasks::store::TaskView;
@@ -173,7 +175,7 @@ fn secrets(path: &Path) -> Result<Vec<String>, Fault> {
     let text = fs::read_to_string(path).map_err(|error| {
         Fault::new(Exit::Rejected, what.clone(), error.to_string()).hint("check the path")
     })?;
-    let secrets: Vec<String> = text
+    let secrets: Vec<String> = unmarked(&text)
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty())

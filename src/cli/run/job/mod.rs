@@ -21,6 +21,7 @@ use crate::fault::Fault;
 use crate::link::View;
 use crate::output::body::text;
 use crate::output::screen;
+use crate::output::shell_word;
 use crate::output::table::human;
 use crate::run::control::Command;
 use crate::run::kept::{only_failed, shelf};
@@ -155,7 +156,8 @@ fn still_stopping(name: &str, stopping: &Value) -> Fault {
         because,
     )
     .hint(format!(
-        "windrow job show {name} says what it waits for, windrow job stop {name} --now cuts its calls off"
+        "windrow job show {0} says what it waits for, windrow job stop {0} --now cuts its calls off",
+        shell_word(name)
     ))
 }
 

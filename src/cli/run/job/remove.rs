@@ -12,6 +12,7 @@ use crate::fault::Fault;
 use crate::link::contexts::like;
 use crate::link::{Danger, confirm};
 use crate::output::screen;
+use crate::output::shell_word;
 use crate::output::table::human;
 use crate::run::kept::shelf::KeptJob;
 use crate::run::kept::{only_failed, place, resume, shelf};
@@ -102,7 +103,10 @@ fn runs(name: &str, fault: Fault) -> Fault {
         hint: None,
         ..fault
     }
-    .hint(format!("`windrow job stop {name}` stops it, if it is that job"))
+    .hint(format!(
+        "`windrow job stop {}` stops it, if it is that job",
+        shell_word(name)
+    ))
 }
 
 /// A directory that keeps this job alone. It is renamed first: half of it must never be taken for a job.

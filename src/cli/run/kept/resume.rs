@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use super::place;
-use super::recall::quoted;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::contexts::like;
+use crate::output::shell_word;
 use windrow_core::ids::ItemIndex;
 use windrow_core::settings::RateLimit;
 use windrow_core::task::lifecycle::Status;
@@ -303,19 +303,15 @@ pub(crate) fn is_piped(task: &TaskView) -> bool {
 
 /// `windrow run --resume push`, as a shell reads it.
 pub(crate) fn command(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
-    if name.chars().all(is_plain) && !name.starts_with('-') {
-        format!("windrow run --resume {name}")
-    } else {
-        format!("windrow run --resume='{}'", name.replace('\'', r"'\''"))
-    }
+    let between = if name.starts_with('-') { '=' } else { ' ' };
+    format!("windrow run --resume{between}{}", shell_word(name))
 }
 
 /// The same of a job whose progress is in this directory, wherever it is typed.
 pub(crate) fn command_in(name: &str, state: Option<&Path>) -> String {
     let state = state.map(|state| {
         let state = std::path::absolute(state).unwrap_or_else(|_| state.to_owned());
-        format!(" --state {}", quoted(&state.display().to_string()))
+        format!(" --state {}", shell_word(&state.display().to_string()))
     });
     command(name) + &state.unwrap_or_default()
 }
@@ -360,8 +356,8 @@ mod tests {
     #[test]
     fn a_name_is_written_as_a_shell_reads_it() {
         assert_eq!(command("push-1"), "windrow run --resume push-1");
-        assert_eq!(command("it's $HOME"), r"windrow run --resume='it'\''s $HOME'");
-        assert_eq!(command("-x"), "windrow run --resume='-x'");
+        assert_eq!(command("it's $HOME"), r#"windrow run --resume "it's "'$HOME'"#);
+        assert_eq!(command("-x"), "windrow run --resume=-x");
     }
 
     #[test]

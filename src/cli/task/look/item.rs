@@ -75,6 +75,7 @@ fn card(item: &Value, times: &Times) -> Card {
         .map(|why| format!("not shown: {why}"));
     let origin = failure["origin_task"].as_str();
     card.maybe("key", item["key"].as_str())
+        .maybe("trace", item["trace_id"].as_str())
         .maybe("data", member(item, "data").or(missing))
         .time("next attempt", &item["due_at"], times)
         .maybe("message", failure["message"].as_str())

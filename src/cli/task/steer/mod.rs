@@ -17,6 +17,7 @@ use crate::fault::Fault;
 use crate::link::{Danger, Link, Write};
 use crate::output::body::{list, number, text};
 use crate::output::screen;
+use crate::output::shell_word;
 use crate::output::table::{clean, human};
 use crate::task::make::draft::Draft;
 use crate::task::wait::until::{self, TaskAnswer};
@@ -285,11 +286,16 @@ pub(super) async fn abandon(args: &AbandonArgs, shell: &Shell) -> Result<Exit, F
 
 /// How many, when, and what comes next.
 fn given_up(task: &Value) -> String {
-    let (id, code) = (text(&task["id"]), clean(text(&task["given_up"]["code"])));
+    let (id, code) = (text(&task["id"]), text(&task["given_up"]["code"]));
     let items = human::count(number(&task["given_up"]["items"]));
-    let what = format!("items that wait with {code} are given up, {items} as last saved");
+    let what = format!(
+        "items that wait with {} are given up, {items} as last saved",
+        clean(code)
+    );
     let next = match task["status"].as_str() {
-        Some("running" | "stopping") => format!("see them: windrow task failures {id} --code {code}"),
+        Some("running" | "stopping") => {
+            format!("see them: windrow task failures {id} --code {}", shell_word(code))
+        }
         Some("stopped") => format!("as soon as it runs: windrow task start {id}"),
         _ => "as soon as it runs".to_owned(),
     };

@@ -15,7 +15,8 @@ impl Execution {
     pub(in crate::execution) fn is_charged(&mut self, failed: &Failed, trouble: &mut Trouble) -> bool {
         match failed.class {
             FailureClass::Answered => true,
-            FailureClass::Faulty | FailureClass::Unsendable => self.judge.contacted,
+            FailureClass::Faulty => self.judge.contacted,
+            FailureClass::Unsendable => self.is_item_unsendable(),
             FailureClass::Rejected => self.charge_refusal(failed, trouble),
             FailureClass::Unavailable => self.charge_unavailable(failed, trouble),
             FailureClass::Unreachable | FailureClass::Unstarted => false,

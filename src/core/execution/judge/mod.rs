@@ -310,9 +310,16 @@ impl Execution {
 
     /// Nothing left: that is no evidence of the handler. Of the first items it is evidence of the request.
     fn on_unsendable(&mut self, call: &FailedCall) {
-        if !self.judge.takes_requests() {
+        if !self.judge.takes_requests() && self.is_fresh_left() {
             self.on_refusal(call);
+            self.judge.refusals.want_fresh();
         }
+    }
+
+    /// Whether an item of which no call can be made fails at once: calls of this kind were made of others, or no other can
+    /// leave before it and show that none can be. A later attempt would find the same data.
+    fn is_item_unsendable(&self) -> bool {
+        self.judge.takes_requests() || !self.is_fresh_left() || self.tuning.ordered
     }
 
     /// How many different items could leave, at most.

@@ -34,7 +34,7 @@ impl Execution {
                 | FailureClass::Faulty
                 | FailureClass::Unsendable
         );
-        let is_of_item = error.class == FailureClass::Unsendable && self.judge.takes_requests();
+        let is_of_item = error.class == FailureClass::Unsendable && self.is_item_unsendable();
         if self
             .judge
             .first_contact()

@@ -33,7 +33,8 @@ pub(super) struct Refusals {
     among: u64,
     /// What the latest of them said.
     among_code: Option<Cow<'static, str>>,
-    /// Whether the last calls were for items that an earlier run saw fail: something fresh should leave, to tell.
+    /// Whether the last calls were for items that an earlier run saw fail, or of which no call could be made: something fresh
+    /// should leave, to tell.
     wants_fresh: bool,
 }
 
@@ -42,6 +43,11 @@ impl Refusals {
     #[inline]
     pub(super) fn is_row(&self) -> bool {
         self.calls > 0 || self.wants_fresh
+    }
+
+    /// Something fresh should leave, to tell.
+    pub(super) fn want_fresh(&mut self) {
+        self.wants_fresh = true;
     }
 
     /// A call was answered: the row was one of chance.
@@ -193,7 +199,7 @@ impl Execution {
         let known = self.troubles.get(call.index);
         let is_known = known.is_some_and(Trouble::is_restored) && call.class != FailureClass::Unstarted;
         if is_known && self.is_fresh_left() && !self.tuning.ordered {
-            self.judge.refusals.wants_fresh = true;
+            self.judge.refusals.want_fresh();
             return;
         }
         let can_leave = usize::try_from(self.can_leave()).unwrap_or(usize::MAX).max(1);

@@ -10,7 +10,7 @@ pub use self::recipe::{Filled, Recipe};
 pub use self::shell::{SHELL_PREFIX, ShellText};
 use super::placeholder::Source;
 use super::value::fault;
-use super::{Item, Place, Roots, Template, TemplateFault, ValueFault};
+use super::{Item, Member, Place, Roots, Template, TemplateFault, ValueFault};
 use crate::ids::{Attempt, ItemIndex};
 
 /// A program and its arguments, with placeholders for what an item carries.
@@ -138,11 +138,41 @@ impl Argv {
         if has_data && columns.is_empty() {
             return Ok(());
         }
-        match self.roots.names().iter().find(|name| !columns.contains(name)) {
-            Some(name) => Err(mismatch(format!("there is no column for {{{name}}}"))),
-            None => Ok(()),
-        }
+        let names = self.roots.names();
+        let written = self.arguments.iter().flat_map(Template::placeholders);
+        let missing = written
+            .filter_map(|one| match &one.source {
+                Source::Member(member) => Some(member),
+                _ => None,
+            })
+            .find(|member| !columns.contains(&names[member.root()]));
+        let Some(missing) = missing.map(Member::written) else {
+            return Ok(());
+        };
+        let fault = mismatch(format!("there is no column for {{{missing}}}"));
+        Err(match of_parallel(missing, columns) {
+            Some(there_is) => Mismatch { there_is, ..fault },
+            None => fault,
+        })
     }
+}
+
+/// What stands here for a place that GNU parallel has, for people.
+fn of_parallel(written: &str, columns: &[String]) -> Option<String> {
+    let column = columns.first().map_or("column", String::as_str);
+    let value = format!("{SHELL_PREFIX}{}", shell::safe(column));
+    let in_shell = |text: String| format!("--shell, where that is {text}");
+    Some(match written {
+        "#" => "{index}, which counts from 0".to_owned(),
+        "." => in_shell(format!("\"${{{value}%.*}}\"")),
+        "/" => in_shell(format!("\"${{{value}##*/}}\"")),
+        "//" => in_shell(format!("\"$(dirname \"${value}\")\"")),
+        "/." => in_shell(format!("\"$(basename \"${{{value}%.*}}\")\"")),
+        number if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("columns by their names: {{{column}}}")
+        }
+        _ => return None,
+    })
 }
 
 /// What may be named instead, for people.

@@ -3,11 +3,11 @@
 //! `$ROW_name` is the member `name` of the row; characters that no variable's name has are `_` there. Only variables that
 //! the text names, with `$` or without, are passed on.
 
-use std::collections::BTreeMap;
-
 use serde_json::value::RawValue;
 
 use super::{ItemFacts, Mismatch, ProgramFault, TemplateFault, ValueFault, there_is};
+use crate::template::item::members;
+use crate::template::value::{NO_TEXT, string};
 
 /// What the names of variables with an item's values begin with.
 pub const SHELL_PREFIX: &str = "ROW_";
@@ -53,8 +53,7 @@ impl ShellText {
     /// # Errors
     /// When the item lacks one of them, or no program can be given it.
     pub fn variables(&self, item: &ItemFacts<'_>) -> Result<Vec<(String, String)>, ValueFault> {
-        let members = item.data.and_then(|data| serde_json::from_str(data).ok());
-        let members: Members<'_> = members.unwrap_or_default();
+        let members: Vec<_> = item.data.into_iter().flat_map(members).collect();
         let valued = |name: &String| {
             let value = value(name, &members)?;
             Ok((format!("{SHELL_PREFIX}{name}"), value))
@@ -114,15 +113,12 @@ fn named(before: &str, word: &str) -> Option<String> {
 }
 
 /// A column's name as part of a variable's.
-fn safe(column: &str) -> String {
+pub(super) fn safe(column: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     column.chars().map(fits).collect()
 }
 
-/// The members of an object.
-type Members<'a> = BTreeMap<String, &'a RawValue>;
-
-fn value(name: &str, members: &Members<'_>) -> Result<String, ValueFault> {
+fn value(name: &str, members: &[(String, &RawValue)]) -> Result<String, ValueFault> {
     let fault = |what: &str| ValueFault(format!("${SHELL_PREFIX}{name} {what}"));
     let mut found = members.iter().filter(|(column, _)| safe(column) == name);
     let (_, json) = found
@@ -133,8 +129,7 @@ fn value(name: &str, members: &Members<'_>) -> Result<String, ValueFault> {
     }
     let value = match json.get().as_bytes().first() {
         Some(b'n') => return Err(fault("is null")),
-        // A lone surrogate is JSON, but no text.
-        Some(b'"') => serde_json::from_str(json.get()).map_err(|_| fault("is no text"))?,
+        Some(b'"') => string(json.get()).ok_or_else(|| fault(NO_TEXT))?.into_owned(),
         _ => json.get().to_owned(),
     };
     if value.contains('\0') {

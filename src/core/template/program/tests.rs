@@ -257,3 +257,22 @@ proptest! {
         prop_assert_eq!(text.text(), "x \"$ROW_a\"");
     }
 }
+
+#[test]
+fn what_gnu_parallel_writes_is_told_with_what_stands_for_it() {
+    let columns = ["line".to_owned()];
+    for (place, there_is) in [
+        ("{.}", r#""${ROW_line%.*}""#),
+        ("{/}", r#""${ROW_line##*/}""#),
+        ("{//}", r#""$(dirname "$ROW_line")""#),
+        ("{/.}", r#""$(basename "${ROW_line%.*}")""#),
+        ("{#}", "{index}"),
+        ("{1}", "{line}"),
+        ("{%}", "one of {line}"),
+    ] {
+        let argv = Argv::parse(&["echo", place], false).expect("a template");
+        let fault = argv.check(true, &columns).expect_err("no column");
+        assert_eq!(fault.what, format!("there is no column for {place}"));
+        assert!(fault.there_is.contains(there_is), "{place}: {}", fault.there_is);
+    }
+}

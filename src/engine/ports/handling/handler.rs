@@ -11,6 +11,7 @@ use crate::ports::ownership::gate::Gate;
 use crate::ports::sources::source::RowChunk;
 use windrow_core::ids::{Epoch, ItemIndex, Moment, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::items::output::Output;
+use windrow_core::items::trace::Traces;
 use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, Wish};
 
 /// Whether the items are real work.
@@ -75,6 +76,11 @@ impl RunContext {
     /// What the keys of its items begin with: the index follows.
     pub fn item_key_head(&self) -> String {
         self.store.item_key_head(self.key_task())
+    }
+
+    /// The traces of its items.
+    pub fn traces(&self) -> Traces {
+        Traces::of(&self.store, self.key_task())
     }
 
     /// The task in item keys.

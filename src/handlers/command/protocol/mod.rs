@@ -9,8 +9,9 @@ use serde::Deserialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::wire::OK;
+use crate::wire::{OK, mark_of};
 use windrow_core::ids::{Attempt, ItemIndex};
+use windrow_core::items::trace::Traces;
 use windrow_engine::ports::handling::handler::RunContext;
 
 /// The version of the protocol.
@@ -59,19 +60,18 @@ pub(super) struct ItemLine<'a> {
 pub(super) struct CallText {
     /// From behind the attempt to the index in the key.
     key: String,
-    /// From behind the data to the number of the span.
+    /// From behind the data to the item's trace.
     tail: String,
+    traces: Traces,
 }
 
 impl CallText {
     /// The gate's wall-clock time and the time limit, as written in each item's line; what keys begin with.
-    pub(super) fn new(gate_time_us: i64, timeout: Duration, (key_head, trace): (&str, &Trace)) -> CallText {
+    pub(super) fn new(gate_time_us: i64, timeout: Duration, (key_head, traces): (&str, Traces)) -> CallText {
         let (gate_time, timeout) = (rfc3339(gate_time_us), humantime::format_duration(timeout));
-        let head = &trace.head;
-        let tail =
-            format!("\"gate_time\":\"{gate_time}\",\"timeout\":\"{timeout}\",\"traceparent\":\"{head}");
+        let tail = format!("\"gate_time\":\"{gate_time}\",\"timeout\":\"{timeout}\",\"traceparent\":\"");
         let key = format!(",\"key\":\"{key_head}");
-        CallText { key, tail }
+        CallText { key, tail, traces }
     }
 
     /// The line of one item of the call. Pieces are joined by hand: this is most of what a line to a fast worker costs.
@@ -94,7 +94,8 @@ impl CallText {
             line.push(',');
         }
         line.push_str(&self.tail);
-        push_span(&mut line, item.id);
+        let parent = self.traces.id(item.index).parent(item.attempt);
+        line.extend(parent.into_iter().map(char::from));
         line.push_str("\"}\n");
         line
     }
@@ -130,42 +131,6 @@ pub(super) fn ping(number: u64) -> String {
 pub(super) fn farewell(grace: Duration) -> String {
     let grace = humantime::format_duration(grace);
     format!("{{\"type\":\"drain\"}}\n{{\"type\":\"shutdown\",\"grace\":\"{grace}\"}}\n")
-}
-
-/// The trace of a run; each item is a span of it. (W3C Trace Context.)
-#[derive(Debug)]
-pub(super) struct Trace {
-    /// The header up to the span.
-    head: String,
-}
-
-impl Trace {
-    /// A fresh trace.
-    pub(super) fn new() -> Trace {
-        Trace::of(uuid::Uuid::new_v4().as_u128())
-    }
-
-    fn of(id: u128) -> Trace {
-        Trace {
-            head: format!("00-{id:032x}-"),
-        }
-    }
-
-    /// The header of the span with this number; spans of one trace differ.
-    pub(super) fn parent(&self, number: u64) -> String {
-        let mut header = self.head.clone();
-        push_span(&mut header, number);
-        header
-    }
-}
-
-/// The rest of a header behind its trace.
-fn push_span(header: &mut String, number: u64) {
-    // Odd multiplier: a bijection, so that different numbers make different spans; 0 is no valid span.
-    let span = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15).max(1);
-    let digit = |at: u32| char::from_digit((span >> (4 * at)) as u32 & 15, 16).unwrap_or('0');
-    header.extend((0..16).rev().map(digit));
-    header.push_str("-01");
 }
 
 /// What a worker said, in one line.
@@ -225,12 +190,13 @@ pub(super) fn read(line: &[u8]) -> Said {
             Ok(head) => of_head(&head),
             Err(why) => Said::Garbage(format!("it is not valid: {why}")),
         },
-        other => Said::Garbage(match word_with_more(other) {
-            Some(word) => format!(
+        other => Said::Garbage(match (mark_of(other), word_with_more(other)) {
+            (Some(mark), _) => format!("it begins with {mark}; write UTF-8 without one"),
+            (None, Some(word)) => format!(
                 "{word} stands alone; with a reason it is \
                  {{\"type\":\"result\",\"id\":…,\"result\":\"{word}\",\"code\":\"…\",\"message\":\"…\"}}"
             ),
-            None => "it is neither a JSON object nor one of ok, skip, retry, abandon".to_owned(),
+            (None, None) => "it is neither a JSON object nor one of ok, skip, retry, abandon".to_owned(),
         }),
     }
 }

@@ -17,6 +17,7 @@ use super::direct::host_header;
 use super::options::Checked;
 use crate::sign::KeyRing;
 use windrow_core::ids::{Attempt, ItemIndex};
+use windrow_core::items::trace::Traces;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{Call, CallItems, RunContext};
 
@@ -53,6 +54,7 @@ pub(super) struct Requests {
     is_batched: bool,
     signer: Arc<KeyRing>,
     ids: Ids,
+    traces: Traces,
     context: Arc<RunContext>,
     clock: Arc<dyn Clock>,
 }
@@ -82,6 +84,7 @@ impl Requests {
             is_batched: options.batch > 1,
             signer: checked.signer,
             ids: Ids::new(),
+            traces: context.traces(),
             context,
             clock,
         }
@@ -116,13 +119,20 @@ impl Requests {
         };
         self.add_times(&mut headers, call);
         self.add_webhook(&mut headers, id, &body);
-        headers.insert(TRACEPARENT, self.ids.traceparent());
+        headers.insert(TRACEPARENT, self.traceparent(call));
         let body = GatedBody::new(Bytes::from(body), self.context.clone(), self.clock.clone());
         let mut request = Request::new(body);
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = headers;
         request
+    }
+
+    /// The span of the attempt; of a batch that of its first item.
+    fn traceparent(&self, call: &Call) -> HeaderValue {
+        let first = call.items.dispatches()[0];
+        let header = self.traces.id(first.run.first()).parent(first.attempt);
+        HeaderValue::from_bytes(&header).expect("digits and signs are printable")
     }
 
     fn add_times(&self, headers: &mut HeaderMap, call: &Call) {

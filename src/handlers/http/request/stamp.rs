@@ -67,21 +67,9 @@ impl Ids {
         }
     }
 
-    /// A fresh W3C trace context, sampled.
-    pub(super) fn traceparent(&self) -> HeaderValue {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = *b"00-00000000000000000000000000000000-0000000000000000-01";
-        for (number, from) in self.draw().into_iter().zip([3, 19, 36]) {
-            for (at, digit) in text[from..from + 16].iter_mut().enumerate() {
-                *digit = DIGITS[(number >> (60 - 4 * at) & 15) as usize];
-            }
-        }
-        HeaderValue::from_bytes(&text).expect("digits and signs are printable")
-    }
-
     /// `b-` and a UUID of version 7.
     pub(super) fn batch(&self, now: WallMs) -> String {
-        let [high, low, _] = self.draw();
+        let [high, low] = self.draw();
         let mut random = [0; 10];
         random[..8].copy_from_slice(&high.to_be_bytes());
         random[8..].copy_from_slice(&low.to_be_bytes()[..2]);
@@ -92,10 +80,9 @@ impl Ids {
         )
     }
 
-    fn draw(&self) -> [u64; 3] {
+    fn draw(&self) -> [u64; 2] {
         let count = self.count.fetch_add(1, Ordering::Relaxed);
-        // Zero is the one id that a trace may not have.
-        [0_u8, 1, 2].map(|part| self.key.hash_one((count, part)).max(1))
+        [0_u8, 1].map(|part| self.key.hash_one((count, part)))
     }
 }
 
@@ -122,15 +109,6 @@ mod tests {
         let ids = Ids::new();
         let mut seen = std::collections::HashSet::new();
         for _ in 0..10_000 {
-            let trace = ids.traceparent();
-            let trace = trace.to_str().expect("printable").to_owned();
-            let parts: Vec<&str> = trace.split('-').collect();
-            assert_eq!(
-                parts.iter().map(|part| part.len()).collect::<Vec<_>>(),
-                [2, 32, 16, 2],
-                "{trace}"
-            );
-            assert!(seen.insert(trace));
             let batch = ids.batch(WallMs(1_794_243_731_500));
             let uuid: uuid::Uuid = batch.strip_prefix("b-").expect("b-").parse().expect("a uuid");
             assert_eq!(uuid.get_version_num(), 7);

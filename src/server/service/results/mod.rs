@@ -15,6 +15,7 @@ pub use room::{ADVICE as SHORTAGE_ADVICE, Room};
 
 use crate::service::ServiceError;
 use windrow_core::ids::{ItemIndex, StoreId, TaskId};
+use windrow_core::items::trace::Traces;
 use windrow_engine::ports::tasks::results::{ResultShard, ResultStore};
 use windrow_engine::ports::tasks::store::TaskView;
 
@@ -30,9 +31,19 @@ pub struct Keys {
 impl Keys {
     /// The key of an item; `origin` is what it was in the task that failed first.
     pub fn of(&self, index: ItemIndex, origin: Option<(TaskId, ItemIndex)>) -> String {
-        let index = origin.map_or(index, |(_, index)| index);
-        self.store.item_key(self.task, index)
+        self.store.item_key(self.task, seen(index, origin))
     }
+
+    /// The trace of an item, of which each attempt is a span; `origin` as above.
+    pub fn trace(&self, index: ItemIndex, origin: Option<(TaskId, ItemIndex)>) -> String {
+        let traces = Traces::of(&self.store, self.task);
+        traces.id(seen(index, origin)).to_string()
+    }
+}
+
+/// The index that handlers see.
+fn seen(index: ItemIndex, origin: Option<(TaskId, ItemIndex)>) -> ItemIndex {
+    origin.map_or(index, |(_, index)| index)
 }
 
 /// Results of tasks.

@@ -4,7 +4,7 @@ import { call, part } from '../../lib/api.js';
 import { count, span } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { may } from '../../lib/session.js';
-import { word } from '../../parts/ask.js';
+import { sh } from '../../lib/command.js';
 import { Copy, Problem, Section } from '../../parts/basic.js';
 import { ItemStatus } from '../../parts/status.js';
 import { Table } from '../../parts/table.js';
@@ -37,7 +37,7 @@ export function Preview({ task }) {
   return html`<${Section} title=${t('Preview')} aside=${t('The handler is told that it is a preview; nothing is recorded.')}>
     <form class="filters" onSubmit=${submit}><label class="row"><span class="soft">${t('Indexes')}</span><input type="text" value=${indexes} required onInput=${(event) => setIndexes(event.target.value)} /></label>
       <button type="submit" class="button" disabled=${state.isPending} aria-disabled=${!isAllowed} title=${isAllowed ? undefined : t('needs the role {role}', { role: 'operator' })}>${state.isPending ? t('Asking the handler…') : t('Call the handler with a few items')}</button>
-      <${Copy} text=${`windrow task preview ${task.id} --items ${word(indexes)}`}>${t('Copy as command')}<//></form>
+      <${Copy} text=${String(sh`windrow task preview ${task.id} --items ${indexes}`)}>${t('Copy as command')}<//></form>
     ${state.error && html`<${Problem} error=${state.error} />`}
     ${state.reply && html`<${Table} columns=${columns()} rows=${state.reply.items} id=${(one) => String(one.index)} label=${t('Preview')} />`}<//>`;
 }

@@ -4,6 +4,7 @@ import { ApiError, part, path } from '../../lib/api.js';
 import { count } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { filter, route } from '../../lib/router.js';
+import { sh } from '../../lib/command.js';
 import { Empty, Loading, Problem, Section } from '../../parts/basic.js';
 import { Icon } from '../../parts/icon.js';
 import { Table } from '../../parts/table.js';
@@ -52,7 +53,7 @@ function Shown({ task, after }) {
 /** The tab. */
 export function Results({ task }) {
   if (task.results === 'off') {
-    return html`<${Empty} say=${t('This task keeps no results.')} commands=${[`windrow task set ${task.id} --results keep`]}>
+    return html`<${Empty} say=${t('This task keeps no results.')} commands=${[sh`windrow task set ${task.id} --results keep`]}>
       <p>${t('What handlers answer as "output" is kept where a task says results: keep.')}</p><//>`;
   }
   const after = route.value.query.get('after');

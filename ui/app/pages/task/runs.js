@@ -6,6 +6,7 @@ import { now } from '../../lib/clock.js';
 import { t } from '../../lib/i18n.js';
 import { useResource } from '../../lib/resource.js';
 import { route } from '../../lib/router.js';
+import { sh } from '../../lib/command.js';
 import { Empty, Section, Stamp, Whole } from '../../parts/basic.js';
 import { Pager, Table } from '../../parts/table.js';
 
@@ -54,5 +55,5 @@ export function Runs({ task, watched }) {
   return html`<${Whole} of=${read}>${({ items, next_cursor: next }) => (items.length
     ? html`<${Section} title=${t('Who owned what when')}><${Lanes} task=${task} runs=${items} /><//>
       <${Section} title=${t('Runs')}><${Table} columns=${columns(task)} rows=${items} id=${(run) => `${run.shard} ${run.run}`} label=${t('Runs')} /><${Pager} next=${next} /><//>`
-    : html`<${Empty} say=${t('It has not run yet.')} commands=${[`windrow task start ${task.id}`]} />`)}<//>`;
+    : html`<${Empty} say=${t('It has not run yet.')} commands=${[sh`windrow task start ${task.id}`]} />`)}<//>`;
 }

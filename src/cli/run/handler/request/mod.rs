@@ -20,7 +20,7 @@ use windrow_node::handlers::HandlerChoice;
 use windrow_node::sources::OpenedSource;
 use windrow_server::service::failures::item_data::Members;
 
-pub(crate) use self::parts::{add_body, headers, is_secret, secrets};
+pub(crate) use self::parts::{add_body, headers, secrets};
 
 /// A request for each item, to an API that knows nothing of Windrow.
 #[derive(Clone, Debug, Default, Args)]

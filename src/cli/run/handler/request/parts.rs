@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::fault::{Fault, of_file};
 use crate::run::handler::header;
 use windrow_core::business::request::RequestSpec;
+use windrow_core::business::secrets::{is_secret_header, unmarked};
 use windrow_core::template::Secrets;
 use windrow_core::template::request::BODY_BYTES_MAX;
 
@@ -17,9 +18,6 @@ use windrow_core::template::request::BODY_BYTES_MAX;
 const SECRET_BYTES_MAX: usize = 64 * 1024;
 /// The shortest header value that is taken for a secret by its header's name. Unit: bytes.
 const SECRET_BYTES_MIN: usize = 4;
-/// Headers whose values are secrets, whoever writes them; and parts of the names of others.
-const SECRET_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
-const SECRET_PARTS: [&str; 5] = ["token", "secret", "password", "api-key", "apikey"];
 
 /// Headers by their names; those that are secrets by name, or come from a file, become secrets of the request.
 ///
@@ -61,18 +59,12 @@ pub(crate) fn headers(texts: &[String], secrets: &mut Secrets) -> Result<BTreeMa
             }
             None => {
                 let is_secret =
-                    is_secret(&name) && value.len() >= SECRET_BYTES_MIN && !value.contains(['{', '}']);
+                    is_secret_header(&name) && value.len() >= SECRET_BYTES_MIN && !value.contains(['{', '}']);
                 add(name, value, is_secret)?;
             }
         }
     }
     Ok(headers)
-}
-
-/// Whether a header of this name carries what nobody else should see.
-pub(crate) fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SECRET_HEADERS.contains(&name.as_str()) || SECRET_PARTS.iter().any(|part| name.contains(part))
 }
 
 /// The body that flags give, with the files that they name.
@@ -95,12 +87,18 @@ pub(crate) fn add_body(args: &RequestArgs, spec: &mut RequestSpec) -> Result<(),
         .headers
         .get("content-type")
         .is_some_and(|kind| kind.contains("json"));
-    let is_named_json = path
-        .extension()
-        .is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
-    if says_json || is_named_json {
+    let is_named = |kind: &str| {
+        let ending = path.extension();
+        ending.is_some_and(|ending| ending.eq_ignore_ascii_case(kind))
+    };
+    let has_type = spec.headers.contains_key("content-type");
+    if says_json || is_named("json") {
         spec.json = Some(text);
     } else {
+        if !has_type && is_named("xml") {
+            let kind = "application/xml; charset=utf-8".to_owned();
+            spec.headers.insert("content-type".to_owned(), kind);
+        }
         spec.text = Some(text);
     }
     Ok(())
@@ -147,7 +145,7 @@ fn secret(text: &str) -> Result<(String, String), Fault> {
     Ok((name.to_owned(), value.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
-/// The text of a file that a flag names.
+/// The text of a file that a flag names, without a byte order mark.
 fn file(path: &Path, flag: &str, bytes_max: usize) -> Result<String, Fault> {
     let refuse = |because: String| {
         let what = format!("{} can't be used for {flag}", path.display());
@@ -163,8 +161,8 @@ fn file(path: &Path, flag: &str, bytes_max: usize) -> Result<String, Fault> {
         return Err(refuse(format!("it is larger than {bytes_max} bytes")));
     }
     let text = String::from_utf8(bytes).map_err(|_| refuse("it is no text in UTF-8".to_owned()))?;
-    if text.trim().is_empty() {
-        return Err(refuse("it is empty".to_owned()));
+    match unmarked(&text) {
+        text if text.trim().is_empty() => Err(refuse("it is empty".to_owned())),
+        text => Ok(text.to_owned()),
     }
-    Ok(text)
 }

@@ -5,8 +5,6 @@
 mod typed;
 mod words;
 
-pub(in crate::run::kept) use self::words::quoted;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +16,7 @@ use crate::Shell;
 use crate::args::{Cli, Command, IfFinished, RunArgs};
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::output::shell_word;
 use crate::run::JobRun;
 use crate::run::handler::identity;
 use windrow_core::task::lifecycle::Status;
@@ -204,10 +203,7 @@ impl Begun<'_> {
     /// `windrow run --resume push --state /d`, wherever it is typed.
     fn command(&self) -> String {
         let rest: Vec<String> = typed::rest(std::env::args().skip(1));
-        let rest: String = rest
-            .iter()
-            .map(|word| format!(" {}", words::quoted(word)))
-            .collect();
+        let rest: String = rest.iter().map(|word| format!(" {}", shell_word(word))).collect();
         resume::command_in(self.name, self.state) + &rest
     }
 
@@ -233,13 +229,13 @@ impl Begun<'_> {
         let words = words
             .iter()
             .filter(|word| *word != ALLOW_DASHES || !is_said(word));
-        let words: Vec<String> = words.map(|word| words::quoted(word)).collect();
+        let words: Vec<String> = words.map(|word| shell_word(word)).collect();
         self.fault(&because)
             .hint(format!("{command} {}", words.join(" ")))
     }
 
     fn elsewhere(&self, kept: &Kept) -> Fault {
-        let place = words::quoted(&kept.place.display().to_string());
+        let place = shell_word(&kept.place.display().to_string());
         self.fault("it was begun in another directory, where the paths of its handler begin")
             .hint(format!("cd {place} && {}", self.command()))
     }

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use crate::args::{HttpArgs, RunArgs};
 use crate::run::args::ResultArgs;
-use crate::run::handler::request::{RequestArgs, is_secret};
+use crate::run::handler::request::RequestArgs;
+use windrow_core::business::secrets::is_secret_header;
 
 /// What stands for what isn't kept.
 const LEFT_OUT: &str = "…";
@@ -38,7 +39,10 @@ pub(super) fn of(args: &RunArgs) -> Option<Words> {
     words.switch(super::ALLOW_DASHES, each.allow_dashes);
     let command: Option<Vec<&str>> = args.worker.iter().map(|word| word.to_str()).collect();
     let (text, command) = (each.each.as_deref(), command?);
-    let is_shown = !text.into_iter().chain(command.iter().copied()).any(is_secret);
+    let is_shown = !text
+        .into_iter()
+        .chain(command.iter().copied())
+        .any(is_secret_header);
     match text {
         Some("") => words.words.push("--each".to_owned()),
         Some(text) => words.flag("--each", if is_shown { text } else { LEFT_OUT }),
@@ -82,7 +86,7 @@ impl Words {
         for header in &http.headers {
             let (name, value) = header.split_once(':').unwrap_or((header, ""));
             let is_file = header.starts_with('@') || value.trim_start().starts_with('@');
-            if is_file || !is_secret(name) || is_only_template(value) {
+            if is_file || !is_secret_header(name) || is_only_template(value) {
                 self.flag("--header", header);
             } else {
                 self.flag("--header", &format!("{name}: {LEFT_OUT}"));
@@ -171,7 +175,7 @@ impl Words {
     /// A body, which is in a file or has no word for a secret in it.
     fn text(&mut self, flag: &str, text: Option<&str>) {
         let Some(text) = text else { return };
-        if text.starts_with('@') || !is_secret(&without_places(text)) {
+        if text.starts_with('@') || !is_secret_header(&without_places(text)) {
             self.flag(flag, text);
         } else {
             self.flag(flag, LEFT_OUT);
@@ -231,7 +235,7 @@ fn is_only_template(value: &str) -> bool {
 /// Whether a pair of a query gives a secret; one that a placeholder stands for is none.
 fn names_a_secret(pair: &str) -> bool {
     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-    is_secret(name) && !value.starts_with('{')
+    is_secret_header(name) && !value.starts_with('{')
 }
 
 /// Whether a handler's words name files, or a program that may be one, of the directory in which they are typed.
@@ -243,11 +247,6 @@ pub(super) fn has_paths(args: &RunArgs) -> bool {
     let flags = args.config.iter().chain(of_http);
     let is_command = !args.worker.is_empty() || args.each.each.is_some();
     is_command || files || flags.map(|path| path.as_path()).any(is_here)
-}
-
-/// A word as a shell reads it.
-pub(in crate::run::kept) fn quoted(word: &str) -> String {
-    shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
 }
 
 #[cfg(test)]

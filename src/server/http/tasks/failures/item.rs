@@ -28,6 +28,8 @@ pub(crate) struct ItemBody {
     index: u64,
     /// Its key: what its handler gets with every attempt.
     key: String,
+    /// Its trace: the trace id in the `traceparent` of each of its calls.
+    trace_id: String,
     /// `pending`, `in_window` (dispatched or about to be, never failed so far), `parked`, `abandoned`, `excluded`; `succeeded`
     /// where what it came to was kept.
     state: &'static str,
@@ -103,6 +105,7 @@ pub(crate) async fn item(
     let plain = |state| ItemBody {
         index: index.0,
         key: keys.of(index, origin.flatten()),
+        trace_id: keys.trace(index, origin.flatten()),
         state,
         skip: is_skipped.then_some(SKIPPED_BY_OPERATOR),
         attempts: 0,

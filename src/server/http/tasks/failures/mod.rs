@@ -90,6 +90,8 @@ pub(crate) struct FailureBody {
     pub(crate) index: u64,
     /// Its key: what its handler gets with every attempt.
     pub(crate) key: String,
+    /// Its trace: the trace id in the `traceparent` of each of its calls.
+    pub(crate) trace_id: String,
     /// The last failure's code.
     pub(crate) code: Option<String>,
     /// Its group; `OTHER` holds all codes past the first hundred.
@@ -149,6 +151,7 @@ impl FailureBody {
         FailureBody {
             index: item.index.0,
             key: keys.of(item.index, origin),
+            trace_id: keys.trace(item.index, origin),
             code: item.code,
             group: item.place.map(|(group, _)| group),
             message: item.message,

@@ -1,0 +1,152 @@
+//! Where in XML a placeholder stands. Values are written into text and into quoted values of attributes only: anywhere else
+//! what could be said of elements, or nothing could be escaped.
+
+use super::{TemplateFault, ValueFault};
+
+/// What ends a part in which nothing can be escaped.
+const COMMENT: &str = "!--";
+const CDATA: &str = "![CDATA[";
+
+/// Reads the fixed text of a template and says where it stands after each part.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    at: At,
+    /// Behind an `&` whose `;` has not come.
+    in_reference: bool,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum At {
+    #[default]
+    Text,
+    /// Behind `<`, with what follows it, as long as it may be the begin of a comment or of CDATA.
+    Opening(String),
+    /// Between the name of an element and its `>`.
+    Tag,
+    /// In the value of an attribute, up to this quote.
+    Value(char),
+    /// In what ends so, with its last characters.
+    Verbatim { end: &'static str, tail: String },
+    /// In `<!DOCTYPE …>`, with the depth of its brackets.
+    Declaration(u32),
+}
+
+impl Reader {
+    /// Reads the next part of the fixed text.
+    pub(super) fn read(&mut self, text: &str) {
+        for c in text.chars() {
+            self.step(c);
+        }
+    }
+
+    fn step(&mut self, c: char) {
+        self.in_reference = match c {
+            '&' => true,
+            _ => self.in_reference && (c.is_alphanumeric() || "#_.:-".contains(c)),
+        };
+        self.at = match std::mem::take(&mut self.at) {
+            At::Text if c == '<' => At::Opening(String::new()),
+            At::Text => At::Text,
+            At::Opening(begun) => opened(begun, c),
+            At::Tag => in_tag(c),
+            At::Value(quote) if c == quote => At::Tag,
+            At::Value(quote) => At::Value(quote),
+            At::Verbatim { end, mut tail } => {
+                tail.push(c);
+                match tail.ends_with(end) {
+                    true => At::Text,
+                    false => At::Verbatim {
+                        end,
+                        tail: last_of(&tail),
+                    },
+                }
+            }
+            At::Declaration(depth) => match c {
+                '[' => At::Declaration(depth + 1),
+                ']' => At::Declaration(depth.saturating_sub(1)),
+                '>' if depth == 0 => At::Text,
+                _ => At::Declaration(depth),
+            },
+        };
+    }
+
+    /// Refuses a placeholder where no value can be escaped.
+    pub(super) fn check_slot(&self) -> Result<(), TemplateFault> {
+        let place = match &self.at {
+            _ if self.in_reference => "in a reference (&…;)",
+            At::Text | At::Value(_) => return Ok(()),
+            At::Opening(_) | At::Tag => "in a tag, outside of a quoted value",
+            At::Verbatim { end: "-->", .. } => "in a comment",
+            At::Verbatim { end: "]]>", .. } => "in CDATA",
+            At::Verbatim { .. } => "in a processing instruction",
+            At::Declaration(_) => "in a declaration",
+        };
+        Err(TemplateFault(format!(
+            "a placeholder stands {place}, where a value could say more than itself; put it into the text of an element or \
+             between the quotes of an attribute"
+        )))
+    }
+
+    /// Refuses a template that ends within something.
+    pub(super) fn check_end(&self) -> Result<(), TemplateFault> {
+        match self.at {
+            At::Text => Ok(()),
+            _ => Err(TemplateFault(
+                "it ends within a tag, a comment or CDATA, so it is no XML".to_owned(),
+            )),
+        }
+    }
+}
+
+fn opened(mut begun: String, c: char) -> At {
+    begun.push(c);
+    let verbatim = |end| At::Verbatim {
+        end,
+        tail: String::new(),
+    };
+    match begun.as_str() {
+        COMMENT => verbatim("-->"),
+        CDATA => verbatim("]]>"),
+        "?" => verbatim("?>"),
+        one if COMMENT.starts_with(one) || CDATA.starts_with(one) => At::Opening(begun),
+        one if one.starts_with('!') => At::Declaration(0),
+        _ => in_tag(c),
+    }
+}
+
+fn in_tag(c: char) -> At {
+    match c {
+        '>' => At::Text,
+        '"' | '\'' => At::Value(c),
+        _ => At::Tag,
+    }
+}
+
+/// As much as an end needs: two characters before its last one.
+fn last_of(tail: &str) -> String {
+    let skipped = tail.chars().count().saturating_sub(2);
+    tail.chars().skip(skipped).collect()
+}
+
+/// Writes a value that means only itself, in text and in attributes: there white space would become blanks.
+pub(super) fn escape(text: &str, out: &mut String) -> Result<(), ValueFault> {
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\t' => out.push_str("&#9;"),
+            '\n' => out.push_str("&#10;"),
+            '\r' => out.push_str("&#13;"),
+            '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => {
+                return Err(ValueFault(format!(
+                    "has the character {c:?}, which no XML may have"
+                )));
+            }
+            c => out.push(c),
+        }
+    }
+    Ok(())
+}
