@@ -106,6 +106,9 @@ crate::slugs! {
         /// No call can be made of the item, so nothing left: charged, once the handler has ever given a verdict; before that it
         /// says that the request is wrong for all items.
         Unsendable = "unsendable",
+        /// The program of an item ended with an exit code that says no more than that: charged as a verdict, unless so many
+        /// items in a row end alike that it is no chance. Then it is an outage.
+        Exited = "exited",
     }
 }
 

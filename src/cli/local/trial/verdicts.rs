@@ -105,7 +105,15 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
         "FENCED",
         "it answers that a newer run exists, but nothing runs here",
     );
+    let is_exit = matches!(
+        failure,
+        CallFailure::Failed {
+            class: FailureClass::Exited,
+            ..
+        }
+    );
     let (sign, why, is_flaw, retry) = match failure {
+        CallFailure::Failed { failure, .. } if is_exit => ("↻ retry", failure, false, Some(None)),
         CallFailure::Failed { failure, after, .. } => ("↻ failed", failure, false, Some(*after)),
         CallFailure::BackPressure { after, failure } => ("↻ busy", failure, false, Some(*after)),
         CallFailure::Abandoned(failure) | CallFailure::Unsendable(failure) => {
@@ -126,10 +134,11 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
             };
         }
     };
-    let understood = matches!(
-        failure,
-        CallFailure::Abandoned(_) | CallFailure::BackPressure { .. }
-    );
+    let understood = is_exit
+        || matches!(
+            failure,
+            CallFailure::Abandoned(_) | CallFailure::BackPressure { .. }
+        );
     let unreached = matches!(
         failure,
         CallFailure::Failed {

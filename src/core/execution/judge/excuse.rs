@@ -14,7 +14,7 @@ impl Execution {
     /// Whether the attempt counts against its item.
     pub(in crate::execution) fn is_charged(&mut self, failed: &Failed, trouble: &mut Trouble) -> bool {
         match failed.class {
-            FailureClass::Answered => true,
+            FailureClass::Answered | FailureClass::Exited => true,
             FailureClass::Faulty | FailureClass::Unsendable => self.judge.contacted,
             FailureClass::Rejected => self.charge_refusal(failed, trouble),
             FailureClass::Unavailable => self.charge_unavailable(failed, trouble),
