@@ -131,7 +131,7 @@ async fn every_documented_header_is_sent() {
     assert!((stamp - clock().wall().0 / 1000).abs() <= 5, "{stamp}");
     assert_eq!(seen.header("traceparent").map(str::len), Some(55));
     assert_eq!(seen.header("webhook-signature"), None);
-    assert_eq!(seen.header("accept-encoding"), None);
+    assert_eq!(seen.header("accept-encoding"), Some("identity"));
 }
 
 #[tokio::test]

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use hyper::header::{
+    ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+};
 use hyper::{Method, Request, Uri};
 
 use super::RequestOptions;
@@ -16,6 +18,7 @@ use windrow_core::template::request::RequestTemplate;
 use windrow_core::template::{Constants, ValueFault};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{OpenError, RunContext};
+use windrow_net::idn::with_ascii_host;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -52,6 +55,8 @@ impl Requests {
         let mut fixed = HeaderMap::new();
         let agent = format!("windrow/{} (+{})", env!("CARGO_PKG_VERSION"), options.node);
         fixed.insert(USER_AGENT, lossy(&agent));
+        // Without it any encoding is acceptable (RFC 9110, 12.5.3).
+        fixed.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if let Some((kind, _)) = &template.body {
             fixed.insert(CONTENT_TYPE, HeaderValue::from_static(kind.content_type()));
         }
@@ -96,7 +101,11 @@ impl Requests {
         let key = self.context.item_key(index);
         let item = self.template.item(data, index.0, &key, attempt.get());
         let rendered = self.template.render(&item)?;
-        let uri = Uri::try_from(rendered.url).map_err(|why| ValueFault(format!("it makes no URL: {why}")))?;
+        let url = match rendered.url.is_ascii() {
+            true => rendered.url,
+            false => with_ascii_host(&rendered.url).into_owned(),
+        };
+        let uri = Uri::try_from(url).map_err(|why| ValueFault(format!("it makes no URL: {why}")))?;
         let mut headers = self.fixed.clone();
         for (name, value) in self.names.iter().zip(&rendered.headers) {
             headers.insert(name.clone(), header_value(name.as_str(), value)?);
