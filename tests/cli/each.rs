@@ -257,7 +257,7 @@ fn best_of_three(control: &str) -> (f64, f64) {
 
 #[test]
 fn a_run_that_others_may_steer_ends_as_soon_as_one_that_they_may_not() {
-    let (on, off) = (best_of_three("on"), best_of_three("off"));
+    let (on, off) = (best_of_three("--control=on"), best_of_three("--control=off"));
     // Half a bound of the closing log: what was waited for and never came took all of it.
     assert!(on.0 < off.0 + 1.0, "{on:?} beside {off:?}");
     assert!(on.1 < off.1 + 1.0, "{on:?} beside {off:?}");

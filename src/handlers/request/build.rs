@@ -52,11 +52,7 @@ impl Requests {
         };
         let refuse = |why: ValueFault| OpenError::from(Failure::new("BAD_HANDLER", why.to_string()));
         let mut template = checked.template.bind(constants).map_err(refuse)?;
-        let mut fixed = HeaderMap::new();
-        let agent = format!("windrow/{} (+{})", env!("CARGO_PKG_VERSION"), options.node);
-        fixed.insert(USER_AGENT, lossy(&agent));
-        // Without it any encoding is acceptable (RFC 9110, 12.5.3).
-        fixed.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let mut fixed = usual_headers(&options.node);
         if let Some((kind, _)) = &template.body {
             fixed.insert(CONTENT_TYPE, HeaderValue::from_static(kind.content_type()));
         }
@@ -127,6 +123,16 @@ impl Requests {
         *request.headers_mut() = headers;
         Ok(request)
     }
+}
+
+/// Headers that a template may set in another way.
+fn usual_headers(node: &str) -> HeaderMap {
+    let agent = format!("windrow/{} (+{node})", env!("CARGO_PKG_VERSION"));
+    HeaderMap::from_iter([
+        (USER_AGENT, lossy(&agent)),
+        // Without it any encoding is acceptable (RFC 9110, 12.5.3).
+        (ACCEPT_ENCODING, HeaderValue::from_static("identity")),
+    ])
 }
 
 fn header_name(name: &str) -> Result<HeaderName, ValueFault> {
