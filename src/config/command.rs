@@ -23,6 +23,8 @@ pub struct Command {
     pub processes: Option<NonZeroU32>,
     /// Whether a value may begin an argument with `-`.
     pub allow_dashes: bool,
+    /// Exit codes, beside 75, of a program that doesn't find what it needs: they cost an item no attempt.
+    pub unavailable_exits: Vec<u8>,
     /// Where processes of items work; none is where the node does.
     pub cwd: Option<PathBuf>,
     /// Variables in addition to the node's.
@@ -85,11 +87,14 @@ impl Command {
             "no workers are kept: a process is started for each item",
             "processes = 4, for how many at once",
         );
-        let has_own = self.processes.is_some() || self.allow_dashes || self.cwd.is_some();
+        let has_own = self.processes.is_some()
+            || self.allow_dashes
+            || !self.unavailable_exits.is_empty()
+            || self.cwd.is_some();
         faults.unless(
             !(is_worker && has_own),
             key,
-            "processes, allow_dashes and cwd say how a program is started for each item",
+            "processes, allow_dashes, unavailable_exits and cwd say how a program is started for each item",
             "each = [\"convert\", \"{in}\", \"{out}\"], or without them",
         );
     }

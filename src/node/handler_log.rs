@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::handlers::Sink;
@@ -19,16 +19,18 @@ use windrow_engine::ports::handling::handler::LogLine;
 const QUEUE_MAX: usize = 10_000;
 /// Lines of one write. (`config.toml`, `data_log.batch`.)
 const BATCH_MAX: usize = 200;
-/// How long the last lines may take to be written.
+/// How long the last lines may take to be written, once no handler prints any more.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Stores lines until it is closed.
 pub struct HandlerLog {
     writer: JoinHandle<()>,
     dropped: Arc<DroppedLines>,
+    /// Dropped when the log is closed: the writer takes no more lines then, whoever still holds the sink.
+    open: oneshot::Sender<()>,
 }
 
-/// A sink for a shard's lines, and what stores them. The writer ends when the sink is gone.
+/// A sink for a shard's lines, and the log that stores them. The writer ends when the log is closed or the sink is gone.
 pub fn open(
     log: Arc<dyn DataLog>,
     shard: ShardId,
@@ -37,7 +39,8 @@ pub fn open(
 ) -> (Sink, HandlerLog) {
     let (sender, receiver) = mpsc::channel(QUEUE_MAX);
     let dropped = Arc::new(DroppedLines::default());
-    let writer = work.spawn(write_on(log, receiver, dropped.clone()));
+    let (open, closed) = oneshot::channel();
+    let writer = work.spawn(write_on(log, receiver, dropped.clone(), closed));
     let lost = dropped.clone();
     let sink = move |line: LogLine| {
         tracing::debug!(target: "windrow::handler", index = line.index.map(|index| index.0), "{}", line.message);
@@ -52,29 +55,50 @@ pub fn open(
             lost.add(shard.task, 1);
         }
     };
-    (Arc::new(sink), HandlerLog { writer, dropped })
+    let log = HandlerLog {
+        writer,
+        dropped,
+        open,
+    };
+    (Arc::new(sink), log)
 }
 
 impl HandlerLog {
     /// Leaves the writer to itself: it ends when the sink is gone, and then tells what was lost.
     pub fn detach(self, work: &tokio::runtime::Handle) {
+        let HandlerLog {
+            writer,
+            dropped,
+            open,
+        } = self;
         work.spawn(async move {
-            if let Err(error) = self.writer.await {
+            if let Err(error) = writer.await {
                 tracing::error!(%error, "the writer of the handler's lines failed");
             }
-            tell_dropped(&self.dropped);
+            drop(open);
+            tell_dropped(&dropped);
         });
     }
 
-    /// Waits for the last lines; the sink must be gone.
-    pub async fn close(mut self) {
-        if tokio::time::timeout(CLOSE_PATIENCE, &mut self.writer)
-            .await
-            .is_err()
-        {
-            self.writer.abort();
+    /// Stores the lines that are queued and ends. What the sink is given afterwards is counted as dropped.
+    pub async fn close(self) {
+        let HandlerLog {
+            mut writer,
+            dropped,
+            open,
+        } = self;
+        drop(open);
+        match tokio::time::timeout(CLOSE_PATIENCE, &mut writer).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(%error, "the writer of the handler's lines failed"),
+            Err(_) => {
+                writer.abort();
+                tracing::warn!(
+                    "the last lines that the handler printed were not stored within {CLOSE_PATIENCE:?}"
+                );
+            }
         }
-        tell_dropped(&self.dropped);
+        tell_dropped(&dropped);
     }
 }
 
@@ -85,9 +109,24 @@ fn tell_dropped(dropped: &DroppedLines) {
     }
 }
 
-async fn write_on(log: Arc<dyn DataLog>, mut lines: mpsc::Receiver<DataLogLine>, dropped: Arc<DroppedLines>) {
+async fn write_on(
+    log: Arc<dyn DataLog>,
+    mut lines: mpsc::Receiver<DataLogLine>,
+    dropped: Arc<DroppedLines>,
+    mut closed: oneshot::Receiver<()>,
+) {
     let mut batch = Vec::with_capacity(BATCH_MAX);
-    while lines.recv_many(&mut batch, BATCH_MAX).await > 0 {
+    loop {
+        tokio::select! {
+            received = lines.recv_many(&mut batch, BATCH_MAX) => if received == 0 {
+                break;
+            },
+            _ = &mut closed, if !lines.is_closed() => {
+                // What is queued is still received.
+                lines.close();
+                continue;
+            }
+        }
         if let Err(error) = log.append(&batch).await {
             tracing::debug!(%error, "lines of the handler were not kept");
             batch.iter().for_each(|line| dropped.add(line.shard.task, 1));
@@ -125,7 +164,6 @@ mod tests {
                 extra: None,
             });
         }
-        drop(sink);
         log.close().await;
         assert_eq!(
             store.dropped(TaskId(7)).await.expect("read"),
@@ -135,5 +173,27 @@ mod tests {
             store.after(TaskId(7), 0, u32::MAX).await.expect("read").len(),
             QUEUE_MAX
         );
+    }
+    #[tokio::test(start_paused = true)]
+    async fn closing_waits_for_the_last_lines_and_not_for_whoever_holds_the_sink() {
+        let store = Arc::new(MemoryStore::new());
+        let shard = ShardId {
+            task: TaskId(7),
+            no: 0,
+        };
+        let clock = Arc::new(SystemClock::new());
+        let (sink, log) = open(store.clone(), shard, clock, &tokio::runtime::Handle::current());
+        let line = || LogLine {
+            index: None,
+            level: LogLevel::Info,
+            message: "the last one".to_owned(),
+            extra: None,
+        };
+        sink(line());
+        let begun = tokio::time::Instant::now();
+        log.close().await;
+        assert!(begun.elapsed() < CLOSE_PATIENCE, "{:?}", begun.elapsed());
+        assert_eq!(store.after(TaskId(7), 0, 10).await.expect("read").len(), 1);
+        sink(line());
     }
 }

@@ -27,6 +27,7 @@ use windrow_handlers::exec::{self, ExecHandlerFactory, Records};
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use windrow_handlers::request::{RequestHandlerFactory, RequestOptions};
 use windrow_net::Outbound;
+use windrow_net::environment::EnvironmentProxies;
 
 /// What people say of their handler.
 pub enum HandlerChoice<'a> {
@@ -63,6 +64,8 @@ pub enum HandlerChoice<'a> {
         recipe: Recipe,
         /// The most processes at once; none is what the job's concurrency allows.
         processes: Option<NonZeroU32>,
+        /// Exit codes, beside 75, of a program that doesn't find what it needs.
+        unavailable_exits: Vec<u8>,
     },
 }
 
@@ -86,8 +89,13 @@ pub struct HandlerParts<'a> {
 
 impl HandlerParts<'_> {
     fn outbound(&self) -> Outbound {
+        let variable = |wanted: &str| {
+            let found = self.environment.iter().find(|(name, _)| name == wanted);
+            found.and_then(|(_, value)| value.to_str())
+        };
         Outbound {
             first_contact: self.first_contact,
+            environment: Some(EnvironmentProxies::read(variable)),
             ..Outbound::of(&self.config.http_handler)
         }
     }
@@ -129,28 +137,38 @@ pub fn factory(
             factory.open(Arc::new(preview_context()))?;
             Arc::new(factory)
         }
-        HandlerChoice::Worker { argv, workers } => {
-            let environment = Environment {
-                inherit: Inherit::All(making.environment),
-                variables: Vec::new(),
-            };
-            let commands = &making.config.command_handler;
-            let mut settings =
-                command_settings(commands, argv.clone(), environment, making.clock, making.sink);
-            settings.workers = *workers;
-            settings.leftovers = making.leftovers;
-            let factory = CommandHandlerFactory::new(settings);
-            factory.check()?;
-            Arc::new(factory)
-        }
-        HandlerChoice::Exec { recipe, processes } => exec_factory(recipe, *processes, making)?,
+        HandlerChoice::Worker { argv, workers } => worker_factory(argv, *workers, making)?,
+        HandlerChoice::Exec {
+            recipe,
+            processes,
+            unavailable_exits,
+        } => exec_factory(recipe, *processes, unavailable_exits.clone(), making)?,
     };
     Ok(Arc::new(OnThread { inner, calls }))
+}
+
+fn worker_factory(
+    argv: &[OsString],
+    workers: NonZeroU32,
+    making: HandlerParts<'_>,
+) -> Result<Arc<dyn HandlerFactory>, OpenError> {
+    let environment = Environment {
+        inherit: Inherit::All(making.environment),
+        variables: Vec::new(),
+    };
+    let commands = &making.config.command_handler;
+    let mut settings = command_settings(commands, argv.to_vec(), environment, making.clock, making.sink);
+    settings.workers = workers;
+    settings.leftovers = making.leftovers;
+    let factory = CommandHandlerFactory::new(settings);
+    factory.check()?;
+    Ok(Arc::new(factory))
 }
 
 fn exec_factory(
     recipe: &Recipe,
     processes: Option<NonZeroU32>,
+    unavailable_exits: Vec<u8>,
     making: HandlerParts<'_>,
 ) -> Result<Arc<dyn HandlerFactory>, OpenError> {
     let environment = Environment {
@@ -160,6 +178,7 @@ fn exec_factory(
     let factory = ExecHandlerFactory::new(exec::Settings {
         recipe: recipe.clone(),
         processes,
+        unavailable_exits,
         environment,
         cwd: None,
         records: making.leftovers.as_deref().map(Records::beside),

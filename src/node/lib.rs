@@ -51,10 +51,6 @@ pub use windrow_host::secret_file::{SecretFault, SecretFile, SecretFileError};
 pub use windrow_host::state_dir::{LockError, StateDir};
 pub use windrow_store::sql::{ServerAddress, ServerKind, Store};
 
-/// How often, and how long, a closing node looks whether its store is still in use.
-const CLOSE_LOOKS: u32 = 200;
-const CLOSE_LOOK_EVERY: Duration = Duration::from_millis(10);
-
 /// How a node is made.
 pub struct NodeOptions {
     /// Its name, the root of every actor's path.
@@ -246,28 +242,9 @@ impl Node {
             .await
     }
 
-    /// Gives the store back, once the tree has ended, where nobody else holds it; otherwise the next start reads its
-    /// journal.
+    /// Closes the store, once the tree has ended. Where that fails, the next start reads its journal.
     async fn close(self) {
-        let Node {
-            supervisor,
-            store,
-            schedules,
-            ..
-        } = self;
-        // They have shares of the store.
-        drop((supervisor, schedules));
-        // What was told to end drops its share a moment later.
-        for _ in 0..CLOSE_LOOKS {
-            if Arc::strong_count(&store) == 1 {
-                break;
-            }
-            tokio::time::sleep(CLOSE_LOOK_EVERY).await;
-        }
-        let Some(store) = Arc::into_inner(store) else {
-            return tracing::debug!("the store is still in use; its journal is read at the next start");
-        };
-        if let Err(error) = store.close().await {
+        if let Err(error) = self.store.close().await {
             tracing::warn!(%error, "the database was not closed; nothing saved is lost");
         }
     }

@@ -1,5 +1,7 @@
 //! `--each`: a process for each item, by the program as its user calls it.
 
+use std::time::Instant;
+
 use rustix::process::Signal;
 
 use super::interrupt::is_gone;
@@ -227,4 +229,95 @@ fn the_race_with_xargs_runs_with_results() {
     let told = String::from_utf8(told).unwrap();
     let is_compared = told.contains("windrow --each") && told.contains("x xargs");
     assert!(is_compared || told.starts_with("skipped: "), "{told}");
+}
+
+/// How long a run of three programs takes, and how long it says that it took: the best of three runs, since other tests may be
+/// in the way of any. Unit: seconds.
+fn best_of_three(control: &str) -> (f64, f64) {
+    let runs = (0..3).map(|_| {
+        let begun = Instant::now();
+        let run = [
+            "run",
+            "--total",
+            "3",
+            "--each",
+            "true",
+            "-o",
+            "json",
+            "--control",
+            control,
+        ];
+        let done = Place::new().windrow(&run).expect(0);
+        let told = done.json()["duration_seconds"].as_f64().expect("a span");
+        (begun.elapsed().as_secs_f64(), told)
+    });
+    runs.reduce(|(took, told), (also, said)| (took.min(also), told.min(said)))
+        .expect("three runs")
+}
+
+#[test]
+fn a_run_that_others_may_steer_ends_as_soon_as_one_that_they_may_not() {
+    let (on, off) = (best_of_three("--control=on"), best_of_three("--control=off"));
+    // Half a bound of the closing log: what was waited for and never came took all of it.
+    assert!(on.0 < off.0 + 1.0, "{on:?} beside {off:?}");
+    assert!(on.1 < off.1 + 1.0, "{on:?} beside {off:?}");
+}
+
+#[test]
+fn programs_that_find_nobody_cost_no_item_an_attempt() {
+    let place = Place::new();
+    place.write("down", "");
+    // The first ones succeed, then what the programs need is gone for a while.
+    let script = r#"test "$WINDROW_INDEX" -lt 8 || ! test -e down || exit 7"#;
+    let mut live = place.start(&[
+        "run",
+        "--total",
+        "30",
+        "--concurrency",
+        "2",
+        "--rate",
+        "50/s",
+        "--max-attempts",
+        "2",
+        "--backoff",
+        "100ms",
+        "--shell",
+        "--each",
+        script,
+        "--name",
+        "all",
+    ]);
+    live.wait_for("handler down");
+    std::fs::remove_file(place.path("down")).unwrap();
+    let done = live.end().expect(0);
+    assert!(done.stderr.contains("30/30"), "{}", done.stderr);
+}
+
+#[test]
+fn the_exit_codes_of_people_are_those_of_an_outage_from_the_first_item_on() {
+    let place = Place::new();
+    // Each program fails twice, of three attempts none of which counts.
+    let script = r#"echo x >> "n$WINDROW_INDEX"; test "$(wc -l < "n$WINDROW_INDEX")" -gt 2 || exit $CODE"#;
+    for (code, more) in [("75", &[][..]), ("28", &["--unavailable-exit", "6,7,28"])] {
+        let script = script.replace("$CODE", code);
+        let run = [
+            "run",
+            "--total",
+            "2",
+            "--max-attempts",
+            "1",
+            "--shell",
+            "--each",
+            &script,
+            "--name",
+            code,
+        ];
+        let done = place.windrow(&[&run[..], more].concat()).expect(0);
+        assert!(done.stderr.contains("2/2"), "{}", done.stderr);
+        std::fs::remove_file(place.path("n0")).unwrap();
+        std::fs::remove_file(place.path("n1")).unwrap();
+    }
+    place
+        .windrow(&["run", "--total", "2", "--each", "true", "--unavailable-exit", "0"])
+        .expect(2);
 }

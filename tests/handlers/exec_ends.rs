@@ -4,13 +4,22 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use windrow_core::items::output::Output;
-use windrow_core::items::verdict::{Outcome, Wish};
-use windrow_engine::ports::handling::handler::{ItemVerdict, Reply};
+use windrow_core::items::verdict::{FailureClass, Outcome, Wish};
+use windrow_engine::ports::handling::handler::{CallFailure, ItemVerdict, Reply};
 
 use super::command_support::{charged, failed, rejected, verdict};
 use super::exec_support::Exec;
 
-const RETRY: Wish = Wish::Retry { after: None };
+/// Of whom a failed call speaks.
+fn class_of(reply: &Reply) -> FailureClass {
+    match reply {
+        Reply::Failed(failure) => match &**failure {
+            CallFailure::Failed { class, .. } => *class,
+            other => panic!("no class, but {other:?}"),
+        },
+        other => panic!("no failed call, but {other:?}"),
+    }
+}
 
 /// What a process printed, as it is kept.
 fn output(reply: &Reply) -> Value {
@@ -25,15 +34,28 @@ async fn exit_codes_say_what_becomes_of_an_item() {
     let rig = Exec::shell("echo why >&2; exit $ROW_code").open();
     let end = async |code: u32| rig.item(1, json!({"code": code})).await;
     assert_eq!(end(0).await, Reply::AllOk);
-    for (code, wish) in [(1, RETRY), (75, RETRY), (255, RETRY), (65, Wish::Abandon)] {
-        let (failure, wished) = failed(&end(code).await);
+    let (exited, unavailable) = (FailureClass::Exited, FailureClass::Unavailable);
+    let passes = " (it says that this may pass)";
+    for (code, class, hint) in [
+        (1, exited, ""),
+        (255, exited, ""),
+        (75, unavailable, passes),
+        (28, unavailable, passes),
+    ] {
+        let reply = end(code).await;
+        let (failure, told) = (charged(&reply), class_of(&reply));
         assert_eq!(
-            (failure.code.as_ref(), wished),
-            (format!("EXIT_{code}").as_str(), wish)
+            (failure.code.as_ref(), told),
+            (format!("EXIT_{code}").as_str(), class)
         );
-        assert_eq!(failure.message, format!("exited with code {code}; stderr: why"));
+        assert_eq!(
+            failure.message,
+            format!("exited with code {code}{hint}; stderr: why")
+        );
         assert_eq!(failure.output.as_deref(), Some(r#"{"stderr":["why"]}"#));
     }
+    let (failure, wished) = failed(&end(65).await);
+    assert_eq!((failure.code.as_ref(), wished), ("EXIT_65", Wish::Abandon));
     for code in [126, 127] {
         let failure = rejected(&end(code).await).expect("the program is at fault");
         assert_eq!(failure.code, format!("EXIT_{code}"));

@@ -58,6 +58,7 @@ impl Exec {
         let factory = ExecHandlerFactory::new(Settings {
             recipe: self.recipe,
             processes: NonZeroU32::new(8),
+            unavailable_exits: vec![28],
             environment,
             cwd: None,
             records: None,

@@ -1520,3 +1520,134 @@ fn an_item_that_never_reached_the_handler_is_a_probe_before_long_however_many_ot
     }
     assert!(probed[0] < 7 && probed[1] >= 7, "{probed:?}");
 }
+
+#[test]
+fn a_handler_that_names_no_time_or_a_past_one_is_not_called_again_at_once() {
+    let mut story = Story::new(1000, |_| {});
+    for seconds in [1, 2, 4, 8] {
+        assert_eq!(story.exchange(8), 8);
+        story.return_all();
+        let after = Some(Duration::ZERO);
+        (0..3).for_each(|_| story.reports.signals.push(Signal::BackPressure { after }));
+        assert_eq!(story.exchange(8), 0);
+        story.pass(seconds * 1000 - 1);
+        assert_eq!(story.exchange(8), 0);
+        story.pass(1);
+    }
+    story.exchange(8);
+    story.return_all();
+    let after = Some(Duration::from_secs(100));
+    story.reports.signals.push(Signal::BackPressure { after });
+    assert_eq!(story.exchange(8), 0);
+    story.pass(99_999);
+    assert_eq!(story.exchange(8), 0, "a longer time is obeyed");
+}
+
+/// Exchanges in which one call of a hundred is turned away for half a minute; the times at which all calls rested.
+fn turn_one_in_a_hundred_away(story: &mut Story, exchanges: u32, last: &mut u64) -> u32 {
+    let mut rests = 0;
+    for _ in 0..exchanges {
+        rests += u32::from(story.exchange(8) == 0);
+        let departed = Moment(story.now);
+        for Dispatch { run, attempt } in std::mem::take(&mut story.out) {
+            for index in run.iter() {
+                *last += 1;
+                if *last % 100 != 99 {
+                    story.reports.answered.add(departed);
+                    let (run, outcome) = (IndexRun::one(index), Outcome::Succeeded);
+                    story.reports.settle(Settled {
+                        run,
+                        attempt,
+                        outcome,
+                    });
+                    continue;
+                }
+                story.reports.turned_away.push(Failed {
+                    index,
+                    attempt,
+                    failure: Failure::new("HTTP_429", "not this one"),
+                    wish: Wish::Retry {
+                        after: Some(Duration::from_secs(30)),
+                    },
+                    class: FailureClass::Answered,
+                    departed,
+                    took: Duration::from_millis(1),
+                });
+            }
+        }
+        story.pass(100);
+    }
+    rests
+}
+
+#[test]
+fn one_call_of_a_hundred_that_is_turned_away_holds_nobody_else_up() {
+    let mut story = Story::new(4000, |tuning| tuning.concurrency = Auto::Fixed(n(8)));
+    let mut calls = 0;
+    assert_eq!(turn_one_in_a_hundred_away(&mut story, 490, &mut calls), 0);
+    // Those that were turned away are left, and those of them that are turned away again.
+    turn_one_in_a_hundred_away(&mut story, 1500, &mut calls);
+    let counters = story.core.progress(at(story.now)).counters;
+    assert_eq!((counters.succeeded, counters.abandoned), (4000, 0));
+    assert!(calls < 4100, "{calls}");
+}
+
+/// Exchanges of one call, a second after each other, all of which fail like this; the items that were called.
+fn fail_alike(story: &mut Story, exchanges: u32, class: FailureClass, after: Option<Duration>) -> Vec<u64> {
+    let mut called = Vec::new();
+    for _ in 0..exchanges {
+        if story.exchange(1) == 1 {
+            called.push(story.out[0].run.first().0);
+            let failure = Failure::new("E_7", "nobody is there");
+            story.fail_first(0, (class, failure), Wish::Retry { after });
+        }
+        story.pass(1000);
+    }
+    story.exchange(0);
+    called
+}
+
+#[test]
+fn a_503_with_a_time_is_seen_as_an_outage_at_a_low_rate_and_in_order() {
+    let after = Some(Duration::from_secs(1));
+    for ordered in [false, true] {
+        let mut story = Story::new(1000, |tuning| {
+            (tuning.concurrency, tuning.ordered) = (Auto::Fixed(n(1)), ordered);
+        });
+        let called = fail_alike(&mut story, 60, FailureClass::Unavailable, after);
+        let outage = story.core.handler(at(story.now)).outage;
+        assert!(outage.is_some(), "{ordered}: {called:?}");
+        assert!(called.len() < 20, "{ordered}: {called:?}");
+    }
+}
+
+#[test]
+fn programs_that_all_end_with_one_code_after_a_success_are_an_outage_that_costs_nobody() {
+    let mut story = Story::new(200, |tuning| tuning.concurrency = Auto::Fixed(n(4)));
+    for _ in 0..20 {
+        story.exchange(4);
+        story.succeed_but(|_| false);
+        story.reports.answered.add(Moment(story.now));
+        story.pass(1000);
+    }
+    let before = story.succeeded();
+    fail_alike(&mut story, 600, FailureClass::Exited, None);
+    assert!(story.core.handler(at(story.now)).outage.is_some());
+    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 0);
+    for _ in 0..400 {
+        story.exchange(4);
+        story.reports.answered.add(Moment(story.now));
+        story.succeed_but(|_| false);
+        story.pass(1000);
+    }
+    story.exchange(0);
+    assert!(before < 200);
+    assert_eq!(story.succeeded(), 200);
+}
+
+#[test]
+fn programs_that_never_succeeded_and_those_that_fail_beside_others_are_charged() {
+    let mut story = Story::new(20, of_three_attempts);
+    fail_alike(&mut story, 300, FailureClass::Exited, None);
+    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 20);
+}

@@ -163,6 +163,17 @@ impl Control {
         });
         Ok(Control { path, answering })
     }
+
+    /// Ends the answers: afterwards nothing of the run is held here.
+    pub(super) async fn close(mut self) {
+        self.answering.abort();
+        match (&mut self.answering).await {
+            Err(error) if error.is_panic() => {
+                tracing::error!(%error, "the answers to other terminals ended by a panic");
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Drop for Control {

@@ -302,19 +302,23 @@ impl JobRun<'_> {
         };
         let mut results = ResultsOut::begin(self.args, &self.store, &task, &source).await?;
         let end = self.follow(&watch, task, signals, &mut results).await;
+        // Before anything is closed: the speed of a job is that of its calls.
+        let took = self.clock.now().since(begun);
         let calmly = matches!(end, Ok(End::Stopped(..)));
         // Once the task has ended, a signal only cuts the wait for its handler's end.
-        if watch::close(node, signals, calmly).await {
+        let is_closed = watch::close(node, signals, calmly).await;
+        if let Some(control) = control {
+            control.close().await;
+        }
+        if is_closed {
             log.close().await;
         }
-        drop(control);
         let cut = matches!(end, Ok(End::Cut));
         if let Some(results) = results.filter(|_| !cut) {
             self.tell_results(results.finish().await?);
         }
         match end? {
             End::Stopped(task, seen) => {
-                let took = self.clock.now().since(begun);
                 let settled = task.counters.settled().saturating_sub(settled_before);
                 let outcome = Outcome::gather(&*self.store, *task, Some((took, settled))).await?;
                 self.tell(outcome.seeing(seen)).await
@@ -380,11 +384,9 @@ impl JobRun<'_> {
         self.shell.screen.say(line);
     }
 
-    /// Closes the database where nobody holds it any more; otherwise the next start reads its journal.
+    /// Closes the database. Where that fails, the next start reads its journal.
     async fn close(self) {
-        if let Some(store) = Arc::into_inner(self.store)
-            && let Err(error) = store.close().await
-        {
+        if let Err(error) = self.store.close().await {
             tracing::warn!(%error, "the database was not closed; nothing saved is lost");
         }
     }

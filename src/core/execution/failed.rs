@@ -51,12 +51,13 @@ impl Execution {
     /// An attempt of this item, which was taken, failed.
     pub(super) fn on_failed_trouble(
         &mut self,
-        failed: Failed,
+        mut failed: Failed,
         mut trouble: Trouble,
         now: Now,
         fx: &mut Effects,
     ) {
         let index = failed.index;
+        failed.class = self.class_now(failed.class);
         self.land(1, fx);
         self.solo.on_answered(index);
         self.meters.on_failed(&failed.failure.code, failed.wish);
@@ -128,10 +129,10 @@ impl Execution {
     fn on_uncharged(&mut self, index: ItemIndex, trouble: Trouble, wish: Wish, now: Now) {
         let turn = Attempt::new(trouble.uncharged);
         let spread = retry::spread(self.shard.task, index, turn);
-        let steady = retry::wait(&self.tuning.backoff, turn, spread);
+        let steady = retry::wait(&self.tuning.backoff, turn, spread).max(UNCHARGED_WAIT_MIN);
         let wait = match wish {
-            Wish::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX),
-            Wish::Retry { after: None } => steady.max(UNCHARGED_WAIT_MIN),
+            Wish::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX).max(steady),
+            Wish::Retry { after: None } => steady,
             // It fails as soon as it counts.
             Wish::Abandon => UNCHARGED_WAIT_MIN,
         };

@@ -14,7 +14,7 @@ use crate::shards::PauseReason;
 use crate::task::lifecycle::StopReason;
 
 /// The longest `Retry-After` that is obeyed.
-const RETRY_AFTER_LONGEST: Duration = Duration::from_secs(300);
+pub(super) const RETRY_AFTER_LONGEST: Duration = Duration::from_secs(300);
 
 impl Execution {
     pub(super) fn on_reports(&mut self, reports: &mut Reports, now: Now, fx: &mut Effects) {
@@ -183,14 +183,18 @@ impl Execution {
         }
     }
 
-    /// Calls that were out together answer together: only the first of a pause counts as one more in a row.
+    /// Nothing leaves for as long as the handler asks, and no shorter than the own back-off, which grows: a time of zero, or
+    /// one of a clock that is wrong, would have everything called again at once. Calls that were out together answer
+    /// together: only the first of a pause counts as one more in a row.
     pub(super) fn back_off(&mut self, after: Option<Duration>, now: Now) {
-        let span = match after {
-            Some(after) => after.min(RETRY_AFTER_LONGEST),
-            None if self.pace.paused(now.moment).is_some() => return,
+        let own = match self.pace.paused(now.moment) {
+            Some(_) => Duration::ZERO,
             None => self.judge.next_pause(),
         };
-        self.pause(span, PauseReason::BackPressure, now);
+        let span = after.unwrap_or_default().min(RETRY_AFTER_LONGEST).max(own);
+        if !span.is_zero() {
+            self.pause(span, PauseReason::BackPressure, now);
+        }
     }
 
     fn on_handler_command(&mut self, command: HandlerCommand, now: Now) {

@@ -111,6 +111,9 @@ crate::slugs! {
         /// No call can be made of the item, so nothing left: it fails at once, once the handler has ever given a verdict or nothing
         /// fresh is left; before that it says that the request is wrong for all items.
         Unsendable = "unsendable",
+        /// The program of an item ended with an exit code that says no more than that: charged as a verdict, unless so many
+        /// items in a row end alike that it is no chance. Then it is an outage.
+        Exited = "exited",
     }
 }
 

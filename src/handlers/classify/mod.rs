@@ -7,7 +7,7 @@ mod retry_after;
 
 use std::time::Duration;
 
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
 use hyper::http::StatusCode;
 use serde::Deserialize;
 
@@ -50,7 +50,7 @@ pub fn needs_body(status: StatusCode) -> bool {
 
 /// What the answer means.
 pub fn classify(answer: &Answer, asked: Asked<'_>) -> Reply {
-    let after = || retry_after(answer.headers.get(RETRY_AFTER), asked.now);
+    let after = || retry_after(&answer.headers, asked.now);
     let failed = |failure| Reply::Failed(Box::new(failure));
     let tried_again = |class, hint| {
         let failure = refusal(answer, hint);
@@ -107,8 +107,9 @@ fn on_success(answer: &Answer, asked: Asked<'_>) -> Result<Reply, Failure> {
         return Ok(Reply::AllOk);
     }
     if let Some(encoding) = encoding(answer) {
-        let why =
-            format!("the reply has content-encoding {encoding:?}; windrow asks for none: send it plainly");
+        let why = format!(
+            "the reply has content-encoding {encoding:?}; windrow asks for identity and reads gzip: send it plainly"
+        );
         return Err(Failure::new(BAD_REPLY, why));
     }
     if is_page(answer) {
@@ -142,7 +143,7 @@ fn on_unprocessable(answer: &Answer, asked: Asked<'_>) -> Result<Reply, CallFail
         let hint = "no more attempts; a body with `result` could say otherwise";
         return Err(CallFailure::Abandoned(refusal(answer, hint)));
     }
-    let after = retry_after(answer.headers.get(RETRY_AFTER), asked.now);
+    let after = retry_after(&answer.headers, asked.now);
     Err(CallFailure::Failed {
         class: FailureClass::Faulty,
         failure: refusal(answer, "the attempt failed; its own log may say why"),

@@ -1,33 +1,36 @@
-//! `Retry-After`: seconds or a date.
+//! `Retry-After`: seconds, or a date by the clock of whoever sent it.
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use hyper::header::HeaderValue;
+use hyper::header::{DATE, HeaderMap, HeaderValue, RETRY_AFTER};
 
 use windrow_core::ids::WallMs;
 
 /// The longest wait that the header may ask for; a longer one is cut.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(300);
 
-/// The wait that the header asks for, at most [`RETRY_AFTER_MAX`]; a date in the past is no wait at all. None
-/// when it is absent or neither whole seconds nor a date (`-1`, `1e9`, `NaN`).
-pub fn retry_after(value: Option<&HeaderValue>, now: WallMs) -> Option<Duration> {
-    let text = value?.to_str().ok()?.trim();
+/// The wait that the headers of an answer ask for, at most [`RETRY_AFTER_MAX`]. A date is compared with the answer's own
+/// `Date`, since the server's clock may be wrong, or with `now` where it has none; one in the past is no wait at all. None
+/// when `Retry-After` is absent or neither whole seconds nor a date (`-1`, `1e9`, `NaN`).
+pub fn retry_after(headers: &HeaderMap, now: WallMs) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         text.parse().map_or(RETRY_AFTER_MAX, Duration::from_secs)
     } else {
-        until(text, now)?
+        let sent = headers.get(DATE).and_then(date).unwrap_or(now);
+        moment(text)?.since(sent)
     };
     Some(wait.min(RETRY_AFTER_MAX))
 }
 
-fn until(date: &str, now: WallMs) -> Option<Duration> {
-    let date = httpdate::parse_http_date(date)
-        .ok()?
-        .duration_since(UNIX_EPOCH)
-        .ok()?;
-    let date = WallMs(i64::try_from(date.as_millis()).unwrap_or(i64::MAX));
-    Some(date.since(now))
+fn date(value: &HeaderValue) -> Option<WallMs> {
+    moment(value.to_str().ok()?.trim())
+}
+
+fn moment(date: &str) -> Option<WallMs> {
+    let date = httpdate::parse_http_date(date).ok()?;
+    let since = date.duration_since(UNIX_EPOCH).ok()?;
+    Some(WallMs(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
 }
 
 #[cfg(test)]
@@ -61,10 +64,32 @@ mod tests {
         ];
         for (text, wait) in table {
             let value = HeaderValue::from_str(text).expect(text);
-            assert_eq!(retry_after(Some(&value), now), wait, "{text}");
+            assert_eq!(retry_after(&headers(value), now), wait, "{text}");
         }
-        assert_eq!(retry_after(None, now), None);
+        assert_eq!(retry_after(&HeaderMap::new(), now), None);
         let strange = HeaderValue::from_bytes(b"\xff").expect("a header value");
-        assert_eq!(retry_after(Some(&strange), now), None);
+        assert_eq!(retry_after(&headers(strange), now), None);
+    }
+
+    fn headers(retry_after: HeaderValue) -> HeaderMap {
+        HeaderMap::from_iter([(RETRY_AFTER, retry_after)])
+    }
+
+    #[test]
+    fn a_date_is_read_by_the_clock_of_whoever_sent_it() {
+        let now = WallMs(1_794_000_000_000); // Fri, 06 Nov 2026 21:20:00 GMT
+        let of = |date| {
+            let mut headers = headers(HeaderValue::from_static("Fri, 06 Nov 2026 21:15:30 GMT"));
+            headers.insert(DATE, HeaderValue::from_static(date));
+            retry_after(&headers, now)
+        };
+        let seconds = |n| Some(Duration::from_secs(n));
+        assert_eq!(
+            of("Fri, 06 Nov 2026 21:15:00 GMT"),
+            seconds(30),
+            "its clock is behind"
+        );
+        assert_eq!(of("Fri, 06 Nov 2026 21:16:00 GMT"), seconds(0), "in its past");
+        assert_eq!(of("yesterday"), seconds(0), "only ours is left");
     }
 }

@@ -11,6 +11,10 @@ pub(crate) enum Judged {
     Said(ItemVerdict),
     /// The worker could not: timed out, crashed. What became of the item nobody knows.
     Lost(Failure),
+    /// The program of the item ended with an exit code that says no more than that.
+    Exited(Failure),
+    /// It ended with one that says that what it needs isn't there now.
+    Unavailable(Failure),
     /// No worker can be started, though one could before.
     Unreached(Failure),
     /// What the worker said could not be understood.
@@ -65,6 +69,8 @@ fn as_call_failure(judged: &Judged) -> Option<CallFailure> {
     match judged {
         Judged::Said(_) => None,
         Judged::Lost(failure) => Some(failed(FailureClass::Unclear, failure)),
+        Judged::Exited(failure) => Some(failed(FailureClass::Exited, failure)),
+        Judged::Unavailable(failure) => Some(failed(FailureClass::Unavailable, failure)),
         Judged::Unreached(failure) => Some(failed(FailureClass::Unreachable, failure)),
         Judged::BadReply(failure) => Some(CallFailure::BadReply(failure.clone())),
         Judged::Rejected(failure) => Some(CallFailure::Rejected(failure.clone())),
@@ -88,20 +94,11 @@ fn is_like(judged: &Judged, shared: &CallFailure) -> bool {
         | (Judged::Unstarted(_), CallFailure::Unstarted(_))
         | (Judged::NotSent, CallFailure::NotSent) => true,
         (
-            Judged::Lost(failure),
-            CallFailure::Failed {
-                class: FailureClass::Unclear,
-                failure: other,
-                ..
-            },
-        )
-        | (
-            Judged::Unreached(failure),
-            CallFailure::Failed {
-                class: FailureClass::Unreachable,
-                failure: other,
-                ..
-            },
+            Judged::Lost(failure)
+            | Judged::Exited(failure)
+            | Judged::Unavailable(failure)
+            | Judged::Unreached(failure),
+            CallFailure::Failed { failure: other, .. },
         ) => failure == other,
         _ => false,
     }
@@ -121,7 +118,9 @@ fn as_verdict(judged: Judged) -> ItemVerdict {
     let failure = match judged {
         Judged::Said(verdict) => return verdict,
         Judged::Lost(failure) => return ItemVerdict::Unclear(failure),
-        Judged::Unreached(failure)
+        Judged::Exited(failure)
+        | Judged::Unavailable(failure)
+        | Judged::Unreached(failure)
         | Judged::BadReply(failure)
         | Judged::Rejected(failure)
         | Judged::Unstarted(failure) => failure,

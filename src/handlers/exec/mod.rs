@@ -61,6 +61,8 @@ pub struct Settings {
     pub recipe: Recipe,
     /// The most processes at once; none is what the task's concurrency allows.
     pub processes: Option<NonZeroU32>,
+    /// Exit codes, beside 75, of a program that doesn't find what it needs: they cost an item no attempt.
+    pub unavailable_exits: Vec<u8>,
     /// What they find in their environment.
     pub environment: Environment,
     /// Where they work; none is where Windrow does.

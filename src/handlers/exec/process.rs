@@ -125,7 +125,10 @@ fn tend(shared: &Shared, job: &Job, child: &mut Child, record: &mut Record) -> J
         Ok(status) if was_killed && status.code().is_none() => {
             Judged::Lost(verdict::timeout(job.call.timeout, Some(&tail)))
         }
-        Ok(status) => verdict::judge(status, life.printed.stdout(), &tail, &shared.program),
+        Ok(status) => {
+            let unavailable = &shared.settings.unavailable_exits;
+            verdict::judge(status, life.printed.stdout(), &tail, &shared.program, unavailable)
+        }
         Err(why) => Judged::Lost(verdict::unknown(&why)),
     }
 }

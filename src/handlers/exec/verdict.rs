@@ -26,24 +26,31 @@ pub const NOT_STARTED_NOW: &str = "NOT_STARTED_NOW";
 
 /// `EX_DATAERR` of sysexits(3): the item is wrong, and stays so.
 const EXIT_DATA: i32 = 65;
+/// `EX_TEMPFAIL` of sysexits(3): what the program needs isn't there now.
+const EXIT_TEMPORARY: i32 = 75;
 /// What shells say of a program that they can't execute, or don't find.
 const EXIT_NOT_EXECUTABLE: i32 = 126;
 const EXIT_NOT_FOUND: i32 = 127;
 /// The room for stderr in a failure's message; the output has more. Unit: bytes.
 const STDERR_BYTES_MAX: usize = 800;
 
-/// What the end of a process means.
-pub(super) fn judge(status: ExitStatus, stdout: &Stdout, tail: &Tail, program: &Program) -> Judged {
-    let said = |verdict| Judged::Said(verdict);
-    let failed = |code, wish| {
-        said(ItemVerdict::Failed {
-            failure: exited(code, "", tail),
-            wish,
-        })
-    };
+/// The meaning of a process's end; `unavailable` are exit codes that say that what it needs isn't there now.
+pub(super) fn judge(
+    status: ExitStatus,
+    stdout: &Stdout,
+    tail: &Tail,
+    program: &Program,
+    unavailable: &[u8],
+) -> Judged {
     match status.code() {
-        Some(0) => said(success(stdout)),
-        Some(EXIT_DATA) => failed(EXIT_DATA, Wish::Abandon),
+        Some(0) => Judged::Said(success(stdout)),
+        Some(code) if code == EXIT_TEMPORARY || unavailable.iter().any(|one| i32::from(*one) == code) => {
+            Judged::Unavailable(exited(code, " (it says that this may pass)", tail))
+        }
+        Some(EXIT_DATA) => Judged::Said(ItemVerdict::Failed {
+            failure: exited(EXIT_DATA, "", tail),
+            wish: Wish::Abandon,
+        }),
         Some(EXIT_NOT_EXECUTABLE) => Judged::Rejected(exited(
             EXIT_NOT_EXECUTABLE,
             " (found, but not executable; try chmod +x)",
@@ -53,8 +60,7 @@ pub(super) fn judge(status: ExitStatus, stdout: &Stdout, tail: &Tail, program: &
             let hint = format!(" (command not found in PATH={})", program.search_path());
             Judged::Rejected(exited(EXIT_NOT_FOUND, &hint, tail))
         }
-        // 75, `EX_TEMPFAIL`, is one of them.
-        Some(code) => failed(code, Wish::Retry { after: None }),
+        Some(code) => Judged::Exited(exited(code, "", tail)),
         None => Judged::Lost(killed(status.signal().unwrap_or_default(), tail)),
     }
 }

@@ -276,9 +276,11 @@ impl ServiceProvider {
             let (clock, cwd) = (self.clock.clone(), command.cwd.clone());
             let environment = Environment::of(command, &self.environment);
             let processes = command.processes.unwrap_or_else(cores);
+            let unavailable_exits = command.unavailable_exits.clone();
             move |sink: Sink| exec::Settings {
                 recipe: recipe.clone(),
                 processes: Some(processes),
+                unavailable_exits: unavailable_exits.clone(),
                 environment: environment.clone(),
                 cwd: cwd.clone(),
                 records: None,

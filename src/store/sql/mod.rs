@@ -164,13 +164,14 @@ impl Store {
         dialect::durability(self.writer.unbounded()).await
     }
 
-    /// Closes all connections; afterwards the database file alone (without `-wal`) holds everything.
+    /// Closes all connections, whoever else holds the store; afterwards the database file alone (without `-wal`) holds
+    /// everything, and every call fails.
     ///
     /// # Errors
-    /// When a connection can't be closed; nothing that was acknowledged is lost then.
-    pub async fn close(self) -> Result<(), StoreError> {
-        let connections = [self.pulse, self.readers, self.writer];
-        dialect::close_all(connections).await.map_err(error)
+    /// When a connection isn't given back in time or can't be closed; nothing that was acknowledged is lost then.
+    pub async fn close(&self) -> Result<(), StoreError> {
+        let connections = [&self.pulse, &self.readers, &self.writer];
+        dialect::close_all(&connections).await.map_err(error)
     }
 
     /// Where its statements are counted.

@@ -42,6 +42,10 @@ pub struct EachArgs {
     /// With --each: a value may begin an argument with -, so that programs may take it for an option
     #[arg(long, requires = WITH_PROGRAM)]
     pub allow_dashes: bool,
+    /// With --each: exit codes, beside 75, that say that what the program calls isn't there now, separated by commas; they cost
+    /// an item no attempt. For curl: 6,7,28
+    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=255), requires = WITH_PROGRAM)]
+    pub unavailable_exit: Vec<u8>,
 }
 
 /// What else bears on it.
@@ -76,7 +80,12 @@ impl EachArgs {
             Auto::Fixed(_) => None,
             Auto::Auto => Some(cores()),
         };
-        Ok(Some(HandlerChoice::Exec { recipe, processes }))
+        let unavailable_exits = self.unavailable_exit.clone();
+        Ok(Some(HandlerChoice::Exec {
+            recipe,
+            processes,
+            unavailable_exits,
+        }))
     }
 
     /// What is said when a job begins: `xargs` and GNU parallel would show what programs print.
@@ -212,6 +221,7 @@ mod tests {
             each: Some(text.to_owned()),
             shell,
             allow_dashes: false,
+            unavailable_exit: Vec::new(),
         }
     }
 

@@ -14,7 +14,7 @@ impl Execution {
     /// Whether the attempt counts against its item.
     pub(in crate::execution) fn is_charged(&mut self, failed: &Failed, trouble: &mut Trouble) -> bool {
         match failed.class {
-            FailureClass::Answered => true,
+            FailureClass::Answered | FailureClass::Exited => true,
             FailureClass::Faulty => self.judge.contacted,
             FailureClass::Unsendable => self.is_item_unsendable(),
             FailureClass::Rejected => self.charge_refusal(failed, trouble),

@@ -11,6 +11,7 @@ mod alone;
 pub(super) mod circuit;
 pub(super) mod errors;
 mod excuse;
+mod exited;
 mod given_up;
 mod patience;
 mod probe;
@@ -46,6 +47,7 @@ pub(super) struct Judge {
     unclear_contact: bool,
     first_contact: Option<Moment>,
     refusals: refused::Refusals,
+    exits: exited::Exits,
     /// The run before ended in an outage: what it saw fail says nothing against items.
     began_down: bool,
     /// Fresh items that met a 502 or 503.
@@ -74,6 +76,7 @@ impl Judge {
             unclear_contact: false,
             first_contact: start.first_contact.map(|span| now.plus(span)),
             refusals: refused::Refusals::default(),
+            exits: exited::Exits::of(start.restored.outage),
             began_down: start.restored.outage.is_some(),
             unavailable: 0,
             recovered: 0,
@@ -187,17 +190,21 @@ impl Execution {
     #[inline]
     pub(super) fn on_calls(&mut self, reports: &mut Reports, now: Now, fx: &mut Effects) {
         let last = std::mem::take(&mut reports.answered);
-        for call in reports.calls.drain(..) {
+        for mut call in reports.calls.drain(..) {
+            self.on_programs_answered(call.before);
             self.on_answered(call.before, now, fx);
+            self.count_exit(&call);
+            call.class = self.class_now(call.class);
             self.on_failed_call(&call, now, fx);
         }
+        self.on_programs_answered(last);
         self.on_answered(last, now, fx);
     }
 
     #[inline]
     fn on_answered(&mut self, answered: AnsweredCalls, now: Now, fx: &mut Effects) {
         if answered.calls > 0 {
-            self.turned_away.on_answered(u64::from(answered.calls));
+            self.turned_away.on_answered(answered);
         }
         let is_stirred = self.judge.is_stirred() || self.circuit.is_stirred();
         let matters = is_stirred || self.troubles.held_first().is_some();
@@ -253,7 +260,8 @@ impl Execution {
             class => class,
         };
         match class {
-            FailureClass::Answered => {
+            // A program's exit code was read as one of the others.
+            FailureClass::Answered | FailureClass::Exited => {
                 let one = AnsweredCalls {
                     calls: 1,
                     departed: call.departed,

@@ -144,7 +144,7 @@ impl Execution {
 
     /// Whether fresh items should leave before those that failed.
     pub(in crate::execution) fn wants_fresh(&self) -> bool {
-        self.judge.refusals.wants_fresh
+        self.judge.refusals.wants_fresh || self.judge.exits.wants_fresh()
     }
 
     /// It says nothing of the handler: a round of probes goes on with others.

@@ -1,17 +1,19 @@
 //! Calls that were turned away (429): too much for the handler, or nothing that it takes for this item?
 //!
-//! A 429 speaks for everybody: the task pauses, and nobody is charged. But where the handler takes nearly all others and
-//! turns one item away again and again, it speaks of that item (a limit of a recipient, say). That item lets others go
-//! first, and in the end its attempts count.
+//! Nobody is charged. As long as few calls were answered, or where several in a row or a large share of the recent ones are
+//! turned away, a 429 speaks for everybody, and the task pauses. Where the handler takes nearly all others, it speaks of that
+//! item (a limit of a recipient, say): the item alone waits, and where that happens again and again its attempts count.
 
 use std::time::Duration;
 
 use crate::execution::Execution;
 use crate::execution::failed::fresh_trouble;
+use crate::execution::report::RETRY_AFTER_LONGEST;
 use crate::execution::types::{Effects, Now};
+use crate::ids::{ItemIndex, Moment};
 use crate::items::retry::doubled;
 use crate::items::verdict::{AnsweredCalls, Failed, FailedCall, Wish};
-use crate::items::waiting::{Doing, Trouble, Turns};
+use crate::items::waiting::{Doing, Place, Trouble, Turns};
 
 /// So often an item is turned away while others are answered before its attempts count.
 const TURNS_MAX: u32 = 5;
@@ -20,6 +22,10 @@ const TURNS_SHOWN: u32 = 3;
 /// That many calls for others must be answered for each that is turned away: a handler that turns one of eleven away takes
 /// five turns of one item by chance in less than one of 100,000 cases.
 const ANSWERED_MIN: u64 = 10;
+/// So many in a row, with no call answered that left later, speak for everybody.
+const ROW: u32 = 3;
+/// Recent calls among which the share of those that were turned away is looked at.
+const RECENT_CALLS: u64 = 200;
 /// How long others go first, once the pause is over, doubled each time up to the longest.
 const OTHERS_FIRST: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(64));
 
@@ -27,13 +33,31 @@ const OTHERS_FIRST: (Duration, Duration) = (Duration::from_secs(1), Duration::fr
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::execution) struct TurnedAway {
     answered: u64,
+    /// When the latest of them departed.
+    departed: Moment,
+    /// Those that weren't about their item alone.
     turned_away: u64,
+    row: u32,
+    /// Calls answered when the latest call was turned away.
+    seen: u64,
+    /// Of the recent calls: how many were answered, and how many turned away.
+    recent: (u64, u64),
+}
+
+/// What one more call says that was turned away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Turn {
+    /// It is a turn of the item's own.
+    counts: bool,
+    /// Nearly all others are taken: it says nothing of them.
+    is_of_item: bool,
 }
 
 impl TurnedAway {
     #[inline]
-    pub(in crate::execution) fn on_answered(&mut self, calls: u64) {
-        self.answered += calls;
+    pub(in crate::execution) fn on_answered(&mut self, answered: AnsweredCalls) {
+        self.answered += u64::from(answered.calls);
+        self.departed = self.departed.max(answered.departed);
     }
 
     /// How many were answered.
@@ -42,19 +66,40 @@ impl TurnedAway {
     }
 
     /// One more turn for an item, if since its last one nearly all others were answered, or `others` says that there are
-    /// none that could be.
-    fn count(&mut self, turns: &mut Turns, others: bool) -> bool {
-        self.turned_away += 1;
+    /// none that could be. Its call departed then.
+    fn count(&mut self, turns: &mut Turns, others: bool, departed: Moment) -> Turn {
+        let is_first = turns.all == 0;
         turns.all = turns.all.saturating_add(1);
         let answered = self.answered - turns.answered;
-        let turned_away = self.turned_away - turns.turned_away - 1;
-        let is_its_own = answered > 0 && answered >= turned_away * ANSWERED_MIN;
-        let counts = turns.all == 1 || is_its_own || !others && turns.own > 1;
+        let turned_away = self.turned_away - turns.turned_away;
+        let is_its_own = !is_first && answered > 0 && answered >= turned_away * ANSWERED_MIN;
+        let counts = is_first || is_its_own || !others && turns.own > 1;
+        // An item that has shown what it is says nothing of others, however often it is called.
+        let is_of_item = is_its_own || !self.is_of_all(departed);
         if counts {
             turns.own = turns.own.saturating_add(1);
             (turns.answered, turns.turned_away) = (self.answered, self.turned_away);
         }
-        counts
+        Turn { counts, is_of_item }
+    }
+
+    /// One more call that may be about everybody; says whether the recent ones show that it is.
+    fn is_of_all(&mut self, departed: Moment) -> bool {
+        self.turned_away += 1;
+        let answered = self.answered - self.seen;
+        self.seen = self.answered;
+        if answered > 0 {
+            self.row = 0;
+        }
+        // Calls come back in another order than they left: one that left before an answered one ends no row, and makes none.
+        self.row += u32::from(departed > self.departed);
+        self.recent = (self.recent.0 + answered, self.recent.1 + 1);
+        let calls = self.recent.0 + self.recent.1;
+        if calls > RECENT_CALLS {
+            let scaled = |calls_of: u64| calls_of * RECENT_CALLS / calls;
+            self.recent = (scaled(self.recent.0), scaled(self.recent.1).max(1));
+        }
+        self.row >= ROW || self.recent.0 < self.recent.1 * ANSWERED_MIN
     }
 }
 
@@ -67,8 +112,9 @@ impl Execution {
             return;
         };
         let mut trouble = trouble.unwrap_or_else(|| fresh_trouble(now));
-        self.judge.on_turned_away(&failed.failure);
-        let counts = self.turned_away.count(&mut trouble.turns, others);
+        let turn = self
+            .turned_away
+            .count(&mut trouble.turns, others, failed.departed);
         let after = match failed.wish {
             Wish::Retry { after } => after,
             Wish::Abandon => None,
@@ -87,7 +133,7 @@ impl Execution {
             };
             self.errors.note(&call, now.wall);
         }
-        if counts && trouble.turns.own > TURNS_MAX {
+        if turn.counts && trouble.turns.own > TURNS_MAX {
             // A round of probes goes on with others.
             self.circuit.on_returned(1);
             return self.on_failed_trouble(failed, trouble, now, fx);
@@ -95,15 +141,33 @@ impl Execution {
         self.land(1, fx);
         self.take_back(1, u64::from(trouble.attempts > 0));
         self.meters.on_refused(1);
-        self.back_off(after, now);
-        let wait = doubled(OTHERS_FIRST, trouble.turns.all - 1);
-        let until = self.pace.paused(now.moment).unwrap_or(now.moment);
-        let in_order = self.tuning.ordered;
-        trouble.doing = Doing::Waiting(if in_order { until } else { until.plus(wait) });
+        // Where calls leave in order, whoever comes after the item waits with it.
+        let until = if turn.is_of_item && !self.tuning.ordered {
+            now.moment
+                .plus(after.unwrap_or_default().min(RETRY_AFTER_LONGEST))
+        } else {
+            self.judge.on_turned_away(&failed.failure);
+            self.back_off(after, now);
+            self.pace.paused(now.moment).unwrap_or(now.moment)
+        };
         trouble.failure = Some(failed.failure);
         trouble.at = now.wall;
-        if trouble.turns.all >= TURNS_SHOWN {
-            trouble.due_at = now.wall.plus(until.since(now.moment) + wait);
+        self.wait_after_turn(index, trouble, until, now);
+    }
+
+    /// The item waits up to then, and lets others go first. Long waits park, as those after a failed attempt do.
+    fn wait_after_turn(&mut self, index: ItemIndex, mut trouble: Trouble, until: Moment, now: Now) {
+        let others_first = match self.tuning.ordered {
+            true => Duration::ZERO,
+            false => doubled(OTHERS_FIRST, trouble.turns.all - 1),
+        };
+        let wait = until.since(now.moment) + others_first;
+        if wait > self.tuning.park_after && self.pace.paused(now.moment).is_none() {
+            self.park_if_room(index, &mut trouble);
+        }
+        trouble.doing = Doing::Waiting(now.moment.plus(wait));
+        if trouble.turns.all >= TURNS_SHOWN || trouble.place == Place::Outside {
+            trouble.due_at = now.wall.plus(wait);
             self.record(index, &trouble);
         }
         self.troubles.put(index, trouble);

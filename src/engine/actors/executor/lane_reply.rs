@@ -147,10 +147,6 @@ impl Reporter {
                 failure,
                 after,
             } => {
-                // A time that the handler names with "not now" is a wish for all.
-                if let (FailureClass::Unavailable, Some(_)) = (class, after) {
-                    reports.signals.push(Signal::BackPressure { after });
-                }
                 charge(items, (class, failure), again(after), at, reports);
             }
             CallFailure::Abandoned(failure) => {

@@ -19,6 +19,8 @@ use windrow_engine::ports::StoreError;
 
 /// How long the end of all connections may take: the process ends after it.
 const CLOSE_MAX: Duration = Duration::from_secs(2);
+/// The same for the embedded database, whose last connection writes the journal back.
+const CLOSE_FILE_MAX: Duration = Duration::from_secs(30);
 
 /// Something that statements go to. Without a limit for the embedded database, which can't vanish.
 #[derive(Debug, Clone)]
@@ -97,19 +99,17 @@ impl Bounded<DatabaseConnection> {
 
 /// Closes them in this order. It waits for what somebody has, and for what is just being made, which a server that was away
 /// can keep up; what isn't closed in time ends with the process.
-pub(crate) async fn close_all(
-    connections: impl IntoIterator<Item = Bounded<DatabaseConnection>>,
-) -> Result<(), DbErr> {
-    let connections: Vec<_> = connections.into_iter().collect();
-    let is_limited = connections.iter().any(|connection| connection.limit.is_some());
+pub(crate) async fn close_all(connections: &[&Bounded<DatabaseConnection>]) -> Result<(), DbErr> {
+    let is_server = connections.iter().any(|connection| connection.limit.is_some());
+    let limit = if is_server { CLOSE_MAX } else { CLOSE_FILE_MAX };
     let closing = async {
         let mut closed = Ok(());
         for connection in connections {
-            closed = closed.and(connection.inner.close().await);
+            closed = closed.and(connection.inner.close_by_ref().await);
         }
         closed
     };
-    Transaction::within(is_limited.then_some(CLOSE_MAX), closing).await
+    Transaction::within(Some(limit), closing).await
 }
 
 impl Transaction {
@@ -161,7 +161,7 @@ mod tests {
         let held = inner.clone();
         let limited = Bounded::new(inner, Some(Duration::from_secs(60)));
         let _transaction = super::super::begin_read(&held).await.expect("begun");
-        let closing = tokio::time::timeout(CLOSE_MAX * 3, close_all([limited]));
+        let closing = tokio::time::timeout(CLOSE_MAX * 3, close_all(&[&limited]));
         let closed = closing.await.expect("it doesn't wait for ever");
         assert!(
             closed

@@ -43,6 +43,16 @@ pub(super) fn over(kept: &mut RunArgs, given: &RunArgs) -> Result<(), Fault> {
         return Err(Fault::new(Exit::Usage, "--allow-dashes can't be used", because).hint("leave it out"));
     }
     kept.each.allow_dashes |= given.each.allow_dashes;
+    if !given.each.unavailable_exit.is_empty() {
+        if kept.each.each.is_none() {
+            let because = "it is for --each, and the job has another handler";
+            let what = "--unavailable-exit can't be used";
+            return Err(Fault::new(Exit::Usage, what, because).hint("leave it out"));
+        }
+        kept.each
+            .unavailable_exit
+            .clone_from(&given.each.unavailable_exit);
+    }
     if given.results.out.is_some() || given.only_failed {
         kept.results.out = None;
     }

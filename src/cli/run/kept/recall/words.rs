@@ -37,6 +37,10 @@ pub(super) fn of(args: &RunArgs) -> Option<Words> {
     let each = &args.each;
     words.switch("--shell", each.shell);
     words.switch(super::ALLOW_DASHES, each.allow_dashes);
+    if !each.unavailable_exit.is_empty() {
+        let codes: Vec<String> = each.unavailable_exit.iter().map(u8::to_string).collect();
+        words.flag("--unavailable-exit", &codes.join(","));
+    }
     let command: Option<Vec<&str>> = args.worker.iter().map(|word| word.to_str()).collect();
     let (text, command) = (each.each.as_deref(), command?);
     let is_shown = !text

@@ -39,8 +39,9 @@ impl Evidence {
 
     pub(super) fn add(&mut self, call: &Unanswered, others: Others) {
         let is_unreached = call.class.reaches_nobody();
-        // A 503 may be about its item: of one that failed before it says nothing, as long as fresh ones are there to ask.
-        let is_known = call.class == FailureClass::Unavailable && !call.is_new && others.is_fresh_left;
+        // A 503 may be about its item: of one that failed before it says nothing, as long as fresh ones can be asked.
+        let can_ask = others.is_fresh_left && !others.in_order;
+        let is_known = call.class == FailureClass::Unavailable && !call.is_new && can_ask;
         self.row
             .push_back(is_unreached || call.class == FailureClass::Unclear);
         if self.row.len() > UNANSWERED_CALLS {

@@ -1,0 +1,170 @@
+//! What the exit code of an item's program says: of its item, or that whatever the program calls isn't there?
+//!
+//! Of its item, as a rule: it is charged as a verdict. But `curl` in an outage ends with the same code for whichever item.
+//! Where so many different items in a row end with one code, after a success, that the share of items which fail beside others
+//! doesn't explain it, the calls of the row are taken back, and all that follow are read as a 503 is, until one succeeds.
+
+use std::borrow::Cow;
+
+use super::refused::row_beyond_chance;
+use crate::execution::Execution;
+use crate::ids::ItemIndex;
+use crate::items::verdict::{AnsweredCalls, FailedCall, FailureClass, Outage};
+
+/// So many different items at least, and so many at most whatever their share.
+const ITEMS: (usize, usize) = (5, 1000);
+
+/// Exit codes in a row, and the items whose programs ended with them.
+#[derive(Debug, Default)]
+pub(super) struct Exits {
+    code: Cow<'static, str>,
+    items: Vec<ItemIndex>,
+    /// The row is beyond chance.
+    is_outage: bool,
+    /// Items that ended with such a code before others succeeded.
+    among: u64,
+}
+
+impl Exits {
+    /// Those of a run that follows one which ended in such an outage, where there was one.
+    pub(super) fn of(outage: Option<Outage>) -> Exits {
+        Exits {
+            is_outage: outage.is_some(),
+            ..Exits::default()
+        }
+    }
+
+    /// Whether a row has begun: a fresh item shows sooner what it is of than one that failed before.
+    #[inline]
+    pub(super) fn wants_fresh(&self) -> bool {
+        !self.items.is_empty() && !self.is_outage
+    }
+
+    /// A call succeeded, or brought a verdict of another kind: the row was one of chance, or the outage is over.
+    #[inline]
+    fn on_answered(&mut self) {
+        if self.is_outage || !self.items.is_empty() {
+            self.end();
+        }
+    }
+
+    fn end(&mut self) {
+        if !self.is_outage {
+            self.among += self.items.len() as u64;
+        }
+        self.items.clear();
+        self.is_outage = false;
+    }
+
+    /// One more; says whether the row has become longer than chance explains, where so many calls were answered.
+    fn add(&mut self, call: &FailedCall, answered: u64) -> bool {
+        if self.is_outage {
+            return false;
+        }
+        if self.code != call.failure.code {
+            self.end();
+            self.code = call.failure.code.clone();
+        }
+        if !self.items.contains(&call.index) {
+            self.items.push(call.index);
+        }
+        // By the rule of succession: few calls prove little.
+        let share = (self.among + 1) as f64 / (self.among + answered + 2) as f64;
+        self.is_outage = self.items.len() >= row_beyond_chance(share).clamp(ITEMS.0, ITEMS.1);
+        self.is_outage
+    }
+}
+
+impl Execution {
+    /// Calls that succeeded, or whose program said what became of the item.
+    #[inline]
+    pub(super) fn on_programs_answered(&mut self, answered: AnsweredCalls) {
+        if answered.calls > 0 {
+            self.judge.exits.on_answered();
+        }
+    }
+
+    /// Counts the exit code of a call, and takes back what the row has charged once it is an outage.
+    pub(super) fn count_exit(&mut self, call: &FailedCall) {
+        if call.class != FailureClass::Exited || !self.has_succeeded() {
+            return;
+        }
+        if self.judge.exits.add(call, self.counters.succeeded) {
+            let items = std::mem::take(&mut self.judge.exits.items);
+            for index in &items {
+                self.take_back_charge(*index);
+            }
+            self.judge.exits.items = items;
+        }
+    }
+
+    fn take_back_charge(&mut self, index: ItemIndex) {
+        let is_like = |code: &str| code == self.judge.exits.code;
+        if let Some(mut trouble) = self.troubles.take(index) {
+            if trouble
+                .failure
+                .as_ref()
+                .is_some_and(|failure| is_like(&failure.code))
+            {
+                trouble.charged = trouble.charged.saturating_sub(1);
+                self.record(index, &trouble);
+            }
+            self.troubles.put(index, trouble);
+        }
+    }
+
+    /// The class of a failed attempt, where an exit code is read as what it says now.
+    #[inline]
+    pub(in crate::execution) fn class_now(&self, class: FailureClass) -> FailureClass {
+        match class {
+            FailureClass::Exited if self.judge.exits.is_outage => FailureClass::Unavailable,
+            FailureClass::Exited => FailureClass::Answered,
+            class => class,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Moment;
+    use crate::items::verdict::Failure;
+
+    fn call(index: u64, code: &'static str) -> FailedCall {
+        FailedCall {
+            before: AnsweredCalls::default(),
+            class: FailureClass::Exited,
+            index: ItemIndex(index),
+            departed: Moment(0),
+            failure: Failure::new(code, ""),
+            after: None,
+        }
+    }
+
+    /// How many different items make an outage, after so many that succeeded and that failed among them.
+    fn items_of_outage(succeeded: u64, among: u64) -> Option<u64> {
+        let mut exits = Exits {
+            among,
+            ..Exits::default()
+        };
+        (1..2000).find(|index| exits.add(&call(*index, "EXIT_7"), succeeded))
+    }
+
+    #[test]
+    fn a_row_is_the_longer_the_more_items_fail_beside_others() {
+        assert_eq!(items_of_outage(1_000_000, 0), Some(5));
+        assert_eq!(items_of_outage(100, 0), Some(5));
+        assert_eq!(items_of_outage(2, 0), Some(15));
+        assert_eq!(items_of_outage(1000, 1000), Some(30));
+        assert_eq!(items_of_outage(10, 10_000), Some(1000));
+    }
+
+    #[test]
+    fn one_item_or_another_code_makes_no_row() {
+        let mut exits = Exits::default();
+        assert!((0..100).all(|_| !exits.add(&call(1, "EXIT_7"), 1000)));
+        assert!(
+            (0..100).all(|index| !exits.add(&call(index, ["EXIT_1", "EXIT_2"][index as usize % 2]), 1000))
+        );
+    }
+}
