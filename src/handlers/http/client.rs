@@ -101,13 +101,14 @@ impl CallbackClient {
         timeout: Duration,
         needs_body: impl Fn(StatusCode) -> bool,
     ) -> Result<Answer, Fault> {
-        let answered = self.exchange(request, deadline, timeout, needs_body).await;
+        let answered = self.exchange(request, again, deadline, timeout, needs_body).await;
         answered.map(|answer| self.scrubber.answer(answer))
     }
 
     async fn exchange(
         &self,
         request: Request<GatedBody>,
+        again: impl FnOnce() -> Option<Request<GatedBody>>,
         deadline: &mut Deadline<'_>,
         timeout: Duration,
         needs_body: impl Fn(StatusCode) -> bool,
