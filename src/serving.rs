@@ -91,6 +91,7 @@ impl NodeBuilder {
             runtimes: threads.runtimes()?,
             log: None,
             pages: Pages::default(),
+            begins_anew: false,
         };
         let serve = threads.run(Serve::start(options)).await??;
         Ok(Node {

@@ -29,6 +29,8 @@ mod m0019_skips;
 mod m0020_sinks;
 mod m0021_sign_ins;
 mod m0022_sign_in_expiry;
+mod m0023_key_holders;
+mod m0024_audit_age;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -57,6 +59,8 @@ impl MigratorTrait for Migrator {
             Box::new(m0020_sinks::Migration),
             Box::new(m0021_sign_ins::Migration),
             Box::new(m0022_sign_in_expiry::Migration),
+            Box::new(m0023_key_holders::Migration),
+            Box::new(m0024_audit_age::Migration),
         ]
     }
 }

@@ -6,13 +6,31 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::Access;
+use rustix::fs::{Access, OFlags};
+use rustix::process::geteuid;
 
 /// The file that is locked.
 const LOCK_FILE: &str = "windrow.lock";
+/// What is kept in the directory, by this and other parts of the program.
+const OWN: [&str; 12] = [
+    LOCK_FILE,
+    "windrow.db",
+    "windrow.db-wal",
+    "windrow.db-shm",
+    "windrow.db-journal",
+    "windrow.db.restoring",
+    "spool",
+    "workers.json",
+    "processes",
+    "key",
+    "admin.token",
+    "control.sock",
+];
+/// The user who may do anything.
+const ROOT: u32 = 0;
 /// Text read of another process's lock file. Unit: bytes.
 const HOLDER_BYTES_MAX: u64 = 4096;
 
@@ -48,6 +66,14 @@ pub enum LockError {
         /// What the system said.
         cause: io::Error,
     },
+    /// Others could have put something there, or could do so.
+    #[error("{} {why}", path.display())]
+    Unsafe {
+        /// The directory, or what is in it.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Something else has that name.
     #[error("{} is not a directory", path.display())]
     NotADirectory {
@@ -77,6 +103,7 @@ impl StateDir {
             .mode(0o700)
             .create(path)
             .map_err(fail)?;
+        refuse_unsafe(path)?;
         let mut options = OpenOptions::new();
         // Not truncated: until the lock is ours, the text is its holder's.
         options
@@ -84,7 +111,8 @@ impl StateDir {
             .read(true)
             .write(true)
             .truncate(false)
-            .mode(0o600);
+            .mode(0o600)
+            .custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
         let mut file = options.open(path.join(LOCK_FILE)).map_err(fail)?;
         match file.try_lock() {
             Ok(()) => {}
@@ -111,6 +139,18 @@ impl StateDir {
     /// # Errors
     /// See [`LockError`].
     pub fn look(path: &Path) -> Result<(), LockError> {
+        StateDir::could_be(path)?;
+        match path.is_dir() {
+            true => refuse_unsafe(path),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a directory is there and can be written, or could be made; makes nothing.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `NotADirectory` or `Io`.
+    pub fn could_be(path: &Path) -> Result<(), LockError> {
         // It would be made below the nearest directory that is there.
         let there = path.ancestors().find(|place| place.exists());
         let there = there
@@ -123,6 +163,11 @@ impl StateDir {
         }
         rustix::fs::access(there, Access::WRITE_OK | Access::EXEC_OK)
             .map_err(|cause| refuse(path, cause.into()))
+    }
+
+    /// Whether a process has held the directory at any time; makes nothing.
+    pub fn was_held(path: &Path) -> bool {
+        path.join(LOCK_FILE).exists()
     }
 
     /// Whether a process holds the directory now; makes nothing. For the moment of the question nobody else can take it, so it
@@ -156,6 +201,38 @@ impl StateDir {
     pub fn workers(&self) -> PathBuf {
         self.path.join("workers.json")
     }
+}
+
+/// Refuses a directory in which others could put links, or replace what is read and executed; and links in the place of
+/// what is kept there, which were planted before.
+fn refuse_unsafe(path: &Path) -> Result<(), LockError> {
+    let (found, me) = (path.metadata().map_err(|cause| refuse(path, cause))?, geteuid());
+    let unsafe_ = |path: PathBuf, why: &str| {
+        let why = why.to_owned();
+        Err(LockError::Unsafe { path, why })
+    };
+    // The system's own user can do anything anyway; volumes are often its.
+    if found.uid() != me.as_raw() && found.uid() != ROOT {
+        return unsafe_(
+            path.to_owned(),
+            "belongs to another user, who could change all that is kept there",
+        );
+    }
+    // The group of a volume that belongs to the system is the one that its users were given for it.
+    let refused = if found.uid() == me.as_raw() { 0o022 } else { 0o002 };
+    if found.mode() & refused != 0 {
+        return unsafe_(path.to_owned(), "can be written by other users");
+    }
+    for name in OWN {
+        let own = path.join(name);
+        if own.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
+            return unsafe_(
+                own,
+                "is a link; what is kept in this directory is never read or written through one",
+            );
+        }
+    }
+    Ok(())
 }
 
 fn refuse(path: &Path, cause: io::Error) -> LockError {
@@ -221,91 +298,4 @@ fn locked_by(path: &Path, file: &File) -> LockError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_second_holder_is_refused_and_told_who_works() {
-        let place = tempfile::tempdir().expect("a directory");
-        let held = StateDir::lock(&place.path().join("state")).expect("free");
-        let error = StateDir::lock(held.path()).expect_err("held");
-        assert!(matches!(error, LockError::LockedBy { pid: Some(pid), .. } if pid == std::process::id()));
-        assert!(error.to_string().contains("is working in"), "{error}");
-        let path = held.path().to_owned();
-        assert!(StateDir::is_held(&path));
-        drop(held);
-        assert!(!StateDir::is_held(&path) && !StateDir::is_held(place.path()));
-        assert!(path.join(LOCK_FILE).exists(), "the file is never unlinked");
-        StateDir::lock(&path).expect("free again");
-    }
-
-    #[test]
-    fn a_directory_that_is_made_is_its_owner_s_alone() {
-        let place = tempfile::tempdir().expect("a directory");
-        let path = place.path().join("deep/state");
-        drop(StateDir::lock(&path).expect("free"));
-        let mode = |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
-        let lock = path.join(LOCK_FILE);
-        assert_eq!((mode(&path), mode(&lock)), (0o700, 0o600));
-        std::fs::set_permissions(&lock, Permissions::from_mode(0o644)).expect("as it once was");
-        drop(StateDir::lock(&path).expect("free"));
-        assert_eq!(mode(&lock), 0o600);
-    }
-
-    #[test]
-    fn a_file_in_the_way_is_no_directory() {
-        let place = tempfile::tempdir().expect("a directory");
-        let path = place.path().join("state");
-        std::fs::write(&path, "x").expect("written");
-        for path in [path.clone(), path.join("below")] {
-            let error = StateDir::lock(&path).expect_err("a file");
-            assert!(matches!(error, LockError::NotADirectory { .. }), "{error:?}");
-        }
-    }
-
-    #[test]
-    fn a_command_line_is_kept_without_its_secrets() {
-        let shown = |line: &str| shown(&line.split('|').map(str::to_owned).collect::<Vec<_>>());
-        assert_eq!(
-            shown(
-                "windrow|run|--header|authorization: Bearer s3|--header=x-key: s3|--url|https://h/p?key=s3"
-            ),
-            "windrow run --header authorization --header=x-key --url https://h/p"
-        );
-        assert_eq!(
-            shown("windrow|run|--header|s3|--total|3"),
-            "windrow run --header … --total 3"
-        );
-        assert_eq!(
-            shown("windrow|run|--total|3|--|./worker|--token|s3"),
-            "windrow run --total 3 -- …"
-        );
-    }
-
-    #[test]
-    fn what_the_system_refuses_is_named() {
-        let path = Path::new("/here");
-        let denied = refuse(path, io::Error::from(io::ErrorKind::PermissionDenied));
-        assert!(
-            denied.to_string().contains("nothing can be written to /here"),
-            "{denied}"
-        );
-        let full = refuse(path, io::Error::from(io::ErrorKind::StorageFull));
-        assert!(matches!(full, LockError::Io { .. }));
-    }
-
-    #[test]
-    fn a_child_process_does_not_inherit_the_lock() {
-        let place = tempfile::tempdir().expect("a directory");
-        let held = StateDir::lock(place.path()).expect("free");
-        let mut child = std::process::Command::new("sleep")
-            .arg("60")
-            .spawn()
-            .expect("a child");
-        drop(held);
-        let again = StateDir::lock(place.path());
-        child.kill().expect("our own child");
-        child.wait().expect("ended");
-        again.expect("only this process held it");
-    }
-}
+mod tests;

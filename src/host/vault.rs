@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -73,6 +73,11 @@ impl KeyVault {
             None if made.exists() => read(&made).map(drop),
             None => Ok(()),
         }
+    }
+
+    /// The key that a node made, or was given, in its data directory; none where there is none.
+    pub fn made_in(data_dir: &Path) -> Option<PathBuf> {
+        Some(data_dir.join(KEY_FILE_DEFAULT)).filter(|path| path.exists())
     }
 
     /// A vault with this key.

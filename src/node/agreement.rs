@@ -5,6 +5,7 @@
 //! surprised. Addresses are not compared: one server may be reached by several.
 
 use windrow_config::{Cluster, RedisUrl};
+use windrow_engine::actors::runtime::begin;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::session_store::SessionStore;
 
@@ -47,19 +48,25 @@ pub(super) fn configured(cluster: &Cluster) -> String {
 /// See [`WitnessError`].
 pub(super) async fn agree(sessions: &dyn SessionStore, cluster: &Cluster) -> Result<(), WitnessError> {
     let mine = configured(cluster);
-    let theirs = sessions.witness(&mine).await?;
-    if theirs == mine {
-        return Ok(());
+    let theirs = begin::asked(|| in_force(sessions, &mine)).await?;
+    match theirs == mine {
+        true => Ok(()),
+        false => Err(WitnessError::Differs { theirs, mine }),
     }
-    if sessions.change_witness(&theirs, &mine).await? {
-        tracing::warn!(
-            before = theirs,
-            now = mine,
-            "no node lives; the store's witness was changed"
-        );
-        return Ok(());
+}
+
+/// The witness of the store, after it was changed to this one where no session lives.
+async fn in_force(sessions: &dyn SessionStore, mine: &str) -> Result<String, StoreError> {
+    let theirs = sessions.witness(mine).await?;
+    if theirs == mine || !sessions.change_witness(&theirs, mine).await? {
+        return Ok(theirs);
     }
-    Err(WitnessError::Differs { theirs, mine })
+    tracing::warn!(
+        before = theirs,
+        now = mine,
+        "no node lives; the store's witness was changed"
+    );
+    Ok(mine.to_owned())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use windrow_config::{Auth, AuthMode};
 use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
+use windrow_engine::actors::runtime::begin;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::token_store::{TokenGrant, TokenStore, TokenView};
 use windrow_engine::ports::tasks::store::Actor;
@@ -34,15 +35,12 @@ pub enum BootstrapError {
     /// The file can't be read or made, or holds something else.
     #[error(transparent)]
     File(#[from] SecretFileError),
-    /// The store, or the system's randomness.
+    /// The system's randomness.
     #[error(transparent)]
     Service(#[from] ServiceError),
-}
-
-impl From<StoreError> for BootstrapError {
-    fn from(error: StoreError) -> BootstrapError {
-        BootstrapError::Service(error.into())
-    }
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Sees to it that there is an administrator's token, and says in which file it is; none where nobody signs in, or where
@@ -148,9 +146,8 @@ async fn remember(store: &dyn TokenStore, token: &str, now: WallMs) -> Result<()
         expires_at: None,
     };
     let write = Actor::windrow(Some("the first administrator".to_owned())).writes();
-    store
-        .add_token(&tokens::new_token(token, wish), &write, now)
-        .await?;
+    let token = tokens::new_token(token, wish);
+    begin::asked(|| store.add_token(&token, &write, now)).await?;
     Ok(())
 }
 
@@ -161,7 +158,7 @@ async fn has_administrator(store: &dyn TokenStore, now: WallMs) -> Result<bool, 
     };
     let mut after = None;
     loop {
-        let page = store.tokens(after, PAGE).await?;
+        let page = begin::asked(|| store.tokens(after, PAGE)).await?;
         let found = page.iter().any(is_valid);
         if found || page.len() < PAGE as usize {
             return Ok(found);

@@ -154,6 +154,7 @@ async fn serve(options: &DevOptions) -> Result<(Serve, bool), ServeError> {
             runtimes: options.runtimes.clone(),
             log: None,
             pages: Pages::default(),
+            begins_anew: false,
         })
     };
     match start(options.port.unwrap_or(PORT_DEFAULT)).await {

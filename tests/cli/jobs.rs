@@ -345,3 +345,24 @@ fn a_run_that_was_refused_leaves_no_job() {
     let unknown = place.windrow(&["run", "--resume", "b", "--", "true"]).expect(3);
     assert!(!unknown.stderr.contains("have run here"), "{}", unknown.stderr);
 }
+
+#[test]
+fn one_who_connects_and_says_nothing_keeps_nobody_from_an_answer() {
+    use std::io::{ErrorKind, Read as _};
+    let (place, gate) = (Place::new(), Gate::open());
+    let job = gate.begin_seven(&place, "quiet", &["--state", "state"]);
+    let mut worker = gate.accept();
+    hold_at(&mut worker, 1);
+    let mut silent = std::os::unix::net::UnixStream::connect(place.path("state/control.sock")).unwrap();
+    let shown = place
+        .windrow(&["job", "show", "quiet", "--state", "state", "-o", "json"])
+        .expect(0)
+        .json();
+    assert_eq!(shown["status"], "running", "{shown:#}");
+    // It has been waited for no longer than the answer took.
+    silent.set_nonblocking(true).unwrap();
+    let heard = silent.read(&mut [0; 8]).map_err(|error| error.kind());
+    assert_eq!(heard, Err(ErrorKind::WouldBlock));
+    job.signal(Signal::KILL);
+    job.end();
+}

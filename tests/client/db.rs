@@ -19,7 +19,7 @@ async fn worked() -> (Node, Person, String) {
 }
 
 /// Changes a database from outside.
-fn sql(database: &std::path::Path, sql: &str) {
+pub(crate) fn sql(database: &std::path::Path, sql: &str) {
     let script =
         format!("import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1])\ndb.execute(\"{sql}\")\ndb.commit()");
     let done = Command::new("python3")

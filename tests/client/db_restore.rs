@@ -116,6 +116,40 @@ async fn what_can_not_be_restored_is_refused_and_nothing_is_changed() {
         "{}",
         again.stderr
     );
+    // The key was forgotten: the same restore again, with it, is no other database.
+    person
+        .windrow("db restore copy.db --data-dir later")
+        .await
+        .expect(0);
+    let done = person
+        .windrow(&format!("db restore copy.db --key {key} --data-dir later"))
+        .await
+        .expect(0);
+    assert!(
+        person.path("later/key").exists() && done.stderr.contains(".before-"),
+        "{}",
+        done.stderr
+    );
+    person
+        .windrow(&format!("db restore copy.db --key {key} --data-dir later"))
+        .await
+        .refused(4, &["there already"]);
+    for (kind, made) in [
+        (
+            "trigger",
+            "CREATE TRIGGER mine AFTER INSERT ON task BEGIN DELETE FROM task; END",
+        ),
+        ("view", "CREATE VIEW mine AS SELECT 1"),
+    ] {
+        let name = format!("{kind}.db");
+        std::fs::copy(person.path("copy.db"), person.path(&name)).unwrap();
+        crate::db::sql(&person.path(&name), made);
+        person
+            .windrow(&format!("db restore {name} --data-dir none"))
+            .await
+            .refused(7, &[kind, "mine"]);
+    }
+    assert!(!person.path("none").exists());
     let files = std::fs::read_dir(person.path("new")).unwrap().count();
     assert_eq!(files, 3, "the database, the key and the lock");
     // The process ended between its last two writes.

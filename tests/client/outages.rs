@@ -88,3 +88,55 @@ async fn a_task_that_goes_well_has_nothing_to_say_of_its_handler() {
             .contains("because")
     );
 }
+
+#[tokio::test]
+async fn a_database_file_that_is_deleted_under_its_node_stops_all_writes_and_no_empty_one_takes_its_place() {
+    let node = Node::start().await;
+    node.business("push", "http://127.0.0.1:9/windrow", json!({}))
+        .await;
+    let kept = node.data().join("kept");
+    let database = node.data().join("windrow.db");
+    std::fs::rename(&database, &kept).expect("taken away");
+    // Nobody asks for anything: the heart notices.
+    let begun = Instant::now();
+    while !node.said().contains("deleted or replaced") {
+        assert!(begun.elapsed() < PATIENCE, "{}", node.said());
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let task = json!({"business": "push", "total": 5});
+    node.admin
+        .post("/v1/tasks", task.clone())
+        .await
+        .problem(503, "store-unavailable");
+    let ready = node.admin.get("/readyz").await;
+    assert_eq!(ready.status, 503);
+    assert!(ready.text().contains("deleted or replaced"), "{}", ready.text());
+    // What was only moved is the same file when it is back.
+    std::fs::rename(&kept, &database).expect("put back");
+    node.admin.post("/v1/tasks", task.clone()).await.expect(201);
+    std::fs::remove_file(&database).expect("deleted");
+    node.admin
+        .post("/v1/tasks", task)
+        .await
+        .problem(503, "store-unavailable");
+    assert_eq!(
+        node.admin.get("/v1/tasks").await.status,
+        503,
+        "nothing is shown that isn't kept"
+    );
+    let data = node.data().display().to_string();
+    let _place = node.directory.clone();
+    node.signal(rustix::process::Signal::KILL);
+    node.ended().await;
+    let person = Person::new();
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--data-dir", &data];
+    person
+        .run(&serve, "")
+        .await
+        .refused(4, &["windrow.db is gone", "--new", "windrow db restore"]);
+    assert!(!database.exists(), "nothing was made");
+    let mut anew = person.start(&[&serve[..], &["--new"]].concat());
+    anew.tells("listens on").await;
+    anew.signal(rustix::process::Signal::TERM);
+    anew.ended().await.expect(0);
+}

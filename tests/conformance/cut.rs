@@ -373,9 +373,9 @@ fn of_parallel_requests_with_one_key_one_is_new(engine: Engine) {
             for _ in 0..12 {
                 let store = store.clone();
                 let key = format!("key {round}");
-                asked.spawn(
-                    async move { again(|| store.take_key("ada", &key, "POST /x", 60_000, NOW)).await },
-                );
+                asked.spawn(async move {
+                    again(|| store.take_key("ada", &key, "POST /x", None, 60_000, NOW)).await
+                });
             }
             let told = asked.join_all().await;
             let new = told.iter().filter(|state| **state == KeyState::New).count();

@@ -176,7 +176,7 @@ impl Engine {
     pub async fn harness(&self) -> Harness {
         let store = self.store().await;
         self.empty();
-        Harness::served(store, self.url())
+        Harness::served(store, self.url()).at(self.address())
     }
 
     /// With the password: for a connection of the test's own.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,7 +46,8 @@ use windrow_engine::ports::tasks::upkeep::UpkeepStore;
 use windrow_host::start_token;
 use windrow_host::vault::KeyVault;
 use windrow_memory::MemoryStore;
-use windrow_store::sql::Store;
+use windrow_store::sql::inspect::Inspection;
+use windrow_store::sql::{ServerAddress, Store};
 
 /// All store ports of one adapter.
 pub trait Stores:
@@ -94,6 +96,10 @@ pub struct Harness {
     place: Option<TempDir>,
     /// Of a server's database, with the password.
     url: Option<String>,
+    /// The same store, where it is one of SQL.
+    sql: Option<Arc<Store>>,
+    /// The server's database, for whoever looks at it.
+    pub address: Option<ServerAddress>,
 }
 
 /// The wall clock of the tests: late enough that epochs look like real ones.
@@ -114,6 +120,8 @@ impl Harness {
             memory: Some(store),
             place: None,
             url: None,
+            sql: None,
+            address: None,
         }
     }
 
@@ -121,29 +129,54 @@ impl Harness {
         let place = tempfile::tempdir().unwrap();
         let store = Store::open(&place.path().join("windrow.db")).await.unwrap();
         Harness {
-            store: Arc::new(store.sealing(vault())),
-            memory: None,
             place: Some(place),
-            url: None,
+            ..Harness::over(store)
         }
     }
 
     pub fn over(store: Store) -> Harness {
+        let store = Arc::new(store.sealing(vault()));
         Harness {
-            store: Arc::new(store.sealing(vault())),
+            store: store.clone(),
             memory: None,
             place: None,
             url: None,
+            sql: Some(store),
+            address: None,
         }
     }
 
     pub fn served(store: Store, url: String) -> Harness {
         Harness {
-            store: Arc::new(store.sealing(vault())),
-            memory: None,
-            place: None,
             url: Some(url),
+            ..Harness::over(store)
         }
+    }
+
+    /// The same, whose database is looked at here.
+    pub fn at(self, address: ServerAddress) -> Harness {
+        Harness {
+            address: Some(address),
+            ..self
+        }
+    }
+
+    /// The store with the ports that memory hasn't.
+    pub fn sql(&self) -> &Store {
+        self.sql.as_deref().unwrap()
+    }
+
+    /// The database as `windrow db` looks at it.
+    pub async fn looked_at(&self) -> Inspection {
+        if let Some(address) = &self.address {
+            return Inspection::connect(address).await.unwrap();
+        }
+        Inspection::open(&self.place().join("windrow.db")).await.unwrap()
+    }
+
+    /// The directory of a file.
+    pub fn place(&self) -> &Path {
+        self.place.as_ref().unwrap().path()
     }
 
     /// The database through a connection of our own; none in memory.
@@ -272,11 +305,23 @@ impl Harness {
     }
 
     /// Changes rows behind the store's back; in memory there are none.
-    async fn update(&self, sql: &str) {
+    pub async fn update(&self, sql: &str) {
         if let Some(db) = self.inspect().await {
             db.execute_unprepared(sql).await.unwrap();
             db.close().await.unwrap();
         }
+    }
+
+    /// A number as it lies in the database.
+    pub async fn column(&self, table: &str, column: &str, which: &str) -> i64 {
+        let db = self.inspect().await.unwrap();
+        let sql = format!("SELECT {column} AS n FROM {table} WHERE {which}");
+        let row = db
+            .query_one_raw(Statement::from_string(db.get_database_backend(), sql))
+            .await;
+        let number = row.unwrap().unwrap().try_get_by_index::<i64>(0).unwrap();
+        db.close().await.unwrap();
+        number
     }
 
     /// Counts one more item of a task's first shard as succeeded, behind the store's back.

@@ -1,8 +1,7 @@
-//! What lists for people show, and remembered answers: SQL only.
+//! What lists for people show, and remembered answers: SQL only, on each database.
 
 use std::collections::BTreeMap;
 
-use tempfile::TempDir;
 use windrow_core::ids::{RunNo, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::access::idempotency::{IdempotencyStore, KeyState, StoredResponse};
@@ -12,14 +11,13 @@ use windrow_engine::ports::tasks::list::{AuditFilter, TaskFilter, TaskList};
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand, TaskStore};
 use windrow_store::sql::Store;
 
-use crate::fixture::{BUSINESS, NOW, at, closing, new_session, request, task, write};
+use crate::fixture::{BUSINESS, Harness, NOW, at, closing, new_session, request, task, write};
 
-async fn store() -> (Store, TempDir) {
-    let place = tempfile::tempdir().unwrap();
-    let store = Store::open(&place.path().join("windrow.db")).await.unwrap();
+async fn prepared(harness: &Harness) -> &Store {
+    let store = harness.sql();
     store.ensure_business(BUSINESS, &write(), NOW).await.unwrap();
     store.ensure_business("backfill", &write(), NOW).await.unwrap();
-    (store, place)
+    store
 }
 
 async fn made(store: &Store, new: NewTask) -> TaskId {
@@ -39,11 +37,10 @@ fn label(key: &str, value: &str) -> BTreeMap<String, String> {
     ])
 }
 
-#[tokio::test]
-async fn tasks_are_found_by_each_filter() {
-    let (store, _place) = store().await;
+pub async fn tasks_are_found_by_each_filter(harness: Harness) {
+    let store = prepared(&harness).await;
     made(
-        &store,
+        store,
         NewTask {
             name: Some("Night_run".to_owned()),
             labels: label("team", "growth"),
@@ -52,7 +49,7 @@ async fn tasks_are_found_by_each_filter() {
     )
     .await;
     made(
-        &store,
+        store,
         NewTask {
             business: "backfill".to_owned(),
             labels: label("team", "Growth"),
@@ -61,7 +58,7 @@ async fn tasks_are_found_by_each_filter() {
     )
     .await;
     made(
-        &store,
+        store,
         NewTask {
             name: Some("NightXrun".to_owned()),
             parent: Some(TaskId(1)),
@@ -74,10 +71,10 @@ async fn tasks_are_found_by_each_filter() {
         .await
         .unwrap();
     let all = TaskFilter::default;
-    assert_eq!(ids(&store, all()).await, [3, 2, 1], "newest first");
+    assert_eq!(ids(store, all()).await, [3, 2, 1], "newest first");
     assert_eq!(
         ids(
-            &store,
+            store,
             TaskFilter {
                 oldest_first: true,
                 ..all()
@@ -90,29 +87,29 @@ async fn tasks_are_found_by_each_filter() {
         business: Some(slug.to_owned()),
         ..all()
     };
-    assert_eq!(ids(&store, of("backfill")).await, [2]);
-    assert_eq!(ids(&store, of("nobody")).await, [0; 0]);
+    assert_eq!(ids(store, of("backfill")).await, [2]);
+    assert_eq!(ids(store, of("nobody")).await, [0; 0]);
     let statuses = vec![Status::Queued, Status::Running];
-    assert_eq!(ids(&store, TaskFilter { statuses, ..all() }).await, [3]);
+    assert_eq!(ids(store, TaskFilter { statuses, ..all() }).await, [3]);
     let label = |value: &str| TaskFilter {
         label: Some(("team".to_owned(), value.to_owned())),
         ..all()
     };
-    assert_eq!(ids(&store, label("growth")).await, [1], "a label is exact");
+    assert_eq!(ids(store, label("growth")).await, [1], "a label is exact");
     let text = |text: &str| TaskFilter {
         text: Some(text.to_owned()),
         ..all()
     };
     assert_eq!(
-        ids(&store, text("nIGHT_r")).await,
+        ids(store, text("nIGHT_r")).await,
         [1],
         "an underscore is an underscore"
     );
-    assert_eq!(ids(&store, text("ackfil")).await, [2], "the business counts too");
-    assert_eq!(ids(&store, text("%")).await, [0; 0]);
+    assert_eq!(ids(store, text("ackfil")).await, [2], "the business counts too");
+    assert_eq!(ids(store, text("%")).await, [0; 0]);
     assert_eq!(
         ids(
-            &store,
+            store,
             TaskFilter {
                 parent: Some(TaskId(1)),
                 ..all()
@@ -123,7 +120,7 @@ async fn tasks_are_found_by_each_filter() {
     );
     assert_eq!(
         ids(
-            &store,
+            store,
             TaskFilter {
                 created_after: Some(WallMs(NOW.0 + 1)),
                 ..all()
@@ -134,7 +131,7 @@ async fn tasks_are_found_by_each_filter() {
     );
     assert_eq!(
         ids(
-            &store,
+            store,
             TaskFilter {
                 created_before: Some(WallMs(NOW.0 + 1)),
                 ..all()
@@ -147,7 +144,7 @@ async fn tasks_are_found_by_each_filter() {
         name: Some("Night_run".to_owned()),
         ..of(BUSINESS)
     };
-    assert_eq!(ids(&store, named).await, [1]);
+    assert_eq!(ids(store, named).await, [1]);
     let counts = store.status_counts(1).await.unwrap();
     let of = |status| counts.iter().find(|(other, _)| *other == status).unwrap().1;
     assert_eq!(
@@ -157,15 +154,14 @@ async fn tasks_are_found_by_each_filter() {
     );
 }
 
-#[tokio::test]
-async fn pages_meet_without_gap_or_overlap_while_tasks_are_made() {
-    let (store, _place) = store().await;
+pub async fn pages_meet_without_gap_or_overlap_while_tasks_are_made(harness: Harness) {
+    let store = prepared(&harness).await;
     for _ in 0..5 {
-        made(&store, task(1)).await;
+        made(store, task(1)).await;
     }
     let filter = TaskFilter::default();
     let first = store.tasks(&filter, None, 2).await.unwrap();
-    made(&store, task(1)).await;
+    made(store, task(1)).await;
     let second = store.tasks(&filter, first.next, 2).await.unwrap();
     let third = store.tasks(&filter, second.next, 2).await.unwrap();
     let pages = [&first, &second, &third];
@@ -176,10 +172,9 @@ async fn pages_meet_without_gap_or_overlap_while_tasks_are_made() {
     assert_eq!((ids, third.next), (vec![5, 4, 3, 2, 1], None));
 }
 
-#[tokio::test]
-async fn runs_and_audit_are_told_newest_first() {
-    let (store, _place) = store().await;
-    let id = made(&store, task(4)).await;
+pub async fn runs_and_audit_are_told_newest_first(harness: Harness) {
+    let store = prepared(&harness).await;
+    let id = made(store, task(4)).await;
     let session = windrow_core::ids::SessionId(uuid::Uuid::new_v4());
     store.begin(&new_session(session)).await.unwrap();
     let shard = ShardId { task: id, no: 0 };
@@ -232,10 +227,9 @@ async fn runs_and_audit_are_told_newest_first() {
     assert_eq!(store.audits(&starts, None, 50).await.unwrap().len(), 3);
 }
 
-#[tokio::test]
-async fn the_run_of_a_dead_node_is_ended_by_who_takes_it_and_the_names_stay() {
-    let (store, _place) = store().await;
-    let id = made(&store, task(10)).await;
+pub async fn the_run_of_a_dead_node_is_ended_by_who_takes_it_and_the_names_stay(harness: Harness) {
+    let store = prepared(&harness).await;
+    let id = made(store, task(10)).await;
     let shard = ShardId { task: id, no: 0 };
     store
         .command(id, &TaskCommand::Start, &write(), NOW)
@@ -283,13 +277,12 @@ async fn the_run_of_a_dead_node_is_ended_by_who_takes_it_and_the_names_stay() {
     assert_eq!(lost.end_text.as_deref(), Some(why));
 }
 
-#[tokio::test]
-async fn an_answer_is_remembered_for_its_key_and_request() {
+pub async fn an_answer_is_remembered_for_its_key_and_request(harness: Harness) {
     const STALE_MS: i64 = 60_000;
-    let (store, _place) = store().await;
+    let store = prepared(&harness).await;
     let take = async |key: &str, body: &str, now: WallMs| {
         store
-            .take_key("ada POST /v1/tasks", key, body, STALE_MS, now)
+            .take_key("ada POST /v1/tasks", key, body, None, STALE_MS, now)
             .await
             .unwrap()
     };
@@ -315,7 +308,7 @@ async fn an_answer_is_remembered_for_its_key_and_request() {
         "it was given back"
     );
     let elsewhere = store
-        .take_key("eve POST /v1/tasks", "k", "b", STALE_MS, NOW)
+        .take_key("eve POST /v1/tasks", "k", "b", None, STALE_MS, NOW)
         .await
         .unwrap();
     assert_eq!(elsewhere, KeyState::New, "another caller's keys are their own");
@@ -324,9 +317,42 @@ async fn an_answer_is_remembered_for_its_key_and_request() {
     assert_eq!(take("k", "z", later).await, KeyState::New);
 }
 
-#[tokio::test]
-async fn a_session_that_is_fenced_although_it_owns_nothing_is_told_once_with_its_node() {
-    let (store, _place) = store().await;
+pub async fn an_open_key_is_free_as_soon_as_the_session_that_answers_it_is_over(harness: Harness) {
+    let store = prepared(&harness).await;
+    let (dies, leaves, lives) = (
+        harness.session().await,
+        harness.session().await,
+        harness.session().await,
+    );
+    let take = async |key: &str, holder| {
+        store
+            .take_key("ada POST /v1/tasks", key, "a", Some(holder), 60_000, NOW)
+            .await
+            .unwrap()
+    };
+    for (key, holder) in [("k1", dies), ("k2", leaves), ("k3", lives)] {
+        assert_eq!(take(key, holder).await, KeyState::New);
+        assert_eq!(
+            take(key, lives).await,
+            KeyState::InProgress,
+            "{key}: its holder lives"
+        );
+    }
+    harness.fence(dies).await;
+    harness.store.end(leaves).await.unwrap();
+    for key in ["k1", "k2"] {
+        assert_eq!(take(key, lives).await, KeyState::New, "{key}");
+        assert_eq!(
+            take(key, lives).await,
+            KeyState::InProgress,
+            "{key}: it has a holder again"
+        );
+    }
+    assert_eq!(take("k3", lives).await, KeyState::InProgress);
+}
+
+pub async fn a_session_that_is_fenced_although_it_owns_nothing_is_told_once_with_its_node(harness: Harness) {
+    let store = prepared(&harness).await;
     let id = windrow_core::ids::SessionId(uuid::Uuid::new_v4());
     store
         .begin(&NewSession {

@@ -4,7 +4,7 @@
 //! `tasks`, `life`, `claims`, `checkpoints`, `sessions`, `records`, `history`, `statistics`: facts; `twins`: random sequences of calls, to which all
 //! adapters must give the same answers; `crossing`: many writers at once; `cut`: connections and servers that end; `given_up`:
 //! statements that nobody waits for any more; `sign_ins`: sessions of browsers;
-//! `sqlite`, `lists`: what holds for files only; `faults`: the hooks of the memory adapter.
+//! `lists`, `inspected`, `administration`: what all databases keep and memory doesn't; `sqlite`: what holds for files only; `faults`: the hooks of the memory adapter.
 
 #![allow(
     clippy::disallowed_methods,
@@ -13,6 +13,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by panicking")]
 #![allow(unreachable_pub, reason = "facts are public to the list of facts below")]
 
+mod administration;
 mod archive;
 mod checkpoints;
 mod claims;
@@ -26,6 +27,7 @@ mod faults;
 mod fixture;
 mod given_up;
 mod history;
+mod inspected;
 mod life;
 mod limits;
 mod lists;
@@ -51,15 +53,9 @@ mod proxy;
 #[path = "../servers/mod.rs"]
 mod servers;
 
-/// Makes a test of each fact in memory and for SQLite, and one of each topic for each server: starting one takes seconds.
-macro_rules! facts {
+/// Makes a test of each fact for SQLite, and one of each topic for each server: starting one takes seconds.
+macro_rules! sql_facts {
     ($($module:ident { $($fact:ident),+ $(,)? })+) => {
-        mod in_memory {
-            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $fact() {
-                crate::$module::$fact(crate::fixture::Harness::memory()).await;
-            })+)+
-        }
         mod in_postgres {
             $(#[test]
             fn $module() {
@@ -81,6 +77,45 @@ macro_rules! facts {
             })+)+
         }
     };
+}
+
+/// The same, and a test of each fact in memory.
+macro_rules! facts {
+    ($($module:ident { $($fact:ident),+ $(,)? })+) => {
+        mod in_memory {
+            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $fact() {
+                crate::$module::$fact(crate::fixture::Harness::memory()).await;
+            })+)+
+        }
+        sql_facts! { $($module { $($fact),+ })+ }
+    };
+}
+
+/// What memory hasn't.
+mod of_databases {
+    sql_facts! {
+        lists {
+            tasks_are_found_by_each_filter,
+            pages_meet_without_gap_or_overlap_while_tasks_are_made,
+            runs_and_audit_are_told_newest_first,
+            the_run_of_a_dead_node_is_ended_by_who_takes_it_and_the_names_stay,
+            an_answer_is_remembered_for_its_key_and_request,
+            an_open_key_is_free_as_soon_as_the_session_that_answers_it_is_over,
+            a_session_that_is_fenced_although_it_owns_nothing_is_told_once_with_its_node,
+        }
+        inspected {
+            a_whole_database_has_no_faults_and_each_broken_rule_is_found,
+            what_is_looked_at_beside_the_rules_is_answered,
+        }
+        administration {
+            tokens_are_kept_found_and_revoked,
+            businesses_are_registered_changed_and_archived,
+            named_limits_are_made_used_and_deleted,
+            uploads_are_kept_in_parts_until_nobody_has_them,
+            what_is_told_of_tasks_and_shards_is_answered,
+        }
+    }
 }
 
 facts! {
@@ -235,6 +270,7 @@ facts! {
         a_session_says_how_it_shows_itself_and_goes_when_it_is_over,
         what_a_fenced_session_held_waits_again_or_is_stopped,
         runs_elsewhere_whose_handler_is_not_down_are_found,
+        old_entries_of_the_audit_go_and_those_of_tasks_that_are_kept_stay,
     }
     history {
         who_took_a_shard_from_whom_is_told,

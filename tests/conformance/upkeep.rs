@@ -365,3 +365,20 @@ pub async fn runs_elsewhere_whose_handler_is_not_down_are_found(harness: Harness
         .unwrap();
     assert_eq!(reaching(10).await, [of(&down, 5)]);
 }
+
+pub async fn old_entries_of_the_audit_go_and_those_of_tasks_that_are_kept_stay(harness: Harness) {
+    let kept = harness.created(&task(1)).await.id;
+    let gone = harness.running(1).await;
+    harness.stored(closing(&gone, 1, 1, RunClose::Done)).await;
+    harness
+        .store
+        .delete(gone.shard.task, &write(), NOW)
+        .await
+        .unwrap();
+    let sweep = async |before| harness.store.sweep(Sweep::Audit, before).await.unwrap();
+    assert_eq!(sweep(NOW).await, 0, "not old enough");
+    assert!(sweep(WallMs(NOW.0 + 1)).await > 0);
+    assert_eq!(sweep(WallMs(NOW.0 + 1)).await, 0, "nothing is looked at twice");
+    assert!(harness.store.audit(gone.shard.task).await.unwrap().is_empty());
+    assert!(!harness.store.audit(kept).await.unwrap().is_empty());
+}

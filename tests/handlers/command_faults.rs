@@ -142,6 +142,21 @@ async fn a_crash_is_charged_with_exit_code_and_stderr_and_the_worker_comes_back(
 }
 
 #[tokio::test]
+async fn a_line_that_the_death_of_a_worker_cut_off_belongs_to_the_death() {
+    let rig = Setup::script(1).open();
+    assert_eq!(rig.item(0, json!({})).await, Reply::AllOk);
+    let cut = json!({"do": "die", "first": "{\"type\":\"result\",\"id\":"});
+    assert_eq!(charged(&rig.item(1, cut).await).code, "WORKER_CRASH");
+    rig.log.wait_for("ended in the middle of a line").await;
+    // A whole answer counts, also without the end of its line.
+    assert_eq!(
+        rig.item(2, json!({"do": "die", "answers": true})).await,
+        Reply::AllOk
+    );
+    rig.close().await;
+}
+
+#[tokio::test]
 async fn a_poison_item_is_run_alone_in_the_end_while_the_others_complete() {
     let rig = Setup::script(4).open();
     assert_eq!(rig.item(99, json!({})).await, Reply::AllOk);

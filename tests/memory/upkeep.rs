@@ -1,5 +1,7 @@
 //! What time makes due, and what isn't kept longer.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 
 use super::state::{CallState, Shard, State, Task};
@@ -197,6 +199,7 @@ fn sweep(state: &mut State, what: Sweep, before: WallMs) -> u64 {
         Sweep::Statistics => statistics::expire(state, before),
         Sweep::Appended => append::sweep(state, before),
         Sweep::AppendKeys => append::sweep_keys(state, before),
+        Sweep::Audit => audits(state, before),
     }
 }
 
@@ -250,4 +253,14 @@ fn failures(state: &mut State, before: WallMs) -> u64 {
         }
     }
     gone
+}
+
+/// Entries about nothing that is still there.
+fn audits(state: &mut State, before: WallMs) -> u64 {
+    let tasks: BTreeSet<TaskId> = state.tasks.keys().copied().collect();
+    let all = state.audit.len();
+    state
+        .audit
+        .retain(|(task, entry)| entry.at >= before || task.is_some_and(|task| tasks.contains(&task)));
+    (all - state.audit.len()) as u64
 }

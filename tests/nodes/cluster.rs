@@ -51,13 +51,26 @@ impl Cluster {
 
     /// The same, with these variables in its environment.
     pub(crate) async fn node_with(&self, name: &str, more: &str, environment: &[(&str, &str)]) -> Node {
+        self.node_at(self.postgres.port(), (name, more), environment)
+            .await
+    }
+
+    /// The same, which reaches the database by this port.
+    pub(crate) async fn node_at(
+        &self,
+        port: u16,
+        (name, more): (&str, &str),
+        environment: &[(&str, &str)],
+    ) -> Node {
+        let url = self.postgres.url("windrow");
+        let url = url.replace(&format!(":{}/", self.postgres.port()), &format!(":{port}/"));
         let recipe = Recipe::new()
             .config(&format!(
                 "[node]\nid = \"{name}\"\ncapacity_rate = \"1000/s\"\nunlimited_reserves = \"1/s\"\n"
             ))
             .config(&format!(
                 "[store]\nurl = \"{}\"\npassword_file = \"{}\"\nmigrate_on_start = true\n",
-                self.postgres.url("windrow"),
+                url,
                 self.path("password").display()
             ))
             .config("[task_defaults]\nrate = \"1/s\"\n")

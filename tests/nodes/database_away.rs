@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::cluster::Cluster;
 use crate::program::Person;
+use crate::proxy::{Proxy, Way, Weather};
 use crate::servers::Mariadb;
 use crate::sse::Told;
 use crate::support::PATIENCE;
@@ -90,6 +91,47 @@ async fn a_node_that_ends_without_its_database_ends_with_its_lease_and_names_wha
     );
     assert_eq!(owner.ended().await, Some(1), "not everything was given back");
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+/// Moments of a start at which its way to the database is cut.
+const CUTS: u64 = 6;
+
+#[tokio::test]
+async fn a_node_starts_whichever_of_its_questions_its_database_leaves_unanswered() {
+    let cluster = Cluster::new().await;
+    // The schema, so that each start asks the same.
+    cluster.node("n1", "").await.stop().await;
+    let proxy = Proxy::start(cluster.postgres.port()).await;
+    let started = || cluster.node_at(proxy.port(), ("n1", ""), &[]);
+    let node = started().await;
+    let answered = proxy.carried(Way::Down);
+    assert_eq!(node.stop().await, Some(0));
+    for cut in 1..=CUTS {
+        proxy.cut_after(Way::Down, u32::try_from(answered * cut / (CUTS + 1)).unwrap());
+        let node = started().await;
+        proxy.heal();
+        node.admin.get("/readyz").await.expect(200);
+        // Its row stays, and the next start asks who has its name until it knows.
+        node.signal(Signal::KILL);
+        node.ended().await;
+    }
+    let (before, mut node) = (proxy.carried(Way::Down), None);
+    let restarting = async {
+        // Past the first connection, so that it isn't that one which waits.
+        while proxy.carried(Way::Down) < before + answered / 2 {
+            tokio::task::yield_now().await;
+        }
+        proxy.set(Weather {
+            refuses: true,
+            ..Weather::default()
+        });
+        proxy.reset();
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        proxy.heal();
+    };
+    let starting = async { node = Some(started().await) };
+    tokio::join!(restarting, starting);
+    assert_eq!(node.unwrap().stop().await, Some(0));
 }
 
 #[tokio::test]

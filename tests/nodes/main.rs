@@ -13,6 +13,7 @@ mod answers;
 mod business;
 mod cluster;
 mod database_away;
+mod database_verbs;
 mod datasets;
 mod explained;
 mod keys;
@@ -21,6 +22,8 @@ mod moves;
 mod open;
 #[path = "../client/program.rs"]
 mod program;
+#[path = "../servers/proxy.rs"]
+mod proxy;
 mod questions;
 mod redis_away;
 mod restored;

@@ -96,6 +96,7 @@ async fn ended_tasks_are_removed_when_they_were_kept_long_enough() {
         fires: Duration::from_secs(3600),
         statistics: day,
         appended: day,
+        audit: day,
     };
     let world = World::start_as("keep", |world| world.keep = Some(keep), |_, _| ok()).await;
     let task = world.task(10, |_| {}).await;

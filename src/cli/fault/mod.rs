@@ -11,7 +11,7 @@ use super::process;
 use super::run::kept::resume::{command, is_piped};
 
 use windrow_engine::ports::handling::handler::{BAD_HANDLER, OpenError};
-use windrow_engine::ports::{NO_DATABASE, RESTORE_CUT_OFF, StoreError};
+use windrow_engine::ports::{NO_DATABASE, RESTORE_CUT_OFF, STAYED_AWAY, StoreError};
 use windrow_node::handlers::COMMAND_NOT_STARTED;
 use windrow_node::sources::OpenSourceError;
 use windrow_node::{LockError, NotStarted, StartError};
@@ -158,6 +158,13 @@ impl Fault {
                 ),
             ),
             LockError::ReadOnly { .. } => (Exit::Failed, format!("make it writable, or use another {place}")),
+            LockError::Unsafe { path, .. } => (
+                Exit::Config,
+                format!(
+                    "take it over (chown, chmod go-w {}) once what is in it is known to be yours; or use another {place}",
+                    path.display()
+                ),
+            ),
             LockError::NotADirectory { .. } => (Exit::Failed, format!("remove it, or use another {place}")),
             LockError::Io { cause, .. } if cause.kind() == std::io::ErrorKind::StorageFull => (
                 Exit::Failed,
@@ -195,7 +202,7 @@ impl Fault {
                 (Exit::Failed, hint)
             }
             StoreError::Unavailable(text) | StoreError::Refused(text)
-                if text.starts_with("can't connect") =>
+                if text.starts_with("can't connect") || text.starts_with(STAYED_AWAY) =>
             {
                 let hint = "see that the server runs, and look at store.url and store.password_file";
                 (Exit::Failed, hint.to_owned())
@@ -224,7 +231,9 @@ impl Fault {
     /// A node can't start whose directory the command line calls `place`.
     pub(crate) fn of_start(error: &StartError, place: &str) -> Fault {
         match error {
-            StartError::Store(error) => Fault::of_store(error, place),
+            StartError::Store(error) | StartError::Tree(NotStarted::Store(error)) => {
+                Fault::of_store(error, place)
+            }
             StartError::Tree(error @ NotStarted::NameTaken(_)) => {
                 Fault::new(Exit::Conflict, "the node can't start", error.to_string())
                     .hint("set node.id to a name of its own, or stop the other node")

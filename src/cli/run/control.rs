@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -36,6 +38,8 @@ const ADDRESS_BYTES_MAX: usize = 100;
 const ASK_BYTES_MAX: u64 = 16 << 10;
 /// For so long a question may take to come.
 const ASK_PATIENCE: Duration = Duration::from_secs(5);
+/// Questions at once; one more waits until another is answered.
+const ASKED_AT_ONCE: usize = 16;
 
 /// What another terminal asks of a run.
 #[derive(Debug, Serialize, Deserialize)]
@@ -153,14 +157,7 @@ impl Control {
         }
         let listener = UnixListener::bind(Address::of(state)?.path)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
-        let answering = tokio::spawn(async move {
-            // One after the other: people type slowly, and nobody can pile up questions.
-            while let Ok((stream, _)) = listener.accept().await {
-                if let Err(error) = steered.answer(stream).await {
-                    tracing::debug!(%error, "a question from another terminal broke off");
-                }
-            }
-        });
+        let answering = tokio::spawn(steered.answer_all(listener));
         Ok(Control { path, answering })
     }
 
@@ -186,6 +183,24 @@ impl Drop for Control {
 }
 
 impl ControlTarget {
+    /// Answers questions side by side: who says nothing keeps nobody waiting. They end with this future.
+    async fn answer_all(self, listener: UnixListener) {
+        let mut answers = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                accepted = listener.accept(), if answers.len() < ASKED_AT_ONCE => match accepted {
+                    Ok((stream, _)) => answers.push(self.answer(stream)),
+                    Err(_) => return,
+                },
+                Some(answered) = answers.next() => {
+                    if let Err(error) = answered {
+                        tracing::debug!(%error, "a question from another terminal broke off");
+                    }
+                }
+            }
+        }
+    }
+
     async fn answer(&self, mut stream: UnixStream) -> io::Result<()> {
         let (reading, mut writing) = stream.split();
         let mut line = String::new();

@@ -8,6 +8,7 @@
 pub mod access;
 pub mod clock;
 pub mod datasets;
+pub mod durability;
 pub mod handling;
 pub mod ownership;
 pub mod schedules;
@@ -44,8 +45,12 @@ pub enum StoreError {
 
 /// What is said of a database file whose restore did not come to its end.
 pub const RESTORE_CUT_OFF: &str = "a restore was cut off";
+/// What is said of a database file that was deleted, moved or replaced while a process works with it.
+pub const FILE_GONE: &str = "the database's file was deleted or replaced";
 /// What is said of a server that answers and has no database of the name; the name stands behind it.
 pub const NO_DATABASE: &str = "the server runs, but has no database ";
+/// What is said of a server that answered a node's start, then went away and did not come back.
+pub const STAYED_AWAY: &str = "the database went away while the node started, and stayed away";
 
 impl StoreError {
     /// What is wrong, without that it was the store that said it.
@@ -62,6 +67,11 @@ impl StoreError {
         ["database disk image is malformed", "file is not a database"]
             .iter()
             .any(|words| text.contains(words))
+    }
+
+    /// Whether the file of the database was taken away under the process.
+    pub fn is_gone(&self) -> bool {
+        self.text().contains(FILE_GONE)
     }
 
     /// Whether the disk of the database is full (the words of SQLite, PostgreSQL, and MariaDB).

@@ -8,8 +8,9 @@ use std::time::Duration;
 use super::life::{EOF_GRACE, Fate, Life};
 use super::lines::Line;
 use super::pool::End;
-use super::protocol;
+use super::protocol::{self, Said};
 use super::{WORKER_CRASH, program};
+use crate::wire;
 use windrow_core::items::verdict::Failure;
 
 /// How long a worker may take to end after SIGTERM; it has had its grace before.
@@ -117,8 +118,20 @@ impl Life<'_> {
             }
         }
         if let Some(rest) = self.stdout.take_rest() {
-            self.hear_last(Line::Whole(rest));
+            self.hear_cut(rest);
         }
+    }
+
+    /// A last line without its end. As far as it is whole it counts; a part of one belongs to the death of the worker, and is
+    /// no fault of the handler.
+    fn hear_cut(&mut self, rest: Vec<u8>) {
+        if let Said::Garbage(_) = protocol::read(&rest) {
+            let text = wire::quote(&rest);
+            return self
+                .notes
+                .warn(&format!("ended in the middle of a line of its stdout: {text}"));
+        }
+        self.hear_last(Line::Whole(rest));
     }
 
     fn on_last_output(&mut self, output: &io::Result<usize>) {

@@ -5,12 +5,13 @@ pub mod restore;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::serve::ServeError;
 use super::{ServerAddress, ServerKind, StateDir, Store};
 use windrow_config::{Config, StoreUrl};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 use windrow_host::secret_file::SecretFile;
-pub use windrow_store::sql::Durability;
+use windrow_host::vault::KeyVault;
 pub use windrow_store::sql::inspect::sessions::Heartbeat;
 pub use windrow_store::sql::inspect::{BackupError, Finding, Inspection, Schema};
 pub use windrow_store::sql::restored::{Restored, STEP, restoring};
@@ -34,26 +35,35 @@ pub async fn open(config: &Config) -> Result<Store, StoreError> {
     }
 }
 
-/// Has the store keep the bytes of results where the configuration says.
+/// Refuses a data directory whose database is gone: an empty one in its place would be taken for all that there ever was.
 ///
 /// # Errors
-/// See [`Store::keep_results_in`].
-pub async fn place_results(store: &mut Store, config: &Config) -> Result<(), StoreError> {
-    match &config.results.location {
-        Some(folder) => store.keep_results_in(folder).await,
-        None => Ok(()),
+/// `Lost`.
+pub(crate) fn refuse_lost(config: &Config) -> Result<(), ServeError> {
+    let (directory, database) = (&config.node.data_dir, path(config));
+    let is_file = !config.store.url.is_server();
+    let is_known = StateDir::was_held(directory) && KeyVault::made_in(directory).is_some();
+    match is_file && is_known && !database.exists() {
+        true => Err(ServeError::Lost {
+            directory: directory.clone(),
+            database,
+        }),
+        false => Ok(()),
     }
 }
 
-/// Has the store write tasks where the configuration says before they are deleted.
+/// Has the store keep the bytes of results, and write tasks before they are deleted, where the configuration says.
 ///
 /// # Errors
-/// See [`Store::archive_in`].
-pub async fn place_archive(store: &mut Store, config: &Config) -> Result<(), StoreError> {
-    match &config.archive.location {
-        Some(folder) => store.archive_in(folder).await,
-        None => Ok(()),
+/// See [`Store::keep_results_in`] and [`Store::archive_in`].
+pub async fn place(store: &mut Store, config: &Config) -> Result<(), StoreError> {
+    if let Some(folder) = &config.results.location {
+        store.keep_results_in(folder).await?;
     }
+    if let Some(folder) = &config.archive.location {
+        store.archive_in(folder).await?;
+    }
+    Ok(())
 }
 
 /// The database server of a configuration; none for a file.

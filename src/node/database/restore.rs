@@ -66,10 +66,13 @@ pub async fn look(file: &Path) -> Result<(), RestoreError> {
     };
     let read = |cause: StoreError| unusable(cause.to_string());
     let backup = Inspection::open(file).await.map_err(read)?;
-    let seen = async { Ok((backup.schema().await?, backup.quick_check().await?)) };
+    let seen = async {
+        let faults = backup.quick_check().await?;
+        Ok((backup.schema().await?, faults, backup.strangers().await?))
+    };
     let seen: Result<_, StoreError> = seen.await;
     backup.close().await.map_err(read)?;
-    let (schema, faults) = seen.map_err(read)?;
+    let (schema, faults, strangers) = seen.map_err(read)?;
     if let Some(step) = schema.unknown.first() {
         return Err(RestoreError::Newer {
             file: file.to_owned(),
@@ -79,10 +82,33 @@ pub async fn look(file: &Path) -> Result<(), RestoreError> {
     if let Some(fault) = faults.first() {
         return Err(unusable(format!("it is damaged: {fault}")));
     }
+    // It would act with the node's rights, whenever a row is written or read.
+    if let Some(stranger) = strangers.first() {
+        return Err(unusable(format!("it has {stranger}")));
+    }
     match schema.done.is_empty() {
         true => Err(unusable("it is a database, but not windrow's".to_owned())),
         false => Ok(()),
     }
+}
+
+/// Whether two databases are of one store.
+///
+/// # Errors
+/// `Unusable` when one of them can't be read.
+pub async fn is_same_store(one: &Path, other: &Path) -> Result<bool, RestoreError> {
+    Ok(store_id(one).await? == store_id(other).await?)
+}
+
+async fn store_id(file: &Path) -> Result<Option<String>, RestoreError> {
+    let read = |cause: StoreError| RestoreError::Unusable {
+        file: file.to_owned(),
+        why: cause.to_string(),
+    };
+    let database = Inspection::open(file).await.map_err(read)?;
+    let id = database.store_id().await;
+    database.close().await.map_err(read)?;
+    id.map_err(read)
 }
 
 /// Copies a backup beside the database of a directory that the caller holds, brings its schema up to date and marks it.

@@ -13,6 +13,7 @@ use crate::sources::{Fetcher, Guard, Resolver, stored_sources};
 use crate::{Beside, Node, NodeOptions, StateDir, Store, SystemClock, agreement, database, times};
 use windrow_config::Config;
 use windrow_core::settings::Auto;
+use windrow_engine::actors::runtime::begin::Asking;
 use windrow_engine::actors::runtime::context::{HookParts, Keep, NodePlace, ScheduleParts, Serving};
 use windrow_engine::actors::runtime::tree::Printed;
 use windrow_engine::ports::access::vault::Vault;
@@ -22,6 +23,7 @@ use windrow_engine::ports::handling::hook::HookCaller;
 use windrow_engine::ports::ownership::peers::PeerSeal;
 use windrow_engine::ports::sources::provision::Provider;
 use windrow_engine::ports::tasks::store::TaskStore as _;
+use windrow_engine::ports::{ErrorClass, StoreError};
 use windrow_net::Outbound;
 use windrow_net::peers::{PeerClient, PeerKey, PeerTls, Shared};
 use windrow_server::service::Parts;
@@ -56,12 +58,12 @@ impl Base<'_> {
             address: config.http.listen,
             cause,
         })?;
+        if !options.begins_anew {
+            database::refuse_lost(config)?;
+        }
         let state = Arc::new(StateDir::lock(&config.node.data_dir)?);
         let mut store = database::open(config).await?;
-        let placed = database::place_results(&mut store, config).await;
-        placed.map_err(ServeError::Folder)?;
-        let placed = database::place_archive(&mut store, config).await;
-        placed.map_err(ServeError::Folder)?;
+        place(&mut store, config).await?;
         let key = Arc::new(KeyVault::open(config.auth.key_file.as_deref(), state.path())?);
         let store = Arc::new(store.sealing(key.clone()));
         agreement::agree(&*store, &config.cluster).await?;
@@ -87,6 +89,25 @@ impl Base<'_> {
             min_level: self.min_level.clone(),
             meters: self.store.meters().clone(),
         })
+    }
+}
+
+/// Has the store use its folders.
+async fn place(store: &mut Store, config: &Config) -> Result<(), ServeError> {
+    let mut asking = Asking::default();
+    loop {
+        let placed = database::place(store, config).await;
+        if let Some(placed) = asking.heard(placed).await {
+            return placed.map_err(of_folder);
+        }
+    }
+}
+
+/// A folder of the store can't be used; where the database is what stays away, that isn't the folder's fault.
+fn of_folder(error: StoreError) -> ServeError {
+    match error.class() {
+        ErrorClass::Transient => ServeError::Store(error),
+        ErrorClass::Permanent => ServeError::Folder(error),
     }
 }
 
@@ -183,6 +204,7 @@ fn cluster(from: &Base<'_>) -> Result<ClusterParts, ServeError> {
         database: config.store.url.engine(),
         sessions: from.store.clone(),
         shards: from.store.clone(),
+        durable: from.store.clone(),
         peers: Arc::new(Shared::new(Arc::new(client))),
         seal,
     })
@@ -271,6 +293,7 @@ fn beside(from: &Base<'_>, caller: Arc<dyn HookCaller>, publisher: Publisher) ->
             fires: config.retention.fires,
             statistics: config.retention.statistics,
             appended: config.retention.appended,
+            audit: config.retention.audit,
             log: config.data_log.retention,
             log_lines: config.data_log.max_per_task,
         }),

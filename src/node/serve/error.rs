@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use crate::agreement::WitnessError;
 use crate::bootstrap::BootstrapError;
@@ -30,6 +31,14 @@ pub enum ServeError {
     /// The state directory can't be had.
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// A node worked here and left its key; its database is gone.
+    #[error("{} has the key and the lock of a node, but its database {} is gone", directory.display(), database.display())]
+    Lost {
+        /// The data directory.
+        directory: PathBuf,
+        /// Where the database was.
+        database: PathBuf,
+    },
     /// The database can't be used.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -44,11 +53,20 @@ pub enum ServeError {
     PeerTrust(String),
     /// The first token can't be made or read.
     #[error(transparent)]
-    Token(#[from] BootstrapError),
+    Token(BootstrapError),
     /// The other nodes of the store live on another witness.
     #[error(transparent)]
     Witness(#[from] WitnessError),
     /// The tree did not come up.
     #[error(transparent)]
     Start(#[from] StartError),
+}
+
+impl From<BootstrapError> for ServeError {
+    fn from(error: BootstrapError) -> ServeError {
+        match error {
+            BootstrapError::Store(error) => ServeError::Store(error),
+            error => ServeError::Token(error),
+        }
+    }
 }

@@ -71,7 +71,7 @@ pub fn faults(config: &Config) -> Vec<(&'static str, ServeError)> {
 
 /// Whether the folder of a setting is one, or can be made.
 fn folder(setting: &str, folder: Option<&Path>) -> Result<(), ServeError> {
-    folder.map_or(Ok(()), StateDir::look).map_err(|error| {
+    folder.map_or(Ok(()), StateDir::could_be).map_err(|error| {
         let text = format!("{setting} can't be used: {error}");
         ServeError::Folder(StoreError::Refused(text))
     })

@@ -60,6 +60,8 @@ pub struct ServeOptions {
     pub log: Option<LogControl>,
     /// The files of the dashboard.
     pub pages: Pages,
+    /// Begins with an empty database also where one was lost.
+    pub begins_anew: bool,
 }
 
 /// A node that serves.

@@ -2,6 +2,7 @@
 //! and not when the first call of each business fails.
 
 use windrow_core::business::secrets::BusinessSecrets;
+use windrow_engine::actors::runtime::begin;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::business_store::BusinessStore;
 use windrow_engine::ports::access::vault::Unopenable;
@@ -17,7 +18,7 @@ pub(super) async fn check(parts: &Parts<Store>) -> Result<(), StoreError> {
     let mut lost: Vec<String> = Vec::new();
     let mut after: Option<String> = None;
     loop {
-        let page = parts.store.businesses(false, after.as_deref(), PAGE).await?;
+        let page = begin::asked(|| parts.store.businesses(false, after.as_deref(), PAGE)).await?;
         for business in &page {
             let place = BusinessSecrets::place(&business.slug);
             let opened = business

@@ -63,7 +63,10 @@ impl Health {
             Ok(Ok(_)) => return None,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "the store does not answer");
-                "the database can't be read".to_owned()
+                match error.is_gone() {
+                    true => error.text(),
+                    false => "the database can't be read".to_owned(),
+                }
             }
             Err(_) => format!(
                 "the database did not answer within {} s",

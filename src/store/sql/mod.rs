@@ -35,14 +35,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use sea_orm::{DatabaseConnection, EntityTrait};
 
-use self::dialect::{ANSWER_MAX, Bounded, Reply, Talk, Transaction, error, settled};
-pub use self::dialect::{Durability, ServerAddress, ServerKind};
+use self::dialect::{ANSWER_MAX, Anchor, Bounded, Reply, Talk, Transaction, error, settled};
+pub use self::dialect::{ServerAddress, ServerKind};
 use crate::folder::Folder;
 
 use windrow_core::ids::StoreId;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::durability::{Durability, Durable};
 use windrow_engine::ports::handling::meters::Meters;
 use windrow_engine::ports::tasks::result_bytes::ResultBytes;
 use windrow_engine::ports::tasks::store::Write;
@@ -93,10 +95,12 @@ impl Store {
         let readers = metered(sqlite::connect(path, sqlite::READERS).await?, &meters, None);
         let pulse = metered(sqlite::connect(path, 1).await?, &meters, None);
         let id = store_id(&writer).await?;
+        let anchor = Anchor::of(path).map_err(|cause| StoreError::Unavailable(cause.to_string()))?;
+        let anchor = Arc::new(anchor);
         Ok(Store {
-            writer,
-            readers,
-            pulse,
+            writer: writer.anchored(&anchor),
+            readers: readers.anchored(&anchor),
+            pulse: pulse.anchored(&anchor),
             id,
             meters,
             file: Some(path.to_owned()),
@@ -107,14 +111,25 @@ impl Store {
         })
     }
 
-    /// Connects to a database server. Its schema must be this program's, unless `migrates` says to bring it up to date:
-    /// safe when several nodes do it at once.
+    /// Connects to a database server, and waits for one that is away, also where it goes away in between. Its schema must be
+    /// this program's, unless `migrates` says to bring it up to date: safe when several nodes do it at once.
     ///
     /// # Errors
     /// `OlderSchema` or `NewerSchema` before anything is written; `Unavailable` when the server doesn't answer; `Refused`
     /// when it doesn't let this user in.
     pub async fn connect(address: &ServerAddress, migrates: bool) -> Result<Store, StoreError> {
-        let single = dialect::open_one(address).await?;
+        dialect::patiently(address, |patience| {
+            Store::connect_once(address, patience, migrates)
+        })
+        .await
+    }
+
+    async fn connect_once(
+        address: &ServerAddress,
+        patience: Duration,
+        migrates: bool,
+    ) -> Result<Store, StoreError> {
+        let single = dialect::open_one(address, patience).await?;
         let prepared = prepare(&single, migrates).await;
         single.close().await.map_err(error)?;
         prepared?;
@@ -156,14 +171,6 @@ impl Store {
         }
     }
 
-    /// How durable its commits are, read back from the database.
-    ///
-    /// # Errors
-    /// When the database can't be read.
-    pub async fn durability(&self) -> Result<Durability, StoreError> {
-        dialect::durability(self.writer.unbounded()).await
-    }
-
     /// Closes all connections, whoever else holds the store; afterwards the database file alone (without `-wal`) holds
     /// everything, and every call fails.
     ///
@@ -200,6 +207,13 @@ impl Store {
     /// A transaction that reads one moment of the store.
     async fn snapshot(&self) -> Result<Transaction, StoreError> {
         self.readers.begin_read().await.map_err(error)
+    }
+}
+
+#[async_trait]
+impl Durable for Store {
+    async fn durability(&self) -> Result<Durability, StoreError> {
+        dialect::durability(self.writer.unbounded()).await
     }
 }
 

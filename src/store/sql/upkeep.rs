@@ -8,7 +8,7 @@ use sea_orm::{
 
 use crate::sql::business::outbox::{DEAD, DONE};
 use crate::sql::business::sign_ins;
-use crate::sql::entity::{business, idempotency, item, outbox, session, shard, task};
+use crate::sql::entity::{audit, business, idempotency, item, outbox, session, shard, task};
 use crate::sql::run::{close, result_place, results};
 use crate::sql::source::appended;
 use crate::sql::statistics::days;
@@ -145,6 +145,7 @@ impl UpkeepStore for Store {
             Sweep::Appended => settled(|| appended::sweep(self, before)).await,
             Sweep::ArchiveHalves => archive::sweep(self, before).await,
             Sweep::SignIns => settled(|| sign_ins::expire(self, before)).await,
+            Sweep::Audit => audits(self, before).await,
             Sweep::AppendKeys => settled(|| appended::sweep_keys(self, before)).await,
         }
     }
@@ -285,6 +286,35 @@ async fn sessions(store: &Store, before: WallMs) -> Result<u64, StoreError> {
         .filter(C::StartedAt.lt(before.0))
         .filter(Expr::exists(named).not());
     Ok(gone.exec(&store.writer).await.map_err(error)?.rows_affected)
+}
+
+/// Entries about nothing that is still there, the oldest first.
+async fn audits(store: &Store, before: WallMs) -> Result<u64, StoreError> {
+    use audit::Column as C;
+    let kept = Query::select()
+        .column(task::Column::Id)
+        .from(task::Entity)
+        .to_owned();
+    let old: Vec<i64> = audit::Entity::find()
+        .select_only()
+        .column(C::Id)
+        .filter(C::AtMs.lt(before.0))
+        .filter(C::TaskId.is_null().or(C::TaskId.not_in_subquery(kept)))
+        .order_by_asc(C::AtMs)
+        .limit(SWEEP_MAX)
+        .into_tuple()
+        .all(&store.readers)
+        .await
+        .map_err(error)?;
+    if old.is_empty() {
+        return Ok(0);
+    }
+    let gone = audit::Entity::delete_many()
+        .filter(C::Id.is_in(old))
+        .exec(&store.writer)
+        .await
+        .map_err(error)?;
+    Ok(gone.rows_affected)
 }
 
 async fn failures(store: &Store, before: WallMs) -> Result<u64, StoreError> {

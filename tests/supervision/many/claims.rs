@@ -8,7 +8,9 @@ use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, SessionId, Sha
 use windrow_core::items::counters::Counters;
 use windrow_core::shards::Directives;
 use windrow_core::task::lifecycle::Status;
+use windrow_engine::actors::runtime::begin::PATIENCE;
 use windrow_engine::actors::runtime::context::ServingNow;
+use windrow_engine::actors::runtime::handle::NotStarted;
 use windrow_engine::ports::ownership::run_store::{
     ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, RunStore, ShardCheckpoint,
 };
@@ -48,6 +50,39 @@ async fn the_name_of_a_live_node_is_taken_and_that_of_a_dead_one_is_free_after_a
     let begun = Instant::now();
     cluster.boot("a").await;
     assert!(begun.elapsed() <= Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_while_a_node_looks_for_its_name_is_waited_for_and_not_for_ever() {
+    let mut cluster = Cluster::new("restart", false);
+    let died = SessionId(Uuid::new_v4());
+    cluster
+        .store
+        .begin(&session(&cluster.name("a"), died))
+        .await
+        .expect("memory");
+    // Each look at the sessions is one that may fail, and the one after it too.
+    for fails in [1, 2, 5] {
+        cluster.store.faults().fail_next(Call::Read, When::Before, fails);
+        cluster.boot("a").await;
+        let node = cluster.nodes.remove("a").expect("it runs");
+        assert!(
+            node.handle.drain(Duration::from_secs(60)).await,
+            "it ended in time"
+        );
+    }
+    cluster
+        .store
+        .faults()
+        .fail_next(Call::Read, When::Before, u32::MAX);
+    let begun = Instant::now();
+    let error = cluster.try_boot("b").await.expect_err("it stays away");
+    assert!(
+        matches!(&error, NotStarted::Store(cause) if cause.to_string().contains("stayed away")),
+        "{error}"
+    );
+    let took = begun.elapsed();
+    assert!((PATIENCE..PATIENCE * 2).contains(&took), "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]

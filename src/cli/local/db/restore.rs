@@ -32,7 +32,7 @@ pub(super) async fn restore(args: &RestoreArgs, shell: &Shell) -> Result<Exit, F
     look(args, &database).await?;
     let directory = held(&config, "stop it first: what it runs would be lost")?;
     let now = SystemClock::new().wall();
-    let old = Old::of(args, &config, (&database, now))?;
+    let old = Old::of(args, &config, (&database, now)).await?;
     let marks = (args.schedules.pause_schedules, now);
     let prepared = restore::prepare(&args.file, (&database, &directory), marks)
         .await
@@ -94,7 +94,7 @@ struct Old {
 
 impl Old {
     /// What is there, if it may be replaced.
-    fn of(args: &RestoreArgs, config: &Config, (database, now): (&Path, WallMs)) -> Result<Old, Fault> {
+    async fn of(args: &RestoreArgs, config: &Config, (database, now): (&Path, WallMs)) -> Result<Old, Fault> {
         let key = key(config);
         let stamp = stamp(now);
         let text = |file: &Path| fs::read(file).ok();
@@ -113,7 +113,13 @@ impl Old {
         } else {
             return Ok(old);
         };
-        if args.replace {
+        // Without a key no node has worked here: a restore that lacked the key is done again with it.
+        let lacked_key = old.is_replaced && old.is_key_new && !old.had_key;
+        let is_again = lacked_key
+            && restore::is_same_store(&args.file, database)
+                .await
+                .map_err(fault)?;
+        if args.replace || is_again {
             return Ok(old);
         }
         let because = format!("{} is there already", taken.display());

@@ -61,15 +61,7 @@ async fn durability(server: &ServerAddress, report: &mut Report) {
         Err(error) => Err(error),
     };
     match found {
-        Ok(found) if found.is_durable => report.ok("durability", found.setting),
-        Ok(found) => {
-            let detail = format!(
-                "{}: a power cut of the database's machine takes back commits",
-                found.setting
-            );
-            let advice = "synchronous_commit = on, innodb_flush_log_at_trx_commit = 1";
-            report.warn("durability", detail, advice);
-        }
+        Ok(found) => report.durability(found.is_durable, &found.setting),
         Err(error) => report.fault("durability", &error.into()),
     }
 }

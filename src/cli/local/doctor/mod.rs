@@ -109,6 +109,17 @@ impl Report {
         self.0.push(line(check, Outcome::Fail, detail, Some(advice)));
     }
 
+    /// Whether a power cut of the database's machine takes back what was acknowledged.
+    fn durability(&mut self, is_durable: bool, setting: &str) {
+        let detail = match is_durable {
+            true => setting.to_owned(),
+            false => format!("{setting}: a power cut of the database's machine takes back commits"),
+        };
+        let outcome = if is_durable { Outcome::Ok } else { Outcome::Warn };
+        let advice = "synchronous_commit = on, innodb_flush_log_at_trx_commit = 1";
+        self.came_out("durability", outcome, detail, advice);
+    }
+
     /// As bad as it came out; there is something to try only where it isn't well.
     fn came_out(&mut self, check: &str, outcome: Outcome, detail: impl Into<String>, advice: &str) {
         let advice = (outcome != Outcome::Ok).then_some(advice);

@@ -231,6 +231,11 @@ async fn store(link: &Link<'_>, report: &mut Report) -> Option<u64> {
                 "store",
                 format!("{} {}, {nodes}", text("database"), text("store")),
             );
+            let durability = &cluster["durability"];
+            // A node of an older program says nothing of it.
+            if let Some(is_durable) = durability["durable"].as_bool() {
+                report.durability(is_durable, durability["setting"].as_str().unwrap_or("?"));
+            }
             cluster["shards"]["orphaned"].as_u64()
         }
         Err(fault) => {

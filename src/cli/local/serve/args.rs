@@ -37,6 +37,9 @@ pub struct ServeArgs {
     /// Where the database and its lock are, instead of node.data_dir
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
+    /// Begin with an empty database, although one was lost: the directory has the key and the lock of a node
+    #[arg(long)]
+    pub new: bool,
     /// Serve the dashboard from this folder, read at each request: for who works on its pages
     #[arg(long, value_name = "DIR")]
     pub ui_dir: Option<PathBuf>,

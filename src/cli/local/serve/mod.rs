@@ -38,6 +38,7 @@ pub(crate) async fn serve(args: &ServeArgs, shell: &Shell, runtimes: Arc<Runtime
         runtimes,
         log,
         pages,
+        begins_anew: args.new,
     });
     let node = tokio::select! {
         node = starting => node?,
@@ -236,6 +237,10 @@ pub(crate) fn of_serve(error: &ServeError, place: &str, port: &str) -> Fault {
             return Fault::new(Exit::Config, what, error.text()).hint(hint);
         }
         ServeError::Start(error) => return Fault::of_start(error, place),
+        ServeError::Lost { .. } => {
+            let hint = "put the file back, or windrow db restore BACKUP; windrow serve --new begins with an empty database";
+            return Fault::new(Exit::Conflict, "the node can't start", error.to_string()).hint(hint);
+        }
         ServeError::Witness(WitnessError::Differs { .. }) => {
             "set cluster.redis_url, redis_prefix and takeover_without_redis as on the other nodes; to change them for \
              the store, stop all nodes, then start them with the new setting"

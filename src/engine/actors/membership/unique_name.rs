@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
+use crate::actors::runtime::begin;
 use crate::actors::runtime::context::NodeContext;
 use crate::actors::runtime::handle::NotStarted;
-use crate::ports::StoreError;
 use windrow_core::ids::{Moment, SessionId};
 
 /// A live heart has beaten within so many intervals, and a moment for the way.
@@ -19,7 +19,7 @@ const LOOKS_PER_BEAT: u32 = 4;
 /// Waits until no other live node can have the name.
 ///
 /// # Errors
-/// When one has, or the store can't be read.
+/// When one has, or the store stays away.
 pub(crate) async fn await_name(node: &NodeContext) -> Result<(), NotStarted> {
     if node.exclusive {
         // Whoever holds the state directory's lock knows that older sessions are dead.
@@ -51,9 +51,7 @@ pub(crate) async fn await_name(node: &NodeContext) -> Result<(), NotStarted> {
 }
 
 async fn same_name(node: &NodeContext) -> Result<Vec<(SessionId, i64)>, NotStarted> {
-    let failed =
-        |error: StoreError| NotStarted::Actors(format!("the sessions of other nodes can't be read: {error}"));
-    let sessions = node.sessions.list().await.map_err(failed)?;
+    let sessions = begin::asked(|| node.sessions.list()).await?;
     let same = sessions
         .into_iter()
         .filter(|session| !session.fenced && session.node == node.node);

@@ -300,6 +300,8 @@ pub struct Keep {
     pub statistics: Duration,
     /// Appended items that are settled and didn't fail.
     pub appended: Duration,
+    /// Entries of the audit.
+    pub audit: Duration,
     /// Lines of the data log.
     pub log: Duration,
     /// Lines of one task.

@@ -31,7 +31,10 @@ pub enum NotStarted {
     /// Another live node has this name: people drain nodes and move shards by their names.
     #[error("another live node is called {0}; each node needs a name of its own (node.id)")]
     NameTaken(String),
-    /// An actor, or the store that it needs.
+    /// The store can't be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An actor.
     #[error("the node's actors did not start: {0}")]
     Actors(String),
 }
@@ -86,6 +89,11 @@ impl SupervisorHandle {
     /// How long the heartbeat of each session has not moved, as this node saw it; those it never saw are left out.
     pub fn heartbeat_ages(&self) -> BTreeMap<SessionId, Duration> {
         self.node.heartbeats.ages(self.node.clock.now())
+    }
+
+    /// The node's session of this moment; none before its first began.
+    pub fn session(&self) -> Option<SessionId> {
+        self.node.heartbeats.me()
     }
 
     /// A task's wish or settings changed: its runs, here and on other nodes, look at once instead of at the next

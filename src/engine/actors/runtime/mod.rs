@@ -2,6 +2,7 @@
 
 pub(crate) mod actor;
 pub(crate) mod address;
+pub mod begin;
 pub mod context;
 pub mod handle;
 pub mod new_ids;

@@ -241,6 +241,7 @@ async fn sweep(node: &NodeContext, keep: Keep, now: WallMs, done: &mut Done) {
             Sweep::ResultBytes => RESULT_BYTES_KEPT,
             Sweep::Statistics => keep.statistics,
             Sweep::Appended => keep.appended,
+            Sweep::Audit => keep.audit,
             // As long as the rows, which it may be told apart by.
             Sweep::AppendKeys => APPEND_KEYS_KEPT.max(keep.appended),
         };

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
-use windrow_core::ids::WallMs;
+use windrow_core::ids::{SessionId, WallMs};
 
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,13 +33,14 @@ pub enum KeyState {
 /// Of each method, beside what it says itself: the store can't be read or written.
 #[async_trait]
 pub trait IdempotencyStore: Send + Sync {
-    /// Takes a key for a request. One that was taken more than `stale_after_ms` ago and never answered (its node
-    /// died) is taken again.
+    /// Takes a key for a request, which `holder` answers. One whose holder is fenced or gone is taken again; so is one
+    /// that was taken more than `stale_after_ms` ago and never answered.
     async fn take_key(
         &self,
         scope: &str,
         key: &str,
         fingerprint: &str,
+        holder: Option<SessionId>,
         stale_after_ms: i64,
         now: WallMs,
     ) -> Result<KeyState, StoreError>;

@@ -41,11 +41,13 @@ pub enum Sweep {
     ArchiveHalves,
     /// Sign-ins of browsers, by when they are over.
     SignIns,
+    /// Entries of the audit, by their time; those of a task stay as long as it does.
+    Audit,
 }
 
 impl Sweep {
     /// All of them.
-    pub const ALL: [Sweep; 13] = [
+    pub const ALL: [Sweep; 14] = [
         Sweep::Answers,
         Sweep::Delivered,
         Sweep::GivenUp,
@@ -59,6 +61,7 @@ impl Sweep {
         Sweep::AppendKeys,
         Sweep::ArchiveHalves,
         Sweep::SignIns,
+        Sweep::Audit,
     ];
 }
 

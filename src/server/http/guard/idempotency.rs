@@ -33,7 +33,8 @@ const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 /// The longest key. Unit: bytes.
 const KEY_BYTES_MAX: usize = 255;
-/// A request that was not answered for so long never will be: its node died. Longer than any request may take.
+/// A request that was not answered for so long never will be: its answer could not be noted. Longer than any request may
+/// take. Where its node died, its key is free as soon as the node's session is fenced.
 const STALE_AFTER_MS: i64 = 180_000;
 /// What makes something new, where `http.require_idempotency_key` insists on a key.
 const CREATES: [&str; 5] = [
@@ -117,8 +118,9 @@ async fn keyed(app: App, caller: Caller, key: String, request: Request, next: Ne
     let scope = format!("{}\n{business}\n{}", caller.subject, place.unwrap_or_default());
     let fingerprint = fingerprint(&parts.headers, bytes.clone()).await?;
     let (keys, now) = (&app.service.idempotency, app.service.now());
+    let me = app.service.supervisor().session();
     match keys
-        .take_key(&scope, &key, &fingerprint, STALE_AFTER_MS, now)
+        .take_key(&scope, &key, &fingerprint, me, STALE_AFTER_MS, now)
         .await?
     {
         KeyState::New => {

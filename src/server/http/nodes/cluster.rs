@@ -21,6 +21,8 @@ pub(crate) struct ClusterBody {
     store: String,
     /// Which database it is: `sqlite`, `postgres` or `mysql`.
     database: &'static str,
+    /// Whether what is acknowledged survives a power cut of the database's machine.
+    durability: ClusterDurability,
     /// What keeps two nodes from running the same: `redis` with the database, or the `database` alone.
     witness: &'static str,
     /// `ok`, or `degraded` when there are reasons.
@@ -33,6 +35,15 @@ pub(crate) struct ClusterBody {
     shards: ClusterShards,
     /// The nodes, the one that answers first; each with what runs on it.
     nodes: Vec<NodeBody>,
+}
+
+/// How durable commits are.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ClusterDurability {
+    /// False: a power cut can take back what was acknowledged last.
+    durable: bool,
+    /// The settings of the database that say so.
+    setting: String,
 }
 
 /// Something that isn't well.
@@ -80,6 +91,7 @@ pub(crate) async fn cluster(State(app): State<App>) -> HttpResult<Json<ClusterBo
     let store = app.service.tasks.store.store_id().await?;
     let nodes = all(&app).await?;
     let counts = app.service.cluster.shard_counts().await?;
+    let found = app.service.cluster.parts.durable.durability().await?;
     let config = app.service.config();
     let reasons = reasons(&nodes, counts.orphaned, &config.cluster);
     let mut versions: BTreeMap<String, u64> = BTreeMap::new();
@@ -90,6 +102,10 @@ pub(crate) async fn cluster(State(app): State<App>) -> HttpResult<Json<ClusterBo
     Ok(Json(ClusterBody {
         store: store.0,
         database: app.service.cluster.parts.database,
+        durability: ClusterDurability {
+            durable: found.is_durable,
+            setting: found.setting,
+        },
         witness: if config.cluster.redis_url.is_some() {
             "redis"
         } else {

@@ -18,6 +18,7 @@ use crate::service::node::ThisNode;
 use windrow_core::ids::{SessionId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::node_audit::NodeAudit;
+use windrow_engine::ports::durability::Durable;
 use windrow_engine::ports::ownership::peers::{Peer, PeerReply, PeerSeal, Peers, Question, Unreachable};
 use windrow_engine::ports::ownership::session_store::{SessionStore, SessionView};
 use windrow_engine::ports::tasks::list::{RunRecord, TaskList};
@@ -46,6 +47,8 @@ pub struct ClusterParts {
     pub sessions: Arc<dyn SessionStore>,
     /// Who owns what.
     pub shards: Arc<dyn ShardMap>,
+    /// How durable the store is.
+    pub durable: Arc<dyn Durable>,
     /// Asks other nodes.
     pub peers: Arc<dyn Peers>,
     /// Proves who asks.

@@ -2,12 +2,13 @@
 
 use async_trait::async_trait;
 use sea_orm::ActiveValue::Set;
-use sea_orm::sea_query::Expr;
+use sea_orm::sea_query::{Expr, SimpleExpr};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::sql::entity::idempotency::{ActiveModel, Column as C, Entity, Model};
+use crate::sql::entity::session;
 use crate::sql::{Store, Transaction, damaged, error, settled, words};
-use windrow_core::ids::WallMs;
+use windrow_core::ids::{SessionId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::idempotency::{IdempotencyStore, KeyState, StoredResponse};
 
@@ -21,13 +22,19 @@ impl IdempotencyStore for Store {
         scope: &str,
         key: &str,
         fingerprint: &str,
+        holder: Option<SessionId>,
         stale_after_ms: i64,
         now: WallMs,
     ) -> Result<KeyState, StoreError> {
         let (scope, key) = hashed(scope, key);
-        let fingerprint = words::digest(&[fingerprint]);
+        let taker = Taker {
+            request: words::digest(&[fingerprint]),
+            session: holder.map(words::session_text),
+            stale_after_ms,
+            now,
+        };
         // Of two requests at once, one meets the other's row and reads it with its next try.
-        settled(|| take(self, (&scope, &key), &fingerprint, stale_after_ms, now)).await
+        settled(|| take(self, (&scope, &key), &taker)).await
     }
 
     async fn answer_key(&self, scope: &str, key: &str, answer: &StoredResponse) -> Result<(), StoreError> {
@@ -85,13 +92,17 @@ fn hashed(scope: &str, key: &str) -> (String, String) {
     (words::digest(&["request", scope]), words::digest(&[key]))
 }
 
-async fn take(
-    store: &Store,
-    (scope, key): (&str, &str),
-    fingerprint: &str,
+/// A request that wants a key.
+struct Taker {
+    /// The digest of what it says.
+    request: String,
+    /// Who answers it.
+    session: Option<String>,
     stale_after_ms: i64,
     now: WallMs,
-) -> Result<KeyState, StoreError> {
+}
+
+async fn take(store: &Store, (scope, key): (&str, &str), taker: &Taker) -> Result<KeyState, StoreError> {
     let transaction = store.write().await?;
     let (scope, key) = (scope.to_owned(), key.to_owned());
     let known = Entity::find_by_id((scope.clone(), key.clone()))
@@ -100,13 +111,13 @@ async fn take(
         .map_err(error)?;
     let state = match known {
         None => {
-            insert(&transaction, (scope, key), fingerprint.to_owned(), now).await?;
+            insert(&transaction, (scope, key), taker).await?;
             KeyState::New
         }
-        Some(row) if row.request_hash != fingerprint => KeyState::Reused,
+        Some(row) if row.request_hash != taker.request => KeyState::Reused,
         Some(row) if row.status != OPEN => KeyState::Answered(answer(row)?),
-        Some(row) if row.created_at > now.0.saturating_sub(stale_after_ms) => KeyState::InProgress,
-        Some(row) => retake(&transaction, &row, now).await?,
+        Some(row) if is_answered_for(&transaction, &row, taker).await? => KeyState::InProgress,
+        Some(row) => retake(&transaction, &row, taker).await?,
     };
     transaction.commit().await.map_err(error)?;
     Ok(state)
@@ -115,17 +126,17 @@ async fn take(
 async fn insert(
     transaction: &Transaction,
     (scope, key): (String, String),
-    fingerprint: String,
-    now: WallMs,
+    taker: &Taker,
 ) -> Result<(), StoreError> {
     let row = ActiveModel {
         scope: Set(scope),
         key_hash: Set(key),
-        request_hash: Set(fingerprint),
+        request_hash: Set(taker.request.clone()),
         task_id: Set(0),
         response: Set(None),
-        created_at: Set(now.0),
+        created_at: Set(taker.now.0),
         status: Set(OPEN),
+        session_id: Set(taker.session.clone()),
     };
     Entity::insert(row)
         .exec_without_returning(transaction)
@@ -134,14 +145,31 @@ async fn insert(
     Ok(())
 }
 
-/// The node that answered it died: the request is made again.
-async fn retake(transaction: &Transaction, row: &Model, now: WallMs) -> Result<KeyState, StoreError> {
+/// Whether somebody may still answer the request of an open key. `fenced` is never taken back, so it needs no lock.
+async fn is_answered_for(transaction: &Transaction, row: &Model, taker: &Taker) -> Result<bool, StoreError> {
+    if row.created_at <= taker.now.0.saturating_sub(taker.stale_after_ms) {
+        return Ok(false);
+    }
+    let Some(holder) = &row.session_id else {
+        return Ok(true);
+    };
+    let holder = session::Entity::find_by_id(holder.clone())
+        .one(transaction)
+        .await
+        .map_err(error)?;
+    Ok(holder.is_some_and(|session| !session.fenced))
+}
+
+/// Nobody will answer: the request is made again.
+async fn retake(transaction: &Transaction, row: &Model, taker: &Taker) -> Result<KeyState, StoreError> {
     let taken = Entity::update_many()
-        .col_expr(C::CreatedAt, Expr::value(now.0))
+        .col_expr(C::CreatedAt, Expr::value(taker.now.0))
+        .col_expr(C::SessionId, Expr::value(taker.session.clone()))
         .filter(C::Scope.eq(row.scope.as_str()))
         .filter(C::KeyHash.eq(row.key_hash.as_str()))
         .filter(C::Status.eq(OPEN))
         .filter(C::CreatedAt.eq(row.created_at))
+        .filter(same_holder(row))
         .exec(transaction)
         .await
         .map_err(error)?;
@@ -150,6 +178,13 @@ async fn retake(transaction: &Transaction, row: &Model, now: WallMs) -> Result<K
     } else {
         KeyState::InProgress
     })
+}
+
+fn same_holder(row: &Model) -> SimpleExpr {
+    match &row.session_id {
+        Some(holder) => C::SessionId.eq(holder.as_str()),
+        None => C::SessionId.is_null(),
+    }
 }
 
 fn answer(row: Model) -> Result<StoredResponse, StoreError> {

@@ -15,6 +15,7 @@ use sea_orm::{
     RuntimeErr, Statement,
 };
 
+use super::anchor::Anchor;
 use windrow_engine::ports::StoreError;
 
 /// How long the end of all connections may take: the process ends after it.
@@ -27,6 +28,7 @@ const CLOSE_FILE_MAX: Duration = Duration::from_secs(30);
 pub(crate) struct Bounded<C> {
     inner: C,
     limit: Option<Duration>,
+    anchor: Option<Arc<Anchor>>,
 }
 
 /// A transaction; dropped without a commit it leaves nothing.
@@ -34,7 +36,31 @@ pub(crate) type Transaction = Bounded<DatabaseTransaction>;
 
 impl<C> Bounded<C> {
     pub(crate) fn new(inner: C, limit: Option<Duration>) -> Bounded<C> {
-        Bounded { inner, limit }
+        Bounded {
+            inner,
+            limit,
+            anchor: None,
+        }
+    }
+
+    /// The same, which fails from the moment on at which the files are no longer there.
+    pub(crate) fn anchored(self, anchor: &Arc<Anchor>) -> Bounded<C> {
+        Bounded {
+            anchor: Some(anchor.clone()),
+            ..self
+        }
+    }
+
+    /// What a statement came to, if its file was still there afterwards.
+    async fn asked<T>(&self, work: impl Future<Output = Result<T, DbErr>>) -> Result<T, DbErr> {
+        let done = Self::within(self.limit, work).await;
+        // First: what else went wrong comes of it.
+        self.holds()?;
+        done
+    }
+
+    fn holds(&self) -> Result<(), DbErr> {
+        self.anchor.as_ref().map_or(Ok(()), |anchor| anchor.holds())
     }
 
     /// How long a statement may take.
@@ -81,14 +107,22 @@ pub(super) async fn within<T, E>(
 impl Bounded<DatabaseConnection> {
     /// A transaction that reads and writes: nobody else's write comes between.
     pub(crate) async fn begin_write(&self) -> Result<Transaction, DbErr> {
-        let begun = Self::within(self.limit, super::begin_write(&self.inner)).await?;
-        Ok(Bounded::new(begun, self.limit))
+        let begun = self.asked(super::begin_write(&self.inner)).await?;
+        Ok(self.like(begun))
     }
 
     /// A transaction that reads one moment of the store.
     pub(crate) async fn begin_read(&self) -> Result<Transaction, DbErr> {
-        let begun = Self::within(self.limit, super::begin_read(&self.inner)).await?;
-        Ok(Bounded::new(begun, self.limit))
+        let begun = self.asked(super::begin_read(&self.inner)).await?;
+        Ok(self.like(begun))
+    }
+
+    fn like(&self, inner: DatabaseTransaction) -> Transaction {
+        Bounded {
+            inner,
+            limit: self.limit,
+            anchor: self.anchor.clone(),
+        }
     }
 
     /// The connection itself, for what knows no limit.
@@ -114,7 +148,8 @@ pub(crate) async fn close_all(connections: &[&Bounded<DatabaseConnection>]) -> R
 
 impl Transaction {
     pub(crate) async fn commit(self) -> Result<(), DbErr> {
-        Self::within(self.limit, self.inner.commit()).await
+        Self::within(self.limit, self.inner.commit()).await?;
+        self.anchor.map_or(Ok(()), |anchor| anchor.holds())
     }
 
     pub(crate) async fn rollback(self) -> Result<(), DbErr> {
@@ -129,19 +164,19 @@ impl<C: ConnectionTrait> ConnectionTrait for Bounded<C> {
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
-        Self::within(self.limit, self.inner.execute_raw(statement)).await
+        self.asked(self.inner.execute_raw(statement)).await
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
-        Self::within(self.limit, self.inner.execute_unprepared(sql)).await
+        self.asked(self.inner.execute_unprepared(sql)).await
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
-        Self::within(self.limit, self.inner.query_one_raw(statement)).await
+        self.asked(self.inner.query_one_raw(statement)).await
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
-        Self::within(self.limit, self.inner.query_all_raw(statement)).await
+        self.asked(self.inner.query_all_raw(statement)).await
     }
 
     fn support_returning(&self) -> bool {

@@ -7,6 +7,7 @@
 //! - A statement that was a victim of other writers is a conflict: nothing of its transaction was kept, so the store
 //!   begins it again by itself ([`settled`]) before anybody hears of it.
 
+mod anchor;
 mod batch;
 mod bounded;
 pub(super) mod counters;
@@ -28,17 +29,19 @@ use sea_orm::{
     RuntimeErr, SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait,
 };
 
+pub(super) use self::anchor::Anchor;
 pub(super) use self::batch::{Reply, Talk};
 pub(super) use self::bounded::{Bounded, Transaction, close_all};
 pub(super) use self::migrate::{apply_steps, is_step_missing, steps_done, steps_known};
 pub use self::server::{ServerAddress, ServerKind};
-pub(super) use self::server::{open, open_one, open_to_look};
+pub(super) use self::server::{open, open_one, open_to_look, patiently};
 use windrow_core::ids::WallMs;
-use windrow_engine::ports::StoreError;
 use windrow_engine::ports::datasets::store::DatasetError;
+use windrow_engine::ports::durability::Durability;
 use windrow_engine::ports::schedules::store::ScheduleError;
 use windrow_engine::ports::sources::append::AppendError;
 use windrow_engine::ports::tasks::store::{CommandError, CreateError};
+use windrow_engine::ports::{FILE_GONE, StoreError};
 
 /// How often a transaction that met another writer is begun.
 const CONFLICT_TRIES: u32 = 5;
@@ -179,6 +182,9 @@ pub(super) fn error(cause: DbErr) -> StoreError {
     let runtime = match &cause {
         DbErr::Conn(runtime) | DbErr::Exec(runtime) | DbErr::Query(runtime) => runtime,
         DbErr::ConnectionAcquire(_) => return StoreError::Unavailable(text),
+        DbErr::Custom(text) if text.starts_with(FILE_GONE) => {
+            return StoreError::Unavailable(text.clone());
+        }
         _ => return StoreError::Refused(text),
     };
     let RuntimeErr::SqlxError(inner) = runtime else {
@@ -245,15 +251,6 @@ fn sort(cause: &sqlx::Error) -> Sort {
         }
         _ => Sort::Permanent,
     }
-}
-
-/// How durable commits are: what the database calls it, and whether a commit that was acknowledged can be lost.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Durability {
-    /// In the database's words.
-    pub setting: String,
-    /// Whether a power cut of the server takes nothing that was acknowledged.
-    pub is_durable: bool,
 }
 
 /// How durable commits over this connection are, read back.

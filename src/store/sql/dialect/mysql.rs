@@ -13,10 +13,11 @@ use sea_orm::sqlx::mysql::{
 use sea_orm::sqlx::{self, ConnectOptions as _, Connection as _, Executor, Row};
 use sea_orm::{ConnectOptions, ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
+use super::Sort;
 use super::server::{Limits, ServerAddress, nonce, tested};
-use super::{Durability, Sort};
 use crate::sql::error;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::durability::Durability;
 
 /// The number of "unknown system variable": MySQL lacks some of MariaDB's, and the other way round.
 const UNKNOWN_VARIABLE: u16 = 1193;

@@ -5,10 +5,11 @@ use sea_orm::sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions, Pos
 use sea_orm::sqlx::{self, ConnectOptions as _, Connection as _, Executor, Row};
 use sea_orm::{ConnectOptions, ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
+use super::Sort;
 use super::server::{Limits, ServerAddress, nonce, tested};
-use super::{Durability, Sort};
 use crate::sql::error;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::durability::Durability;
 
 /// Sets what every connection of a pool has: the password, which is in no URL, and the limits of its statements.
 pub(super) fn prepare(options: &mut ConnectOptions, address: &ServerAddress, limits: Limits) {

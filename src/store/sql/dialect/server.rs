@@ -119,9 +119,36 @@ pub(crate) async fn open(address: &ServerAddress) -> Result<Pools, StoreError> {
     Ok(Pools { usual, pulse })
 }
 
-/// One connection that has all the time it needs: for migrations.
-pub(crate) async fn open_one(address: &ServerAddress) -> Result<DatabaseConnection, StoreError> {
-    reach(address, CONNECT_TIMEOUT).await?;
+/// Does for a node that begins whatever takes several answers of the server. One that goes away between two of them is
+/// waited for as one that isn't there yet; `work` is told for how much longer.
+pub(crate) async fn patiently<T, F>(
+    address: &ServerAddress,
+    work: impl Fn(Duration) -> F,
+) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let end = Instant::now() + CONNECT_TIMEOUT;
+    loop {
+        match work(end.saturating_duration_since(Instant::now())).await {
+            Err(StoreError::Unavailable(why)) if Instant::now() < end => {
+                tracing::warn!(why, "the database went away in between; it is tried again");
+                tokio::time::sleep(KNOCK_EVERY).await;
+            }
+            Err(StoreError::Unavailable(why)) => {
+                return Err(unreachable(address, StoreError::Unavailable(why)));
+            }
+            done => return done,
+        }
+    }
+}
+
+/// One connection that has all the time it needs: for migrations. The server is waited for as long as `patience`.
+pub(crate) async fn open_one(
+    address: &ServerAddress,
+    patience: Duration,
+) -> Result<DatabaseConnection, StoreError> {
+    reach(address, patience).await?;
     pool(address, 1, (PATIENT, CONNECT_TIMEOUT)).await
 }
 
@@ -276,6 +303,9 @@ async fn pool(
         .map_err(|cause| unreachable(address, error(cause)))
 }
 
+/// How the text of such an error begins.
+const UNREACHABLE: &str = "can't connect to";
+
 /// The URL in the one scheme that the driver knows.
 fn url(address: &ServerAddress) -> String {
     let rest = address
@@ -288,9 +318,12 @@ fn url(address: &ServerAddress) -> String {
     }
 }
 
-/// The same error with the address, which the driver leaves out.
+/// The same error with the address, which the driver leaves out; once.
 fn unreachable(address: &ServerAddress, cause: StoreError) -> StoreError {
-    let told = |text: String| format!("can't connect to {}: {text}", address.url);
+    let told = |text: String| match text.starts_with(UNREACHABLE) {
+        true => text,
+        false => format!("{UNREACHABLE} {}: {text}", address.url),
+    };
     match cause {
         StoreError::Unavailable(text) => StoreError::Unavailable(told(text)),
         StoreError::Refused(text) => StoreError::Refused(told(text)),

@@ -105,7 +105,8 @@ async fn connect_once(path: &Path, connections: u32) -> Result<DatabaseConnectio
             .in_memory(false)
             .shared_cache(false)
             .filename(&file)
-            .create_if_missing(true)
+            // `check_file` made it. A connection that is opened later makes no empty one in the place of one that was lost.
+            .create_if_missing(false)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(BUSY_TIMEOUT)

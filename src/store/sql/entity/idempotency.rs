@@ -14,6 +14,7 @@ pub struct Model {
     pub response: Option<String>,
     pub created_at: i64,
     pub status: i32,
+    pub session_id: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

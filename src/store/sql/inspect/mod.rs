@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
-use crate::sql::{Durability, ServerAddress, dialect, error};
+use crate::sql::{ServerAddress, dialect, error};
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::durability::Durability;
 
 /// What must hold in every database, and a query that finds what breaks it: the number of rows, and one of them.
 const RULES: [(&str, &str); 8] = [
@@ -29,9 +30,9 @@ const RULES: [(&str, &str); 8] = [
         "the shards of a task cover its items",
         "SELECT COUNT(*) AS n, MIN('t' || id) AS one FROM (SELECT t.id AS id FROM task t \
          LEFT JOIN shard s ON s.task_id = t.id GROUP BY t.id HAVING COUNT(s.task_id) = 0 \
-         OR MIN(s.first_index) <> CASE WHEN t.skip_first < t.total THEN t.skip_first ELSE t.total END \
-         OR MAX(s.range_end) <> t.total OR SUM(s.range_end - s.first_index) \
-         <> t.total - CASE WHEN t.skip_first < t.total THEN t.skip_first ELSE t.total END) broken",
+         OR MIN(s.first_index) <> CASE WHEN MAX(t.skip_first) < MAX(t.total) THEN MAX(t.skip_first) ELSE MAX(t.total) END \
+         OR MAX(s.range_end) <> MAX(t.total) OR SUM(s.range_end - s.first_index) <> MAX(t.total) \
+         - CASE WHEN MAX(t.skip_first) < MAX(t.total) THEN MAX(t.skip_first) ELSE MAX(t.total) END) broken",
     ),
     (
         "low water lies within its shard",
@@ -197,6 +198,10 @@ impl Inspection {
                 rule: "references lead somewhere",
                 faults: self.dangling().await?,
             });
+            found.push(Finding {
+                rule: "nothing acts by itself",
+                faults: self.strangers().await?,
+            });
         }
         let schema = self.schema().await?;
         if !(schema.pending.is_empty() && schema.unknown.is_empty()) {
@@ -272,6 +277,38 @@ impl Inspection {
             .map(|row| row.try_get_by_index::<String>(0).map_err(error));
         let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
         Ok(texts.into_iter().filter(|text| text != "ok").collect())
+    }
+
+    /// What acts by itself when rows are read or written: no version of this program makes any.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub async fn strangers(&self) -> Result<Vec<String>, StoreError> {
+        if !self.is_file() {
+            return Ok(Vec::new());
+        }
+        let rows = self
+            .rows("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view') ORDER BY name")
+            .await?;
+        let told = rows.iter().map(|row| {
+            let kind: String = row.try_get_by_index(0).map_err(error)?;
+            let name: String = row.try_get_by_index(1).map_err(error)?;
+            Ok(format!("a {kind} that isn't windrow's: {name:?}"))
+        });
+        told.collect()
+    }
+
+    /// The id of its store; none where it has none of this program's tables.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub async fn store_id(&self) -> Result<Option<String>, StoreError> {
+        if dialect::steps_done(&self.db).await?.is_empty() {
+            return Ok(None);
+        }
+        let rows = self.rows("SELECT val FROM meta WHERE name = 'store_id'").await?;
+        let id = rows.first().map(|row| row.try_get("", "val").map_err(error));
+        id.transpose()
     }
 
     async fn dangling(&self) -> Result<Vec<String>, StoreError> {

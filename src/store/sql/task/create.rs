@@ -244,6 +244,7 @@ async fn remember_key(
         key_hash: Set(words::digest(&[key])),
         request_hash: Set(request_hash(new)?),
         task_id: Set(id.0),
+        session_id: Set(None),
         response: Set(None),
         created_at: Set(now.0),
         status: Set(0),

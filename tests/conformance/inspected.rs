@@ -1,0 +1,136 @@
+//! What `windrow db` asks of a database: every question is answered on each engine, and what is broken is found.
+
+use windrow_core::ids::{Epoch, ItemIndex};
+use windrow_engine::ports::ownership::run_store::RunClose;
+
+use crate::fixture::{Harness, NOW, at, closing};
+
+/// What is broken, as `rule: the task that is named`.
+async fn faults(harness: &Harness) -> Vec<String> {
+    let inspection = harness.looked_at().await;
+    let found = inspection.check().await.unwrap();
+    inspection.close().await.unwrap();
+    let broken = found.into_iter().filter(|finding| !finding.faults.is_empty());
+    broken
+        .map(|finding| format!("{}: {}", finding.rule, finding.faults.join(", ")))
+        .collect()
+}
+
+pub async fn a_whole_database_has_no_faults_and_each_broken_rule_is_found(harness: Harness) {
+    assert_eq!(faults(&harness).await, Vec::<String>::new());
+    let run = harness.running(10).await;
+    harness.stored(at(&run, 1, 4)).await;
+    harness.stored(closing(&run, 2, 10, RunClose::Done)).await;
+    let waits = harness.queued(10).await;
+    assert_eq!(faults(&harness).await, Vec::<String>::new());
+    let (done, waits) = (run.shard.task.0, waits.task.0);
+    // The column of a table that is broken, the task, and the rules that see it, the first for certain.
+    for (table, column, wrong, task, rule) in [
+        (
+            "task",
+            "business_id",
+            "business_id + 90",
+            done,
+            "every task has its business",
+        ),
+        (
+            "task",
+            "total",
+            "total + 1",
+            waits,
+            "the shards of a task cover its items",
+        ),
+        (
+            "task",
+            "skip_first",
+            "skip_first + 1",
+            waits,
+            "the shards of a task cover its items",
+        ),
+        (
+            "shard",
+            "high_water",
+            "high_water - 1",
+            done,
+            "low water lies within its shard",
+        ),
+        (
+            "shard",
+            "succeeded",
+            "succeeded + 1",
+            done,
+            "no shard counts more items than it has",
+        ),
+        (
+            "shard",
+            "parked",
+            "parked + 1",
+            done,
+            "a finished task has settled every item",
+        ),
+        (
+            "shard_day",
+            "succeeded",
+            "succeeded - 1",
+            done,
+            "the days of a shard add up",
+        ),
+        (
+            "shard",
+            "task_id",
+            "task_id + 90",
+            waits,
+            "every shard has its task",
+        ),
+        ("run", "task_id", "task_id + 90", done, "every run has its shard"),
+    ] {
+        let id = if table == "task" { "id" } else { "task_id" };
+        let was = harness.column(table, column, &format!("{id} = {task}")).await;
+        let moved = if column == "task_id" { task + 90 } else { task };
+        harness
+            .update(&format!(
+                "UPDATE {table} SET {column} = {wrong} WHERE {id} = {task}"
+            ))
+            .await;
+        let named = format!("{rule}: not so for t{moved}");
+        let found = faults(&harness).await;
+        assert!(found.contains(&named), "{table}.{column}: {found:?}");
+        harness
+            .update(&format!(
+                "UPDATE {table} SET {column} = {was} WHERE {id} = {moved}"
+            ))
+            .await;
+        assert_eq!(
+            faults(&harness).await,
+            Vec::<String>::new(),
+            "{table}.{column} is mended"
+        );
+    }
+}
+
+pub async fn what_is_looked_at_beside_the_rules_is_answered(harness: Harness) {
+    let (shard, session) = (harness.queued(10).await, harness.session().await);
+    let run = harness.claimed(shard, Epoch(0), session).await;
+    let inspection = harness.looked_at().await;
+    let schema = inspection.schema().await.unwrap();
+    assert!(schema.pending.is_empty() && schema.unknown.is_empty() && schema.done.len() > 20);
+    assert_eq!(inspection.quick_check().await.unwrap(), Vec::<String>::new());
+    assert!(
+        inspection.durability().await.unwrap().is_durable,
+        "as the tests' servers are set"
+    );
+    let beats = inspection.heartbeats().await.unwrap();
+    assert_eq!(beats.len(), 1);
+    harness.store.beat(session).await.unwrap();
+    let later = inspection.heartbeats().await.unwrap();
+    assert!(later[0].session == beats[0].session && later[0].beat != beats[0].beat);
+    if harness.address.is_none() {
+        inspection.backup(&harness.place().join("copy.db")).await.unwrap();
+    }
+    inspection.close().await.unwrap();
+    harness.fence(session).await;
+    let marked = harness.sql().mark_restored(true, NOW).await.unwrap();
+    assert!(marked.first_task > run.shard.task);
+    assert_eq!(faults(&harness).await, Vec::<String>::new());
+    assert_eq!(harness.view(run.shard.task).await.low_water, ItemIndex(0));
+}
