@@ -1,5 +1,6 @@
 //! The flags and words of a handler, written as they are typed.
 
+use crate::link::word;
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -137,6 +138,9 @@ impl Words {
             if let Some(text) = text {
                 self.flag(flag, text);
             }
+        }
+        if let Some(guard) = &results.guard {
+            self.flag("--csv-guard", &word(guard));
         }
         Some(())
     }
@@ -278,6 +282,8 @@ mod tests {
                 "/d/out.csv",
                 "--results-columns",
                 "a,b",
+                "--csv-guard",
+                "off",
                 "--",
                 "true",
             ],
