@@ -50,7 +50,7 @@ use std::time::Duration;
 
 use clap::FromArgMatches;
 
-use self::args::{Cli, Command, Output, Verbosity};
+use self::args::{Cli, Command, Verbosity};
 use self::exit::Exit;
 use self::fault::Fault;
 use crate::output::screen::Screen;
@@ -103,10 +103,14 @@ pub fn main() -> ExitCode {
     }
     let words: Vec<OsString> = std::env::args_os().collect();
     let matches = args::command().try_get_matches_from(&words);
-    let matches = matches.unwrap_or_else(|error| input::misread::advised(error, &words).exit());
-    let read = Cli::from_arg_matches(&matches);
-    let cli = read.unwrap_or_else(|error| error.exit());
-    let done = catch_unwind(AssertUnwindSafe(|| execute(cli)));
+    let matches = matches.map_err(|error| input::misread::advised(error, &words));
+    let read = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+    let wants_json = output::failure::wants_json(&words);
+    let cli = match read {
+        Ok(cli) => cli,
+        Err(error) => return output::failure::of_command_line(&error, wants_json).into(),
+    };
+    let done = catch_unwind(AssertUnwindSafe(|| execute(cli, wants_json)));
     done.unwrap_or(Exit::Bug).into()
 }
 
@@ -120,13 +124,13 @@ fn quiet_shell() -> Shell {
     }
 }
 
-fn execute(cli: Cli) -> Exit {
+fn execute(cli: Cli, wants_json: bool) -> Exit {
     let env: Vec<(String, String)> = process_env().collect();
     let screen = match screen(&cli.command, &env) {
         Ok(screen) => Arc::new(screen),
         Err(fault) => {
             output::screen::print_error(&fault.to_string());
-            return fault.exit;
+            return output::failure::told(&fault, wants_json);
         }
     };
     output::screen::report_panics(screen.clone());
@@ -135,14 +139,9 @@ fn execute(cli: Cli) -> Exit {
         environment: process_env_os(),
         screen: screen.clone(),
     };
-    let wants_json = matches!(&cli.command, Command::Run(args) if args.output == Output::Json);
     obey(cli.command, &shell).unwrap_or_else(|fault| {
         screen.refuse(&fault);
-        // Nobody may be reading any more; the exit code says it too.
-        if wants_json && output::screen::print(&fault.json().to_string()).is_err() {
-            tracing::debug!("standard output is closed");
-        }
-        fault.exit
+        output::failure::told(&fault, wants_json)
     })
 }
 

@@ -112,11 +112,13 @@ impl WallMs {
         )
     }
 
+    /// The last time that RFC 3339 can say: the end of the year 9999.
+    pub const LAST: WallMs = WallMs(253_402_300_799_999);
+
     /// As RFC 3339 in UTC with milliseconds, `2026-11-20T17:02:11.500Z`; a time that this can't show is shown as the
     /// nearest one that it can.
     pub fn to_rfc3339(self) -> String {
-        const LAST_MS: u64 = 253_402_300_799_999;
-        let millis = u64::try_from(self.0).unwrap_or(0).min(LAST_MS);
+        let millis = u64::try_from(self.min(WallMs::LAST).0).unwrap_or(0);
         let time = std::time::SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
         humantime::format_rfc3339_millis(time).to_string()
     }

@@ -26,6 +26,7 @@ pub mod shards;
 pub mod stats;
 pub mod task;
 pub mod template;
+pub mod text;
 
 /// Declares a closed enum with the slug of each value: `ALL` in their order, `as_str`, `parse` and `Display`. Slugs never
 /// change once released.

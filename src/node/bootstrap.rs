@@ -14,7 +14,7 @@ use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::token_store::{TokenGrant, TokenStore, TokenView};
 use windrow_engine::ports::tasks::store::Actor;
 use windrow_host::secret_file::{self, SecretFault, SecretFile, SecretFileError};
-use windrow_server::service::access::tokens::{self, TOKEN_PREFIX};
+use windrow_server::service::access::tokens::{self, BOOTSTRAP, TOKEN_PREFIX};
 use windrow_server::service::{Service, ServiceError};
 
 /// The file in the data directory, when the configured one can't be written.
@@ -140,7 +140,7 @@ fn write_to_first(places: &[PathBuf], token: &str) -> Result<PathBuf, BootstrapE
 /// A token that is stored already keeps what it is: one that was revoked stays revoked.
 async fn remember(store: &dyn TokenStore, token: &str, now: WallMs) -> Result<(), BootstrapError> {
     let wish = TokenGrant {
-        name: "bootstrap".to_owned(),
+        name: BOOTSTRAP.to_owned(),
         role: Role::Admin,
         business: None,
         expires_at: None,

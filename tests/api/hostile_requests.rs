@@ -46,6 +46,72 @@ async fn what_is_no_text_or_out_of_bounds_is_refused_where_it_stands() {
 }
 
 #[tokio::test]
+async fn a_text_that_is_too_long_is_refused_before_it_is_looked_at_and_never_echoed() {
+    let node = node().await;
+    let long = "E".repeat(60_000);
+    let schedule = json!({"business": "push", "name": "s", "cron": "0 3 * * *", "zone": long,
+        "task": {"source": {"type": "range", "total": 1}}});
+    let mut named = schedule.clone();
+    named[&long] = json!(1);
+    for (path, body, place) in [
+        ("/v1/schedules", schedule, "/zone"),
+        ("/v1/schedules", named, "/zone"),
+        ("/v1/tasks", task(json!({"business": long})), "/business"),
+        ("/v1/tasks", task(json!({"limits": [long]})), "/limits/0"),
+        ("/v1/tokens", json!({"name": long, "role": "viewer"}), "/name"),
+    ] {
+        let problem = node
+            .admin
+            .post(path, body)
+            .await
+            .problem(422, "validation-failed");
+        let errors = problem["errors"].as_array().expect("faults");
+        assert!(
+            errors.iter().any(|error| error["pointer"] == place),
+            "{path}: {place}"
+        );
+        assert!(problem.to_string().len() <= 16 << 10, "{path}: {place}");
+    }
+    for path in [
+        format!("/v1/tasks?nonsense={long}"),
+        format!("/v1/{long}"),
+        format!("/v1/businesses/{long}"),
+    ] {
+        let answer = node.admin.get(&path).await;
+        assert!(answer.json().to_string().len() <= 16 << 10);
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_one_that_nobody_can_mistake() {
+    let node = node().await;
+    for name in ["p\u{430}ypal", "a\u{202e}b", "a\u{200b}b", "\u{ff1d}a"] {
+        for (path, body) in [
+            ("/v1/tasks", task(json!({"name": name}))),
+            ("/v1/tasks", task(json!({"labels": {"team": name}}))),
+            ("/v1/tokens", json!({"name": name, "role": "viewer"})),
+            (
+                "/v1/businesses?check=skip",
+                json!({"name": "b", "url": "http://127.0.0.1:9/", "display_name": name}),
+            ),
+            ("/v1/limits", json!({"name": name, "rate": "1/s"})),
+        ] {
+            node.admin
+                .post(path, body)
+                .await
+                .problem(422, "validation-failed");
+        }
+    }
+    for name in ["bootstrap", " Bootstrap ", "windrow"] {
+        let token = json!({"name": name, "role": "admin"});
+        node.admin
+            .post("/v1/tokens", token)
+            .await
+            .problem(422, "validation-failed");
+    }
+}
+
+#[tokio::test]
 async fn a_business_that_is_misspelt_is_guessed() {
     let node = node().await;
     let advice = async |more: Value| {

@@ -135,6 +135,65 @@ fn a_script_finds_one_object_on_standard_output_when_a_job_can_not_begin() {
 }
 
 #[test]
+fn each_verb_tells_a_script_of_its_failure_in_one_object() {
+    let place = Place::new();
+    let closed = "http://127.0.0.1:9";
+    for (words, exit) in [
+        (
+            &[
+                "task",
+                "list",
+                "--server",
+                closed,
+                "--timeout",
+                "1s",
+                "-o",
+                "json",
+            ][..],
+            6,
+        ),
+        (
+            &[
+                "schedule",
+                "show",
+                "a/b",
+                "--server",
+                closed,
+                "--timeout",
+                "1s",
+                "--output=json",
+            ],
+            6,
+        ),
+        (&["token", "list", "--server", "ftp://x", "-o", "json"], 2),
+        (&["job", "show", "nobody", "-o", "json"], 3),
+        (&["ctx", "show", "nobody", "-o", "json"], 3),
+        (&["task", "list", "--nonsense", "-o", "json"], 2),
+        (&["nonsense", "-o", "json"], 2),
+    ] {
+        let done = place.windrow(words);
+        let error = &done.json()["error"];
+        assert_eq!(error["exit_code"], exit, "{words:?}: {error}");
+        assert!(error["because"][0].is_string(), "{words:?}: {error}");
+        done.expect(exit);
+    }
+}
+
+#[test]
+fn help_that_can_not_be_written_is_a_failure() {
+    let program = env!("CARGO_BIN_EXE_windrow");
+    for words in ["--help", "run -h", "--version", "help exit-codes"] {
+        let status = |out: &str| {
+            let line = format!("{program} {words} >{out} 2>/dev/null");
+            let done = std::process::Command::new("sh").args(["-c", &line]).status();
+            done.expect("a shell").code()
+        };
+        assert_eq!(status("/dev/full"), Some(1), "{words}");
+        assert_eq!(status("/dev/null"), Some(0), "{words}");
+    }
+}
+
+#[test]
 fn a_handler_that_can_not_be_started_is_refused_before_anything_is_made() {
     let place = Place::new();
     let missing = place.windrow(&["run", "--total", "3", "--", "windrow-no-such-command"]);

@@ -81,10 +81,11 @@ const HOMES: &[(&str, &[&str])] = &[
             "src/tls",
         ],
     ),
-    ("csv", &["src/sources", "src/cli", "src/server/http/answer"]),
+    ("csv", &["src/sources", "src/core/text"]),
     ("chrono", &["src/core/schedule", "src/cli"]),
     ("chrono_tz", &["src/core/schedule"]),
     ("croner", &["src/core/schedule"]),
+    ("unicode_security", &["src/core/text"]),
     ("clap", &["src/cli"]),
     ("console", &["src/cli"]),
     ("anyhow", &["src/cli"]),
@@ -105,6 +106,8 @@ const PURE_CRATES: &[&str] = &[
     "chrono_tz",
     "croner",
     "strsim",
+    "csv",
+    "unicode_security",
 ];
 
 /// The parts of `std` that do something.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::output::table::times::TimeStyle;
 use clap::{ArgAction, Args, ValueEnum};
 use windrow_core::settings::text::parse_span;
+use windrow_core::text::csv::Guard;
 
 /// How an answer is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -33,6 +34,32 @@ impl Form {
     }
 }
 
+/// Keeps texts from being formulas of a spreadsheet, in CSV.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum CsvGuard {
+    /// An apostrophe before a text that a spreadsheet would compute; numbers stay numbers
+    #[default]
+    On,
+    /// Every cell is what it is
+    Off,
+}
+
+impl CsvGuard {
+    /// What a node is asked for; nothing for what it does of itself.
+    pub(crate) fn asked(self) -> Option<&'static str> {
+        (self == CsvGuard::Off).then_some("off")
+    }
+}
+
+impl From<CsvGuard> for Guard {
+    fn from(asked: CsvGuard) -> Guard {
+        match asked {
+            CsvGuard::On => Guard::On,
+            CsvGuard::Off => Guard::Off,
+        }
+    }
+}
+
 /// How things are shown.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
@@ -40,6 +67,9 @@ pub struct View {
     /// How the answer is printed on standard output
     #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Form::Table)]
     pub output: Form,
+    /// In CSV, keep texts from being formulas of a spreadsheet
+    #[arg(long, value_enum, value_name = "SWITCH", default_value_t = CsvGuard::On, hide_possible_values = true)]
+    pub csv_guard: CsvGuard,
     /// How times are shown
     #[arg(long, value_enum, value_name = "STYLE", default_value_t = TimeStyle::Relative)]
     pub time: TimeStyle,

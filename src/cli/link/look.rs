@@ -3,7 +3,7 @@
 use console::Term;
 use serde_json::{Value, json};
 
-use super::args::{Form, View};
+use super::args::{CsvGuard, Form, View};
 use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
@@ -16,6 +16,8 @@ use crate::output::table::{Listing, Paper};
 pub struct Look {
     /// The form.
     pub form: Form,
+    /// Of a CSV.
+    pub guard: CsvGuard,
     /// The paper of tables and cards.
     pub paper: Paper,
     /// How times are shown.
@@ -40,6 +42,7 @@ impl Look {
         };
         Look {
             form: view.output,
+            guard: view.csv_guard,
             paper,
             style: view.time,
             is_quiet: view.quiet,
@@ -70,7 +73,7 @@ impl Look {
             Form::Json => json!({"items": all, "next_cursor": null}).to_string(),
             Form::Ndjson => all.iter().map(|one| format!("{one}\n")).collect(),
             Form::Name => listing.names(all),
-            Form::Csv => listing.csv(all, &times),
+            Form::Csv => listing.csv(all, &times, self.guard.into()),
             Form::Table | Form::Wide if all.is_empty() => {
                 shell.screen.must_say(listing.none);
                 return Ok(Exit::Ok);

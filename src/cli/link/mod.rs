@@ -11,7 +11,7 @@ mod open;
 mod pages;
 pub mod reach;
 
-pub use self::args::{Form, Named, NamedWrite, Pages, Paging, Remote, View, Write, word};
+pub use self::args::{CsvGuard, Form, Named, NamedWrite, Pages, Paging, Remote, View, Write, word};
 pub use self::ask::Danger;
 pub(crate) use self::ask::confirm;
 pub use self::look::Look;

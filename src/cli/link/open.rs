@@ -182,7 +182,7 @@ impl<'a> Link<'a> {
             Form::Json => listed.json()?,
             Form::Ndjson => listed.ndjson(),
             Form::Name => listing.names(things),
-            Form::Csv => listing.csv(things, &times),
+            Form::Csv => listing.csv(things, &times, self.look.guard.into()),
             Form::Table | Form::Wide if things.is_empty() => {
                 self.say(listing.none);
                 return Ok(Exit::Ok);
@@ -213,7 +213,7 @@ impl<'a> Link<'a> {
             Form::Json => answer.text(),
             Form::Ndjson => answer.line(),
             Form::Name => listing.names(&[thing]),
-            Form::Csv => listing.csv(&[thing], &times),
+            Form::Csv => listing.csv(&[thing], &times, self.look.guard.into()),
             Form::Table | Form::Wide => card(&thing, &times).text(self.look.paper),
         };
         screen::put(&text).map(|()| Exit::Ok)

@@ -66,7 +66,7 @@ pub(crate) fn show(look: &Look, report: &[Value]) -> Result<(), Fault> {
         Form::Json => json!({"passed": passed(report), "checks": report}).to_string(),
         Form::Ndjson => report.iter().map(|check| format!("{check}\n")).collect(),
         Form::Name => CHECKS.names(report),
-        Form::Csv => CHECKS.csv(report, &look.times(0)),
+        Form::Csv => CHECKS.csv(report, &look.times(0), look.guard.into()),
         Form::Table | Form::Wide => lines(report, look.paper.colours).join("\n"),
     };
     screen::put(&text)

@@ -3,8 +3,10 @@
 pub mod body;
 pub(crate) mod browser;
 pub(crate) mod checks;
+pub(crate) mod failure;
 pub(crate) mod fold;
 pub(crate) mod members;
+pub(crate) mod safe;
 pub(crate) mod screen;
 mod shell_word;
 pub mod table;

@@ -1,17 +1,20 @@
 //! What is said on standard error: a live bar on a terminal, plain lines elsewhere, nothing with `--quiet`; and the
 //! log, which never breaks into the bar. Standard output is for the outcome only.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use console::{Term, colors_enabled_stderr};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::Value;
 use tracing::Level;
 
 use crate::args::Verbosity;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::output::fold;
+use crate::output::{fold, safe};
 use crate::run::picture::Picture;
 use crate::run::plain::PlainLines;
 use windrow_core::ids::Moment;
@@ -156,9 +159,13 @@ impl Screen {
             let columns = usize::from(Term::stderr().size().1);
             lines
                 .bar
-                .set_message(picture.bar_line(columns, colors_enabled_stderr()));
-            lines.below.set_message(picture.counts_text());
-            lines.why.set_message(picture.why_line(columns.saturating_sub(2)));
+                .set_message(safe::visible(&picture.bar_line(columns, colors_enabled_stderr())).into_owned());
+            lines
+                .below
+                .set_message(safe::visible(&picture.counts_text()).into_owned());
+            lines
+                .why
+                .set_message(safe::visible(&picture.why_line(columns.saturating_sub(2))).into_owned());
         } else if let Some(line) = lines.plain.due(picture, now) {
             self.say(&line);
         }
@@ -199,7 +206,7 @@ impl Meter {
 
     /// Shows a text.
     pub(crate) fn show(&self, text: &str) {
-        self.bar.set_message(text.to_owned());
+        self.bar.set_message(safe::visible(text).into_owned());
         self.bar.tick();
     }
 }
@@ -227,21 +234,38 @@ impl RunLines {
     }
 }
 
-/// Prints to standard error. Nobody may be reading any more (a closed pipe); that is no reason to end a job.
+/// Prints to standard error, for people. Nobody may be reading any more (a closed pipe); that is no reason to end a job.
 pub(crate) fn print_error(line: &str) {
-    if writeln!(io::stderr(), "{line}").is_err() {
+    if writeln!(io::stderr(), "{}", safe::visible(line)).is_err() {
         tracing::trace!("standard error is closed");
     }
 }
 
-/// Prints an outcome to standard output. A reader that has seen enough (`| head`) is no error: what was done is done, and
+/// Set once standard output has something.
+static PRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Something was printed on standard output: an outcome, or its beginning.
+pub(crate) fn has_printed() -> bool {
+    PRINTED.load(Ordering::Relaxed)
+}
+
+/// Prints an outcome to standard output as JSON.
+///
+/// # Errors
+/// As [`print`].
+pub(crate) fn print_json(outcome: &Value) -> Result<(), Fault> {
+    print(&safe::json(outcome))
+}
+
+/// Prints an outcome to standard output, for people. A reader that has seen enough (`| head`) is no error: what was done is done, and
 /// the exit code says it.
 ///
 /// # Errors
 /// When it can't be written for another reason, e.g. a full disk: then the outcome is lost, and a script has to know.
 pub(crate) fn print(text: &str) -> Result<(), Fault> {
     let mut out = io::stdout().lock();
-    match writeln!(out, "{}", text.trim_end_matches('\n')).and_then(|()| out.flush()) {
+    PRINTED.store(true, Ordering::Relaxed);
+    match writeln!(out, "{}", safe::visible(text.trim_end_matches('\n'))).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(
                 Fault::new(Exit::Failed, "the outcome can't be printed", error.to_string())
@@ -261,7 +285,29 @@ pub(crate) fn put(text: &str) -> Result<(), Fault> {
     if text.is_empty() {
         return Ok(());
     }
-    put_bytes(format!("{}\n", text.trim_end_matches('\n')).as_bytes())
+    let text = text.trim_end_matches('\n');
+    let text = match io::stdout().is_terminal() {
+        true => safe::visible(text),
+        false => Cow::Borrowed(text),
+    };
+    put_bytes(format!("{text}\n").as_bytes())
+}
+
+/// The bytes of strangers, in pieces: as they are, but for what would steer a terminal.
+#[derive(Debug, Default)]
+pub(crate) struct Foreign(safe::Pieces);
+
+impl Foreign {
+    /// Prints the next piece; false when nobody reads any more.
+    ///
+    /// # Errors
+    /// As [`put`].
+    pub(crate) fn put(&mut self, piece: &[u8]) -> Result<bool, Fault> {
+        match io::stdout().is_terminal() {
+            true => put_piece(self.0.next(piece).as_bytes()),
+            false => put_piece(piece),
+        }
+    }
 }
 
 /// The same for a body as it is.
@@ -278,6 +324,7 @@ pub(crate) fn put_bytes(bytes: &[u8]) -> Result<(), Fault> {
 /// As [`put`].
 pub(crate) fn put_piece(bytes: &[u8]) -> Result<bool, Fault> {
     let mut out = io::stdout().lock();
+    PRINTED.store(true, Ordering::Relaxed);
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),

@@ -16,6 +16,7 @@ use crate::output::body::text;
 use crate::output::screen;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
 use windrow_client::{Client, EnvironmentProxies, Options, Tap};
+use windrow_core::text::{names, quoted};
 
 /// `windrow ctx`
 #[derive(Debug, Args)]
@@ -142,7 +143,7 @@ fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
     let text = match look.form {
         Form::Json | Form::Ndjson => context.to_string(),
         Form::Name => CONTEXTS.names(&[context]),
-        Form::Csv => CONTEXTS.csv(&[context], &look.times(0)),
+        Form::Csv => CONTEXTS.csv(&[context], &look.times(0), look.guard.into()),
         Form::Table | Form::Wide => card(&context).text(look.paper),
     };
     screen::put(&text).map(|()| Exit::Ok)
@@ -187,8 +188,9 @@ fn use_(name: &str, shell: &Shell) -> Result<Exit, Fault> {
 /// Adds a context, or replaces it.
 fn add(args: &AddArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut contexts = Contexts::load(shell)?;
-    if args.name.is_empty() || args.name.chars().any(char::is_control) {
-        let because = format!("{:?} is empty or has control characters", args.name);
+    let fault = names::fault(&args.name).or_else(|| args.name.is_empty().then(|| "is empty".to_owned()));
+    if let Some(why) = fault {
+        let because = format!("{} {why}", quoted(&args.name));
         return Err(Fault::new(Exit::Usage, "invalid context name", because).hint("a name such as prod"));
     }
     let context = Context {

@@ -8,10 +8,12 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use crate::args::{HttpArgs, Items, Verbosity};
+use crate::link::CsvGuard;
 use crate::run::handler::each::{EachArgs, WITH_PROGRAM};
 use crate::run::handler::request::RequestArgs;
 use crate::task::args::settings::Settings;
 use windrow_core::settings::text::parse_span;
+use windrow_core::text::{names, steers};
 
 /// clap's own is longer than a line, and doesn't show where a command stands.
 pub(crate) const USAGE: &str = "\
@@ -232,6 +234,15 @@ pub struct ResultArgs {
         requires = "results_out"
     )]
     pub columns: Option<String>,
+    /// In a CSV, keep texts from being formulas of a spreadsheet [default: on]
+    #[arg(
+        long = "csv-guard",
+        value_enum,
+        value_name = "SWITCH",
+        hide_possible_values = true,
+        requires = "results_out"
+    )]
+    pub guard: Option<CsvGuard>,
 }
 
 impl ResultArgs {
@@ -274,7 +285,7 @@ pub enum Output {
 const NAME_BYTES_MAX: usize = 128;
 
 fn job_name(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.len() > NAME_BYTES_MAX || text.chars().any(char::is_control) {
+    if text.is_empty() || text.len() > NAME_BYTES_MAX || text.chars().any(steers) {
         return Err(format!(
             "a name has 1 to {NAME_BYTES_MAX} bytes without control characters"
         ));
@@ -289,6 +300,9 @@ fn new_name(text: &str) -> Result<String, String> {
         return Err(
             "a name has neither spaces nor slashes; a job whose name has is meant with --resume".to_owned(),
         );
+    }
+    if let Some(why) = names::fault(text) {
+        return Err(format!("the name {why}"));
     }
     job_name(text)
 }

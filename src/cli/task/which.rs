@@ -171,7 +171,7 @@ fn show(link: &Link<'_>, bodies: &[Answer], is_one: bool) -> Result<(), Fault> {
         (_, []) => Ok(()),
         (Form::Csv, [.., last]) => {
             let tasks = bodies.iter().map(Answer::json).collect::<Result<Vec<_>, _>>()?;
-            screen::put(&super::TASKS.csv(&tasks, &link.times(last)))
+            screen::put(&super::TASKS.csv(&tasks, &link.times(last), link.look.guard.into()))
         }
         (Form::Json, [body]) if is_one => screen::put(&body.text()),
         _ => screen::put(&bodies.iter().map(|body| body.line() + "\n").collect::<String>()),

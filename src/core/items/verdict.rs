@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use self::code::{code_of, is_near_code};
 use crate::ids::{Attempt, ItemCount, ItemIndex, Moment, WallMs};
 use crate::items::run::IndexRun;
+use crate::text::steers;
 
 /// The longest message kept of a failure; the rest is cut. Unit: bytes.
 pub const MESSAGE_BYTES_MAX: usize = 1024;
@@ -61,7 +62,7 @@ impl Failure {
 /// Cuts `text` to at most `bytes_max` bytes at a character border, ending in `…(+n)` with the bytes left out,
 /// and replaces control characters, so that no stored text can drive a terminal or forge a log line.
 pub fn cut(text: &str, bytes_max: usize) -> String {
-    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    let clean = |c: char| if steers(c) { ' ' } else { c };
     if text.len() <= bytes_max {
         return text.chars().map(clean).collect();
     }

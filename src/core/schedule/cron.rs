@@ -11,6 +11,7 @@ use croner::parser::{CronParser, Seconds};
 
 use super::SpecFault;
 use crate::ids::WallMs;
+use crate::text::quoted;
 
 /// The longest expression. Unit: bytes.
 pub const CRON_BYTES_MAX: usize = 200;
@@ -45,7 +46,10 @@ fn wrong_field(text: &str, parser: &CronParser) -> Option<String> {
     // (One word is a nickname such as @daily.)
     let at = (0..words.len()).find(is_wrong).filter(|_| words.len() > 1)?;
     let (field, range) = fields[at];
-    Some(format!("the {field} can't be {:?}; it is {range}", words[at]))
+    Some(format!(
+        "the {field} can't be {}; it is {range}",
+        quoted(words[at])
+    ))
 }
 
 /// A cron expression and the zone whose clocks it is about.
@@ -73,7 +77,7 @@ impl Cron {
     pub fn parse(text: &str, zone: &str) -> Result<Cron, SpecFault> {
         let zone = zone.parse::<Tz>().map_err(|_| SpecFault {
             member: "zone",
-            what: format!("there is no time zone {zone:?}"),
+            what: format!("there is no time zone {}", quoted(zone)),
             advice: "an IANA name such as UTC, Europe/Berlin, America/New_York".to_owned(),
         })?;
         let fault = |why: String| {
@@ -97,7 +101,11 @@ impl Cron {
         let parser = CronParser::builder().seconds(Seconds::Optional).build();
         let expression = parser.parse(text).map_err(|error| {
             let why = wrong_field(text, &parser).unwrap_or_else(|| error.to_string());
-            fault(format!("{text:?} can't be read: {}", why.trim_end_matches('.')))
+            fault(format!(
+                "{} can't be read: {}",
+                quoted(text),
+                why.trim_end_matches('.')
+            ))
         })?;
         let cron = Cron {
             text: text.trim().to_owned(),

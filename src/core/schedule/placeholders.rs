@@ -15,6 +15,8 @@ use chrono::{DateTime, TimeZone, Utc};
 use chrono_tz::Tz;
 
 use crate::ids::WallMs;
+use crate::text::likeness::is_comparable;
+use crate::text::{QUOTE_CHARS_MAX, cut};
 
 const FIRE: &str = "fire_time";
 const PREVIOUS: &str = "previous_fire_time";
@@ -38,7 +40,7 @@ pub struct FireTimes<'a> {
 
 /// A placeholder that there isn't.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no placeholder {{{name}}}; there are {FORMS_TEXT}")]
+#[error("there is no placeholder {{{}}}; there are {FORMS_TEXT}", cut(.name, QUOTE_CHARS_MAX))]
 pub struct UnknownPlaceholder {
     /// What stands in the braces.
     pub name: String,
@@ -75,8 +77,11 @@ fn forms() -> impl Iterator<Item = String> {
     of(FIRE).chain(of(PREVIOUS))
 }
 
-/// The placeholder with the fewest slips between, and how many those are.
+/// The placeholder with the fewest slips between, and how many those are; none for a name that is far too long.
 fn nearest(name: &str) -> Option<(usize, String)> {
+    if !is_comparable(name) {
+        return None;
+    }
     forms()
         .map(|form| (strsim::osa_distance(name, &form), form))
         .min()

@@ -48,10 +48,12 @@ impl Timing {
 
     /// The first time after `after`; none when there is none any more.
     pub(super) fn next_after(&self, after: WallMs, start: Option<WallMs>) -> Option<WallMs> {
-        match self {
+        let next = match self {
             Timing::Every(period) => every_after(*period, after, start.unwrap_or_default()),
             Timing::Cron(cron) => cron.next_after(after),
-        }
+        };
+        // What no text can say fires never.
+        next.filter(|next| *next <= WallMs::LAST)
     }
 }
 

@@ -31,6 +31,7 @@ mod url;
 mod value;
 mod xml;
 
+use crate::text::quoted;
 use std::collections::BTreeMap;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -269,12 +270,14 @@ impl Slot {
         match &placeholder.source {
             Source::Param(name) => {
                 let found = constants.params.and_then(|params| item::member(params, name));
-                let found = found.ok_or_else(|| ValueFault(format!("the task has no parameter {name:?}")))?;
+                let found =
+                    found.ok_or_else(|| ValueFault(format!("the task has no parameter {}", quoted(name))))?;
                 value::write(value::Value::Json(found), placeholder, self.spot, &mut out)?;
             }
             Source::Secret(name) => {
                 let secret = constants.secrets.0.get(name);
-                let secret = secret.ok_or_else(|| ValueFault(format!("there is no secret {name:?}")))?;
+                let secret =
+                    secret.ok_or_else(|| ValueFault(format!("there is no secret {}", quoted(name))))?;
                 if constants.is_masked {
                     value::write_mask(self.spot, &mut out);
                 } else {
@@ -299,7 +302,7 @@ impl Slot {
             Source::Attempt => value::Value::Number(u64::from(item.attempt)),
             Source::Key => value::Value::Text(item.key),
             Source::Param(name) | Source::Secret(name) => {
-                return Err(ValueFault(format!("{name:?} was not bound")));
+                return Err(ValueFault(format!("{} was not bound", quoted(name))));
             }
         };
         value::write(value, placeholder, self.spot, out)

@@ -7,6 +7,7 @@ use super::item::{Item, Roots};
 use super::placeholder::{Placeholder, Source};
 use super::{Constants, Place, Secrets, Template, TemplateFault, UrlTemplate, ValueFault, media};
 use crate::business::request::RequestSpec;
+use crate::text::quoted;
 
 /// The longest method and URL. Unit: bytes.
 pub const REQUEST_BYTES_MAX: usize = 8 * 1024;
@@ -249,7 +250,7 @@ impl Compiler {
             let pointer = format!("/headers/{}", name.replace('~', "~0").replace('/', "~1"));
             let lower = name.to_ascii_lowercase();
             if name.is_empty() || !name.bytes().all(is_token) {
-                self.fault(&pointer, format!("{name:?} is not the name of a header"));
+                self.fault(&pointer, format!("{} is not the name of a header", quoted(name)));
             } else if RESERVED.contains(&lower.as_str()) {
                 self.fault(
                     &pointer,

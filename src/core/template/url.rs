@@ -1,5 +1,6 @@
 //! The template of a URL. What decides where a request goes (scheme, host, port) is never an item's to say.
 
+use crate::text::quoted;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::item::{Item, Roots};
@@ -39,7 +40,12 @@ impl UrlTemplate {
         let (scheme, rest) = text
             .split_once("://")
             .filter(|(scheme, _)| !scheme.contains(['{', '}', '/', '?', '#']))
-            .ok_or_else(|| TemplateFault(format!("{text:?} begins with neither http:// nor https://")))?;
+            .ok_or_else(|| {
+                TemplateFault(format!(
+                    "{} begins with neither http:// nor https://",
+                    quoted(text)
+                ))
+            })?;
         let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         if authority.contains(['{', '}']) {
             return Err(TemplateFault(format!(
@@ -131,7 +137,8 @@ fn check_segment(segment: &str) -> Result<(), ValueFault> {
     let meant = segment.replace("%2e", ".").replace("%2E", ".");
     match meant.as_str() {
         "" | "." | ".." => Err(ValueFault(format!(
-            "a part of the URL's path would be {segment:?}, which leads elsewhere"
+            "a part of the URL's path would be {}, which leads elsewhere",
+            quoted(segment)
         ))),
         _ => Ok(()),
     }

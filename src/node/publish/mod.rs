@@ -15,6 +15,7 @@ use windrow_core::business::HookKind;
 use windrow_core::dataset::{Publishing, Reduce, SUMMARY_BYTES_MAX, summary};
 use windrow_core::ids::ItemIndex;
 use windrow_core::life::Listener;
+use windrow_core::text::csv::Guard;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::business_store::BusinessStore;
 use windrow_engine::ports::clock::Clock;
@@ -167,6 +168,7 @@ impl Publisher {
             reader: self.read(task).await?,
             rows: Rows {
                 form: Form::Ndjson,
+                guard: Guard::Off,
                 columns: Columns::Whole,
                 keys: Keys {
                     store: self.store.store_id().await.map_err(unavailable)?,

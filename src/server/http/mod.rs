@@ -206,7 +206,7 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
     let (router, mut document) = routes().split_for_parts();
     guard::idempotency::describe(&mut document);
     let (written, rules) = document::finish(&mut document);
-    let document = Arc::new(document);
+    let (document, rules) = (Arc::new(document), Arc::new(rules));
     let policy = Arc::new(guard::access::Policy::of(
         &document,
         guard::visitor::Names::of(&app.service.config().http),
@@ -218,8 +218,11 @@ pub fn facade(app: App) -> (Router, Arc<Document>) {
         .fallback(dashboard::other)
         .method_not_allowed_fallback(problem::no_such_method)
         .route_layer(from_fn_with_state(app.clone(), guard::idempotency::remember))
-        .route_layer(from_fn_with_state(app.clone(), guard::intake::take_in))
-        .route_layer(from_fn_with_state(Arc::new(rules), guard::parameters::hold))
+        .route_layer(from_fn_with_state(
+            (app.clone(), rules.clone()),
+            guard::intake::take_in,
+        ))
+        .route_layer(from_fn_with_state(rules, guard::parameters::hold))
         .route_layer(from_fn_with_state((app.clone(), policy), guard::access::guard))
         .layer(from_fn_with_state(app.clone(), turn_away))
         // Other nodes ask also while this one ends, and are known by no token.
@@ -250,6 +253,14 @@ async fn turn_away(State(app): State<App>, request: Request, next: Next) -> Resp
 mod tests {
     use super::*;
     use crate::http::guard::{access, idempotency};
+
+    /// The document as it is before its texts are bounded.
+    pub(crate) fn document() -> serde_json::Value {
+        let (_, mut document) = routes().split_for_parts();
+        idempotency::describe(&mut document);
+        document::finish(&mut document);
+        serde_json::to_value(document).expect("it is JSON")
+    }
 
     #[test]
     fn every_operation_states_who_may_call_it() {

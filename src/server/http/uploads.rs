@@ -21,6 +21,7 @@ use crate::http::tasks::failures::value;
 use crate::http::tasks::path::path_param;
 use crate::service::ServiceError;
 use windrow_core::business::access::Role;
+use windrow_core::text::quoted;
 use windrow_engine::ports::sources::resolver::{Received, RowFormat, SourceRequest};
 use windrow_engine::ports::sources::uploads::{Upload, UploadId, UploadState};
 
@@ -270,7 +271,7 @@ fn csv_format(params: &UploadParams) -> Result<RowFormat, ServiceError> {
             (Some(c), None) if c.is_ascii() && !matches!(c, '\n' | '\r' | '\0') => Ok(c),
             _ => Err(ServiceError::invalid(
                 name,
-                format!("{text:?} is not one ASCII character"),
+                format!("{} is not one ASCII character", quoted(text)),
             )),
         }
     };

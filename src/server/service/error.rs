@@ -7,6 +7,7 @@ use crate::service::schedules;
 use crate::service::tasks::items::not_open;
 use windrow_core::ids::TaskId;
 use windrow_core::task::lifecycle::Refusal;
+use windrow_core::text::{QUOTE_CHARS_MAX, cut, quoted};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::business_store::BusinessError;
 use windrow_engine::ports::access::named_limit_store::{LimitUsers, NamedLimitError};
@@ -30,7 +31,7 @@ pub enum ServiceError {
     #[error("{0}")]
     Forbidden(String),
     /// There is no such thing.
-    #[error("there is no {what} {name}")]
+    #[error("there is no {what} {}", cut(.name, QUOTE_CHARS_MAX))]
     NotFound {
         /// `task`, `business` …
         what: &'static str,
@@ -275,11 +276,12 @@ fn fields(refusals: Vec<windrow_core::task::meaning::FieldRefusal>) -> Vec<Field
 impl From<CreateError> for ServiceError {
     fn from(error: CreateError) -> ServiceError {
         match error {
-            CreateError::NoBusiness(slug) => {
-                FieldFault::new("/business", format!("there is no business {slug}"))
-                    .missing(format!("/v1/businesses/{slug}"))
-                    .into()
-            }
+            CreateError::NoBusiness(slug) => FieldFault::new(
+                "/business",
+                format!("there is no business {}", cut(&slug, QUOTE_CHARS_MAX)),
+            )
+            .missing(format!("/v1/businesses/{slug}"))
+            .into(),
             CreateError::NameTaken(name, id) => ServiceError::NameTaken(name_taken(&name, id)),
             CreateError::KeyReused(_) => ServiceError::KeyReused,
             CreateError::NoLimit(_) => ServiceError::unprocessable("/limits", error.to_string()),
@@ -295,7 +297,7 @@ impl From<CreateError> for ServiceError {
 }
 
 fn name_taken(name: &str, id: TaskId) -> String {
-    format!("the name {name:?} is taken by {id}")
+    format!("the name {} is taken by {id}", quoted(name))
 }
 
 impl From<BusinessError> for ServiceError {

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use super::{FieldFault, ServiceError};
 use crate::service::node::ThisNode;
 use crate::service::tasks::create::TaskPlan;
-use crate::service::tasks::settings::{LOOKED_THROUGH_MAX, nearest};
+use crate::service::tasks::settings::LOOKED_THROUGH_MAX;
 use windrow_core::business::is_slug;
 use windrow_core::limit::Bounds;
 use windrow_core::limit::key::{LimitKey, NAMED_MAX};
 use windrow_core::settings::Rate;
+use windrow_core::text::likeness::nearest;
+use windrow_core::text::{QUOTE_CHARS_MAX, cut};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::access::named_limit_store::{
@@ -255,7 +257,7 @@ const NONE: [&str; 4] = ["none", "no", "off", "unlimited"];
 
 fn unknown(place: String, name: &str, known: &BTreeSet<String>) -> FieldFault {
     let is_of_business = place.starts_with("/limits/named");
-    let fault = FieldFault::new(place, format!("there is no limit {name}"));
+    let fault = FieldFault::new(place, format!("there is no limit {}", cut(name, QUOTE_CHARS_MAX)));
     let fault = fault.missing(format!("/v1/limits/{name}"));
     if NONE.contains(&name) {
         return fault.advise(match is_of_business {

@@ -23,7 +23,6 @@ pub mod schedules;
 pub mod sources;
 pub mod statistics;
 pub mod stats;
-pub(crate) use tasks::settings::nearest;
 pub mod tasks;
 
 use std::sync::Arc;

@@ -17,10 +17,14 @@ const FILTERS = ['task', 'business', 'actor', 'action', 'cursor'];
 const ROWS_MAX = 20_000;
 const NAMES = ['id', 'at', 'actor', 'source', 'action', 'task', 'business', 'before', 'after', 'reason', 'request_id'];
 
+/** What a spreadsheet computes, behind blanks that it drops; a number is no formula. As `core/text/csv.rs` has it. */
+const FORMULA = /^([\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠−﹢﹣﹦﹫])/u;
+const NUMBER = /^[+-]?\d+(\.\d*)?([eE][+-]?\d+)?$/;
+
 /** A cell of CSV; one that a spreadsheet would take for a formula is text. */
 function cell(value) {
   const text = value == null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
-  return `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+  return `"${(FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
 }
 
 /** All entries that the filters let through, as CSV. */

@@ -15,6 +15,8 @@ use serde_json::Value;
 pub use self::card::Card;
 pub use self::paint::Tone;
 use self::times::Times;
+pub use windrow_core::text::clean;
+use windrow_core::text::csv::Guard;
 
 /// A time is shortened to no less than this. Unit: terminal cells.
 const TIME_CELLS: usize = 7;
@@ -265,7 +267,7 @@ impl Listing {
     }
 
     /// The same as CSV, every column of it.
-    pub fn csv(&self, things: &[Value], times: &Times) -> String {
+    pub fn csv(&self, things: &[Value], times: &Times, guard: Guard) -> String {
         let head = self.columns.iter().map(|column| match column.name {
             Some(name) => name.to_owned(),
             None => column.title.to_lowercase().replace(' ', "_"),
@@ -274,7 +276,7 @@ impl Listing {
             let cells = self.columns.iter().map(|column| column.cell(thing, times));
             cells.map(|cell| cell.plain.unwrap_or(cell.text)).collect()
         });
-        csv(std::iter::once(head.collect()).chain(rows))
+        csv(std::iter::once(head.collect()).chain(rows), guard)
     }
 
     /// The names, a line each.
@@ -286,33 +288,11 @@ impl Listing {
     }
 }
 
-/// Rows as CSV (RFC 4180).
-pub fn csv(rows: impl Iterator<Item = Vec<String>>) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    for row in rows {
-        if let Err(error) = writer.write_record(row) {
-            tracing::error!(%error, "a row can't be written to memory");
-        }
-    }
-    let bytes = writer.into_inner().unwrap_or_default();
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Text that can't move a terminal's cursor or change its colours.
-pub fn clean(text: &str) -> String {
-    // A line break is the one that people put into texts themselves.
-    text.chars()
-        .map(|c| match c {
-            '\n' | '\t' => ' ',
-            c if c.is_control() || is_direction(c) => '\u{FFFD}',
-            c => c,
-        })
-        .collect()
-}
-
-/// Marks that turn the direction of what follows, and so can make a text look like another.
-fn is_direction(c: char) -> bool {
-    matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+/// Rows as CSV, for the tools of a shell.
+pub(crate) fn csv(rows: impl Iterator<Item = Vec<String>>, guard: Guard) -> String {
+    let mut out = Vec::new();
+    rows.for_each(|row| guard.push_line(&row, &mut out));
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

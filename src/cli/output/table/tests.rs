@@ -116,7 +116,7 @@ fn colours_change_no_width_and_are_absent_where_unwanted() {
 #[test]
 fn csv_has_every_column_and_quotes_what_needs_it() {
     assert_eq!(
-        PLACES.csv(&things(), &TIMES),
+        PLACES.csv(&things(), &TIMES, windrow_core::text::csv::Guard::On),
         "id,name,failed,made_at\nt1,黑色星期五,61,1970-01-01T00:00:00.000Z\nt1042,\"orders, \"\"2025\"\"\",0,\nt7,,1204,\n"
     );
     assert_eq!(PLACES.names(&things()), "t1\nt1042\nt7\n");

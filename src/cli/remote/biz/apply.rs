@@ -74,7 +74,10 @@ fn tell(link: &Link<'_>, done: &[Applied]) -> Result<(), Fault> {
             let rows = done
                 .iter()
                 .map(|one| members.map(|name| text(&one.json[name]).to_owned()).to_vec());
-            csv(std::iter::once(members.map(str::to_owned).to_vec()).chain(rows))
+            csv(
+                std::iter::once(members.map(str::to_owned).to_vec()).chain(rows),
+                link.look.guard.into(),
+            )
         }
         Form::Table | Form::Wide => done.iter().map(|one| one.lines.join("\n") + "\n").collect(),
     };

@@ -65,7 +65,7 @@ impl JobRun<'_> {
         self.shell.screen.must_say(&format!("cut off: {because}; {how}"));
         if self.args.output == Output::Json {
             let cut = Fault::new(Exit::Interrupted, "the run was cut off", because);
-            screen::print(&cut.hint(how).json().to_string())?;
+            screen::print_json(&cut.hint(how).json())?;
         }
         Ok(Exit::Interrupted)
     }
@@ -119,7 +119,7 @@ impl JobRun<'_> {
         match self.args.output {
             Output::Json => {
                 let is_another = identity::is_another(outcome.task(), outcome.net.as_ref(), self.args);
-                screen::print(&outcome.json(is_another).to_string())?;
+                screen::print_json(&outcome.json(is_another))?;
             }
             Output::Table if onto_stdout => self.say(&outcome.table(None)),
             Output::Table => {

@@ -17,6 +17,7 @@ use windrow_core::explain::rate_text;
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
+use windrow_core::text::steers;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::report_store::ReportStore;
@@ -323,7 +324,7 @@ fn index(group: &FailureGroup, example: &ItemData) -> ItemIndex {
 
 /// An item's data behind its failure.
 pub(in crate::run) fn who(data: &str) -> String {
-    let one_line: String = data.chars().filter(|c| !c.is_control()).collect();
+    let one_line: String = data.chars().filter(|c| !steers(*c)).collect();
     format!("  {}", truncate_str(&one_line, WHO_CHARS_MAX, "…"))
 }
 

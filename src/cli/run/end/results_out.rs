@@ -154,6 +154,7 @@ async fn rows(args: &RunArgs, store: &Store, task: &TaskView, path: &Path) -> Re
         .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     Ok(Rows {
         form: if is_csv { Form::Csv } else { Form::Ndjson },
+        guard: args.results.guard.unwrap_or_default().into(),
         columns: args
             .results
             .columns

@@ -11,6 +11,7 @@ use crate::args::Items;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use windrow_core::ids::ItemIndex;
+use windrow_core::text::steers;
 use windrow_engine::ports::sources::source::{RowChunk, Source};
 use windrow_node::sources::{OpenedSource, Packing};
 
@@ -143,7 +144,7 @@ async fn first(source: &dyn Source) -> Option<Arc<RowChunk>> {
 fn shown(text: &str, chars_max: usize) -> String {
     // A tab within a name is likely the delimiter.
     let text = text.replace('\t', "\\t");
-    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    let text: String = text.chars().filter(|c| !steers(*c)).collect();
     truncate_str(&text, chars_max, "…").into_owned()
 }
 

@@ -17,6 +17,7 @@ use crate::output::screen::Screen;
 use crate::signals::Signals;
 use windrow_core::explain::counted;
 use windrow_core::ids::{ItemCount, WallMs};
+use windrow_core::text::steers;
 use windrow_engine::ports::sources::store::SourceStore;
 use windrow_node::sources::{
     CsvFormat, Expansion, Format, IndexWatch, Input, OpenSourceError, OpenedSource, Opening, SourceSpec, open,
@@ -181,7 +182,7 @@ fn glob_name(pattern: &str) -> String {
     let hash = xxh3_64(whole.as_os_str().as_encoded_bytes());
     let shown: String = pattern
         .chars()
-        .filter(|c| !c.is_control())
+        .filter(|c| !steers(*c))
         .take(SHOWN_CHARS_MAX)
         .collect();
     format!("glob-{shown}-{hash:016x}")
@@ -196,7 +197,7 @@ fn file_name(path: &Path, format: &Format) -> String {
         .unwrap_or_default();
     let shown: String = last
         .chars()
-        .filter(|c| !c.is_control())
+        .filter(|c| !steers(*c))
         .take(SHOWN_CHARS_MAX)
         .collect();
     let hash = xxh3_64(canonical.as_os_str().as_encoded_bytes());

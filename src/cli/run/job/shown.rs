@@ -150,7 +150,7 @@ pub(super) fn one(job: &Value, view: &View, shell: &Shell) -> Result<Exit, Fault
     let text = match look.form {
         Form::Json | Form::Ndjson => job.to_string(),
         Form::Name => JOBS.names(jobs),
-        Form::Csv => JOBS.csv(jobs, &times),
+        Form::Csv => JOBS.csv(jobs, &times, look.guard.into()),
         Form::Table | Form::Wide => card(job, &times).text(look.paper),
     };
     screen::put(&text).map(|()| Exit::Ok)

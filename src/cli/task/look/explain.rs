@@ -81,7 +81,7 @@ pub(crate) async fn explain(args: &ExplainArgs, shell: &Shell) -> Result<Exit, F
     let causes = rows(&explanation);
     screen::put(&match link.look.form {
         Form::Name => CAUSES.names(&causes),
-        Form::Csv => CAUSES.csv(&causes, &link.times(&answer)),
+        Form::Csv => CAUSES.csv(&causes, &link.times(&answer), link.look.guard.into()),
         Form::Table | Form::Wide | Form::Json => answer.text(),
         Form::Ndjson => answer.line(),
     })?;

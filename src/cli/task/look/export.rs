@@ -29,6 +29,7 @@ pub(crate) async fn export(args: &ExportArgs, shell: &Shell) -> Result<Exit, Fau
     let request = Request::get(&format!("/v1/tasks/{id}/export/{}", word(&args.what)))
         .query("format", word(&row_form(args.format, &link, out)))
         .query_option("data", data)
+        .query_option("csv_guard", link.look.guard.asked())
         .accept("*/*");
     deliver(&link, request, (out, args.force)).await
 }
@@ -56,8 +57,9 @@ pub(crate) async fn deliver(
 ) -> Result<Exit, Fault> {
     let mut download = link.client.download(request).await?;
     let Some(path) = out else {
+        let mut screen = screen::Foreign::default();
         while let Some(piece) = download.chunk().await? {
-            if !screen::put_piece(&piece)? {
+            if !screen.put(&piece)? {
                 break;
             }
         }

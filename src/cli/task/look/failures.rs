@@ -240,7 +240,7 @@ mod tests {
         assert!(text.contains("#0 (t12 #5)"), "{text}");
         let group = json!({"code": "BAD", "count": 1, "example_index": 0, "example": "no",
             "example_origin_task": "t12", "example_origin_index": 5});
-        let text = GROUPS.csv(&[group], &times);
+        let text = GROUPS.csv(&[group], &times, windrow_core::text::csv::Guard::On);
         assert!(text.contains("example_index") && text.contains(",0"), "{text}");
     }
 }

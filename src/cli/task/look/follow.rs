@@ -132,7 +132,11 @@ fn print(link: &Link<'_>, answer: &Answer, task: &Value) -> Result<(), Fault> {
         Form::Table | Form::Wide | Form::Name => return Ok(()),
         Form::Json => answer.text(),
         Form::Ndjson => answer.line(),
-        Form::Csv => crate::task::TASKS.csv(std::slice::from_ref(task), &link.times(answer)),
+        Form::Csv => crate::task::TASKS.csv(
+            std::slice::from_ref(task),
+            &link.times(answer),
+            link.look.guard.into(),
+        ),
     })
 }
 

@@ -110,6 +110,7 @@ fn request(args: &ResultsArgs, form: RowForm, id: &str, after: Option<u64>) -> R
         .query_option("with_redrives", args.with_redrives.then_some(true))
         .query_option("data", args.data.as_deref())
         .query_option("columns", args.columns.as_deref())
+        .query_option("csv_guard", args.remote.view.csv_guard.asked())
         .accept("*/*")
 }
 
@@ -171,9 +172,10 @@ impl Follower<'_> {
             .download(request(self.args, self.rows.form, &self.id, self.rows.after))
             .await?;
         self.rows.begin();
+        let mut screen = screen::Foreign::default();
         while let Some(piece) = download.chunk().await? {
             let whole = self.rows.whole(&piece);
-            if !whole.is_empty() && !screen::put_piece(&whole)? {
+            if !whole.is_empty() && !screen.put(&whole)? {
                 return Ok(Seen::Over);
             }
         }

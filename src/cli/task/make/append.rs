@@ -120,7 +120,7 @@ fn told(
         ),
         Form::Json | Form::Ndjson => appended.to_string(),
         Form::Name => APPENDED.names(&[appended]),
-        Form::Csv => APPENDED.csv(&[appended], &link.times(&last)),
+        Form::Csv => APPENDED.csv(&[appended], &link.times(&last), link.look.guard.into()),
     };
     screen::put(&said).map(|()| Exit::Ok)
 }

@@ -2,6 +2,9 @@
 
 use windrow_core::life::Author;
 
+/// The name of what Windrow does by itself.
+pub const NODE_ACTOR: &str = "windrow";
+
 /// Who changes something, for the audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
@@ -19,7 +22,7 @@ impl Actor {
     /// Windrow itself, whom nobody told, and why.
     pub fn windrow(reason: Option<String>) -> Actor {
         Actor {
-            name: "windrow".to_owned(),
+            name: NODE_ACTOR.to_owned(),
             source: "system",
             reason,
             request_id: None,

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 
 use crate::ports::StoreError;
 use windrow_core::ids::WallMs;
+use windrow_core::text::quoted;
 
 /// The size of every part but the last. Unit: bytes.
 pub const PART_BYTES: usize = 4 * 1024 * 1024;
@@ -28,7 +29,7 @@ impl std::str::FromStr for UploadId {
         number
             .filter(|n| *n > 0)
             .map(UploadId)
-            .ok_or_else(|| format!("{text:?} is no upload; one looks like u7"))
+            .ok_or_else(|| format!("{} is no upload; one looks like u7", quoted(text)))
     }
 }
 

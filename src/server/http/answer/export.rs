@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::App;
-use crate::http::answer::csv::push_row;
 use crate::http::guard::{Params, headers};
 use crate::http::logs::LineBody;
 use crate::http::problem::HttpResult;
@@ -19,6 +18,7 @@ use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
 use crate::service::failures::item_data::Members;
 use windrow_core::ids::{INDEX_MAX, ItemIndex};
+use windrow_core::text::csv::Guard;
 use windrow_engine::ports::tasks::failure_list::FailurePage;
 use windrow_engine::ports::tasks::store::TaskView;
 
@@ -41,6 +41,9 @@ pub(crate) struct ExportParams {
     /// How it is written; else as `Accept` says, NDJSON without.
     #[param(inline)]
     format: Option<Format>,
+    /// CSV only: whether texts are kept from being formulas of a spreadsheet, `on` without.
+    #[param(inline)]
+    csv_guard: Option<CsvGuard>,
     /// Only what follows the row of this index (failures) or number (log): where an earlier export was cut.
     #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     after: Option<u64>,
@@ -48,6 +51,26 @@ pub(crate) struct ExportParams {
     /// separated by commas.
     #[param(max_length = 500, example = "user_id,email")]
     data: Option<String>,
+}
+
+/// What keeps texts from being formulas of a spreadsheet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CsvGuard {
+    /// A text that a spreadsheet would take for a formula gets an apostrophe before it; numbers stay numbers.
+    #[default]
+    On,
+    /// Every cell is what it is.
+    Off,
+}
+
+impl From<CsvGuard> for Guard {
+    fn from(asked: CsvGuard) -> Guard {
+        match asked {
+            CsvGuard::On => Guard::On,
+            CsvGuard::Off => Guard::Off,
+        }
+    }
 }
 
 impl Format {
@@ -93,14 +116,17 @@ pub(crate) async fn failures(
     Params(params): Params<ExportParams>,
     headers: HeaderMap,
 ) -> HttpResult {
-    let format = params.format(&headers);
+    let (format, guard) = (
+        params.format(&headers),
+        params.csv_guard.unwrap_or_default().into(),
+    );
     let after = params.after()?.map(ItemIndex);
     let name = format!("{}-failures", task.id);
     let columns =
         "index,key,code,message,attempts,first_at,last_at,output,origin_task,origin_index,data,data_missing";
     let rows = move |state: Option<ItemIndex>| {
         let (app, task, data) = (app.clone(), task.clone(), params.data.clone());
-        async move { failure_rows(&app, &task, data.as_deref(), state, format).await }
+        async move { failure_rows(&app, &task, data.as_deref(), state, (format, guard)).await }
     };
     Ok(answer(name, format, header_of(format, columns), after, rows).await?)
 }
@@ -110,7 +136,7 @@ async fn failure_rows(
     task: &TaskView,
     data: Option<&str>,
     after: Option<ItemIndex>,
-    format: Format,
+    (format, guard): (Format, Guard),
 ) -> Result<(Vec<u8>, Option<ItemIndex>), ServiceError> {
     let failures = &app.service.failures;
     let found = failures.page(task, &FailurePage::ByIndex(after), PAGE).await?;
@@ -138,7 +164,7 @@ async fn failure_rows(
                     row.data.map(|data| data.get().to_owned()).unwrap_or_default(),
                     text(&row.data_missing),
                 ];
-                push_row(&cells, &mut out);
+                guard.push_row(&cells, &mut out);
             }
         }
     }
@@ -161,7 +187,10 @@ pub(crate) async fn log(
     Params(params): Params<ExportParams>,
     headers: HeaderMap,
 ) -> HttpResult {
-    let format = params.format(&headers);
+    let (format, guard) = (
+        params.format(&headers),
+        params.csv_guard.unwrap_or_default().into(),
+    );
     let after = params.after()?.map(u64::cast_signed);
     if params.data.is_some() {
         return Err(ServiceError::invalid("data", "lines carry none; only failures do").into());
@@ -175,7 +204,7 @@ pub(crate) async fn log(
             let last = lines.last().map(|(number, _)| *number);
             let mut out = Vec::new();
             for line in lines.into_iter().map(LineBody::from) {
-                push_line(&line, format, &mut out)?;
+                push_line(&line, (format, guard), &mut out)?;
             }
             Ok((out, last))
         }
@@ -183,7 +212,11 @@ pub(crate) async fn log(
     Ok(answer(name, format, header_of(format, columns), after, rows).await?)
 }
 
-fn push_line(line: &LineBody, format: Format, out: &mut Vec<u8>) -> Result<(), ServiceError> {
+fn push_line(
+    line: &LineBody,
+    (format, guard): (Format, Guard),
+    out: &mut Vec<u8>,
+) -> Result<(), ServiceError> {
     if format == Format::Ndjson {
         return push_json(line, out);
     }
@@ -199,7 +232,7 @@ fn push_line(line: &LineBody, format: Format, out: &mut Vec<u8>) -> Result<(), S
         line.message.clone(),
         line.extra.as_ref().map(ToString::to_string).unwrap_or_default(),
     ];
-    push_row(&cells, out);
+    guard.push_row(&cells, out);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Forms of answers: pages, CSV, exports, times, what every answer carries.
 
-pub(crate) mod csv;
 pub(crate) mod export;
+pub(crate) mod held;
 pub(crate) mod html;
 pub mod page;
 pub(crate) mod response;

@@ -8,12 +8,34 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::http::App;
+use crate::http::answer::held::{self, Account, Held};
+use crate::http::guard::headers;
 use crate::http::problem::{Problem, RequestId, Slug};
 
 /// Gives each request a number, and each problem its body. What axum refuses by itself becomes a problem too.
 pub(crate) async fn complete(State(app): State<App>, request: Request, next: Next) -> Response {
     let base = app.service.config().http.public_url.clone().unwrap_or_default();
-    completed(&base, request, next).await
+    let (is_safe, instance) = (request.method().is_safe(), request.uri().path().to_owned());
+    let response = completed(&base, request, next).await;
+    let id = headers::text(response.headers(), "request-id").to_owned();
+    match held::counted(&app.front.bodies, is_safe, response).await {
+        Ok(response) => response,
+        Err(problem) => finished(problem, &base, &id, instance),
+    }
+}
+
+/// A problem as an answer of a node at this URL, to a request with a number and a path.
+fn finished(problem: Problem, base: &str, id: &str, instance: String) -> Response {
+    let mut response = written(Problem {
+        kind: format!("{}{}", base.trim_end_matches('/'), problem.kind),
+        request_id: id.to_owned(),
+        instance,
+        ..problem
+    });
+    if let Ok(value) = HeaderValue::from_str(id) {
+        response.headers_mut().insert("request-id", value);
+    }
+    guarded(response)
 }
 
 /// The same, for answers of a node at this URL.
@@ -26,14 +48,12 @@ pub(crate) async fn completed(base: &str, mut request: Request, next: Next) -> R
         if let Some(cause) = &problem.cause {
             tracing::error!(request_id = id, %method, path = instance, error = cause, "a request failed");
         }
-        let kind = format!("{}{}", base.trim_end_matches('/'), problem.kind);
         let allow = response.headers_mut().remove(header::ALLOW);
-        response = written(Problem {
-            kind,
-            request_id: id.clone(),
-            instance,
-            ..problem
-        });
+        let kept = response.extensions_mut().remove::<Held>();
+        let account = response.extensions_mut().remove::<Account>();
+        response = finished(problem, base, &id, instance);
+        kept.map(|kept| response.extensions_mut().insert(kept));
+        account.map(|account| response.extensions_mut().insert(account));
         // RFC 9110, §15.5.6: a 405 says which methods there are.
         response
             .headers_mut()
@@ -74,6 +94,7 @@ fn problem_of(response: &mut Response) -> Option<Problem> {
 }
 
 fn written(problem: Problem) -> Response {
+    let problem = problem.bounded();
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, Json(&problem)).into_response();
     let headers = response.headers_mut();

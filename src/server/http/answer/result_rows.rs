@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::csv::push_row;
 use crate::service::failures::item_data::{ItemData, Members};
 use crate::service::results::Keys;
 use windrow_core::ids::ItemIndex;
+use windrow_core::text::csv::Guard;
 use windrow_engine::ports::tasks::results::ItemOutput;
 
 /// How results are written.
@@ -57,6 +57,8 @@ impl From<&Members> for Columns {
 pub struct Rows {
     /// How.
     pub form: Form,
+    /// Of a CSV.
+    pub guard: Guard,
     /// Of a CSV, for the output.
     pub columns: Columns,
     /// For the member `key`.
@@ -72,7 +74,7 @@ impl Rows {
     pub fn header(&self) -> Vec<u8> {
         let mut out = Vec::new();
         if self.form == Form::Csv {
-            push_row(&self.names(), &mut out);
+            self.guard.push_row(&self.names(), &mut out);
         }
         out
     }
@@ -143,7 +145,7 @@ impl Rows {
         if let Some(columns) = &self.data {
             cells.extend(columns.cells(text_of(data)));
         }
-        push_row(&cells, out);
+        self.guard.push_row(&cells, out);
     }
 }
 
@@ -183,6 +185,7 @@ mod tests {
     fn rows(columns: Columns, data: Option<Columns>) -> Rows {
         Rows {
             form: Form::Csv,
+            guard: Guard::On,
             columns,
             keys: Keys {
                 store: StoreId("s".to_owned()),

@@ -9,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{number, readable};
 use crate::http::App;
-use crate::http::answer::export::{Format, answer};
+use crate::http::answer::export::{CsvGuard, Format, answer};
 use crate::http::answer::page::{Page, PageQuery, Paging};
 use crate::http::answer::result_rows::{Columns, Form, Rows};
 use crate::http::guard::{Caller, Params};
@@ -26,6 +26,9 @@ pub(crate) struct RowParams {
     /// How they are written; else as `Accept` says, NDJSON without.
     #[param(inline)]
     format: Option<Format>,
+    /// CSV only: whether texts are kept from being formulas of a spreadsheet, `on` without.
+    #[param(inline)]
+    csv_guard: Option<CsvGuard>,
     /// Only what follows the item of this index: where an earlier answer was cut.
     #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     after: Option<u64>,
@@ -62,6 +65,7 @@ pub(crate) async fn results(
             Format::Csv => Form::Csv,
             Format::Ndjson => Form::Ndjson,
         },
+        guard: params.csv_guard.unwrap_or_default().into(),
         columns: match &params.columns {
             None => Columns::Whole,
             Some(names) => columns(names, format)?,

@@ -15,6 +15,7 @@ use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
 use utoipa::openapi::{OpenApi, PathItem, Ref, RefOr, Required};
 
 use crate::http::guard::access::{self, Access};
+use crate::http::guard::bounds;
 use crate::http::guard::dry_run;
 use crate::http::guard::parameters::Rules;
 use crate::http::problem::Slug;
@@ -39,7 +40,8 @@ pub(super) fn finish(document: &mut OpenApi) -> (Written, Rules) {
         }
         operations_mut(item).into_iter().for_each(complete);
     }
-    let value = serde_json::to_value(&*document).unwrap_or_default();
+    let mut value = serde_json::to_value(&*document).unwrap_or_default();
+    bounds::complete(&mut value);
     let written = Written {
         json: Bytes::from(value.to_string()),
         html: page::render(&value),

@@ -14,6 +14,7 @@ mod topic;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use windrow_core::text::quoted;
 
 use axum::Extension;
 use axum::extract::{ConnectInfo, State};
@@ -110,7 +111,10 @@ fn topics(text: &str) -> Result<Vec<Topic>, ServiceError> {
         let unknown = |()| {
             ServiceError::invalid(
                 "topics",
-                format!("{word:?} is no topic; cluster, tasks, task:t42, node:n1 are"),
+                format!(
+                    "{} is no topic; cluster, tasks, task:t42, node:n1 are",
+                    quoted(word)
+                ),
             )
         };
         let topic = word.parse().map_err(unknown)?;

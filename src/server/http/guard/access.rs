@@ -19,6 +19,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, Secur
 use utoipa::openapi::{OpenApi, PathItem};
 
 use crate::http::App;
+use crate::http::answer::held;
 use crate::http::guard::visitor::{self, Names};
 use crate::http::problem::{HttpResult, Problem, RequestId, Slug};
 use crate::http::tokens::session;
@@ -231,7 +232,7 @@ fn scopes_of(requirement: &SecurityRequirement) -> Vec<String> {
 pub async fn guard(
     State((app, policy)): State<(App, Arc<Policy>)>,
     path: MatchedPath,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> HttpResult {
     if let Some(others) = policy.others(request.method(), path.as_str()) {
@@ -269,8 +270,7 @@ pub async fn guard(
     if let Some(task) = caller.task {
         keep_to(task, path.as_str(), request.uri().path())?;
     }
-    request.extensions_mut().insert(caller);
-    Ok(next.run(request).await)
+    Ok(held::run_for(caller, request, next).await)
 }
 
 /// The answer to a method that the path doesn't have; it names those that there are (RFC 9110, §15.5.6).

@@ -15,6 +15,7 @@ use crate::http::problem::{Problem, Slug};
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::WallMs;
 use windrow_core::settings::json::Object;
+use windrow_core::text::quoted;
 
 /// The largest body that is read where it arrives: some tens of microseconds. Unit: bytes.
 const SMALL_BYTES_MAX: usize = 64 << 10;
@@ -175,13 +176,14 @@ pub fn reason_of(member: Option<serde_json::Value>) -> Result<Option<String>, Se
 /// Reads a time as people write it in a body or a query.
 ///
 /// # Errors
-/// When it isn't RFC 3339, or before 1970.
+/// When it isn't RFC 3339, before 1970, or in UTC after the year 9999.
 pub fn time(pointer: &str, text: &str) -> Result<WallMs, ServiceError> {
     // `+` in a query is a blank.
     let time = OffsetDateTime::parse(&text.trim().replace(' ', "+"), &Rfc3339).ok();
     let millis = time.and_then(|time| i64::try_from(time.unix_timestamp_nanos() / 1_000_000).ok());
-    millis.filter(|millis| *millis >= 0).map(WallMs).ok_or_else(|| {
-        let fault = FieldFault::new(pointer, format!("{text:?} is not a time"));
+    let shown = WallMs(0)..=WallMs::LAST;
+    millis.map(WallMs).filter(|at| shown.contains(at)).ok_or_else(|| {
+        let fault = FieldFault::new(pointer, format!("{} is not a time", quoted(text)));
         ServiceError::Invalid(vec![fault.advise("RFC 3339, such as 2026-11-20T17:02:11Z")])
     })
 }
@@ -203,6 +205,25 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
+
+    #[test]
+    fn a_time_is_one_that_an_answer_can_show() {
+        for sound in [
+            "1970-01-01T00:00:00Z",
+            "9999-12-31T23:59:59.999Z",
+            "2026-11-20T17:02:11+01:00",
+        ] {
+            assert!(time("/at", sound).is_ok(), "{sound}");
+        }
+        for wrong in [
+            "9999-12-31T23:59:59-01:00",
+            "1970-01-01T00:00:00+01:00",
+            "10000-01-01T00:00:00Z",
+            "2026-11-20",
+        ] {
+            assert!(time("/at", wrong).is_err(), "{wrong}");
+        }
+    }
 
     /// On one thread: were a body read there, nobody could tell its reading to go on.
     #[tokio::test]

@@ -8,14 +8,17 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header;
+use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 
+use crate::http::answer::held::Held;
 use crate::http::guard::access::Caller;
-use crate::http::guard::headers;
+use crate::http::guard::body::worked;
+use crate::http::guard::parameters::Rules;
 use crate::http::guard::shares::{Full, Share, Shares};
+use crate::http::guard::{bounds, headers};
 use crate::http::problem::{HttpResult, Problem, Slug};
 use crate::http::{APPENDS, App, UPLOADS};
 use crate::service::ServiceError;
@@ -66,7 +69,7 @@ pub(crate) fn memory(config: &Config) -> Arc<Shares<String>> {
 
 /// Reads the body of a request that may change something, then lets it through to its end.
 pub(crate) async fn take_in(
-    State(app): State<App>,
+    State((app, rules)): State<(App, Arc<Rules>)>,
     path: MatchedPath,
     caller: Option<Extension<Caller>>,
     request: Request,
@@ -79,21 +82,41 @@ pub(crate) async fn take_in(
     let measure = Measure::of(path.as_str(), &app.service.config());
     let (parts, body) = request.into_parts();
     let length = headers::text(&parts.headers, header::CONTENT_LENGTH).parse().ok();
-    let bytes = read(&app.front.bodies, account, measure, length, body).await?;
+    let (bytes, share) = read(&app.front.bodies, account, measure, length, body).await?;
+    let kind = headers::content_type(&parts.headers);
+    if kind.is_empty() || bounds::is_json(&kind) {
+        hold(
+            rules,
+            path.as_str().to_owned(),
+            parts.method.clone(),
+            bytes.clone(),
+        )
+        .await?;
+    }
     let request = Request::from_parts(parts, Body::from(bytes.clone()));
     let work = async move {
-        let response = next.run(request).await;
-        // What was made of it lives as long as the work.
+        let mut response = next.run(request).await;
+        // What was made of it lives as long as the work, and what is answered until it is read.
+        response.extensions_mut().insert(Held::new(share));
         drop(bytes);
         response
     };
     Ok(to_the_end(work).await)
 }
 
+/// Refuses a body by the bounds of the document, before anything is done with it.
+async fn hold(rules: Arc<Rules>, path: String, method: Method, bytes: Bytes) -> Result<(), ServiceError> {
+    worked(bytes, move |bytes| {
+        let shape = rules.body(&path, &method);
+        shape.map_or(Ok(()), |shape| shape.check(bytes))
+    })
+    .await?
+}
+
 /// A body with what it takes; given back when the last of it is dropped.
 struct CountedBody {
     bytes: Vec<u8>,
-    _share: Share<String>,
+    _share: Arc<Share<String>>,
 }
 
 impl AsRef<[u8]> for CountedBody {
@@ -108,7 +131,7 @@ async fn read(
     Measure { most, weight }: Measure,
     length: Option<u64>,
     body: Body,
-) -> Result<Bytes, Problem> {
+) -> Result<(Bytes, Arc<Share<String>>), Problem> {
     let full = |full: Full| full.problem("memory for bodies (http.body_memory)");
     let too_large = || too_large(length, most);
     if length.is_some_and(|length| length > most) {
@@ -136,7 +159,12 @@ async fn read(
         }
         bytes.extend_from_slice(&chunk);
     }
-    Ok(Bytes::from_owner(CountedBody { bytes, _share: share }))
+    let share = Arc::new(share);
+    let counted = CountedBody {
+        bytes,
+        _share: share.clone(),
+    };
+    Ok((Bytes::from_owner(counted), share))
 }
 
 fn too_large(length: Option<u64>, most: u64) -> Problem {
@@ -179,7 +207,7 @@ mod tests {
         ))
     }
 
-    fn slug(refused: Result<Bytes, Problem>) -> String {
+    fn slug<T: std::fmt::Debug>(refused: Result<T, Problem>) -> String {
         refused.expect_err("refused").kind
     }
 
@@ -211,7 +239,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_counts_until_the_last_of_it_is_dropped() {
         let memory = Shares::new(100, 100);
-        let bytes = read(&memory, String::new(), PLAIN, Some(6), body(&["abc", "def"]))
+        let (bytes, _) = read(&memory, String::new(), PLAIN, Some(6), body(&["abc", "def"]))
             .await
             .expect("read");
         let again = bytes.clone();
@@ -229,11 +257,11 @@ mod tests {
             weight: 1,
         };
         let piece: &'static str = "x".repeat(STEP as usize).leak();
-        let two = read(&memory, String::new(), measure, None, body(&[piece, piece]))
+        let (two, share) = read(&memory, String::new(), measure, None, body(&[piece, piece]))
             .await
             .expect("it fits");
         assert_eq!((two.len() as u64, memory.taken()), (2 * STEP, 2 * STEP));
-        drop(two);
+        drop((two, share));
         let three = read(&memory, String::new(), measure, None, body(&[piece; 3])).await;
         assert_eq!(slug(three), "/problems/too-many-requests");
         let four = read(

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod body;
+pub(crate) mod bounds;
 pub(crate) mod call;
 pub(crate) mod dry_run;
 pub(crate) mod headers;

@@ -1,5 +1,5 @@
 //! What the document says of parameters, held against every request: lengths, patterns and bounds of queries and headers,
-//! bodies that must be there. A route states them once, in its description; none can be forgotten in a handler.
+//! bodies that must be there, and the sizes of what is in them (`guard/bounds.rs`). A route states them once, in its description; none can be forgotten in a handler.
 //!
 //! What a parameter means is for the handler. So is the path: what can't be there is not found.
 
@@ -14,9 +14,12 @@ use percent_encoding::percent_decode;
 use regex::Regex;
 use serde_json::Value;
 
+use crate::http::guard::bounds::Shape;
 use crate::http::guard::dry_run;
 use crate::http::problem::HttpResult;
-use crate::service::{FieldFault, ServiceError, nearest};
+use crate::service::{FieldFault, ServiceError};
+use windrow_core::text::likeness::nearest;
+use windrow_core::text::quoted;
 
 /// What each operation takes.
 #[derive(Debug, Default)]
@@ -28,6 +31,7 @@ struct OperationRules {
     needs_body: bool,
     query: Vec<Rule>,
     headers: Vec<Rule>,
+    body: Option<Shape>,
 }
 
 /// What a parameter fulfils.
@@ -52,25 +56,34 @@ impl Rules {
             for (method, operation) in item.as_object().into_iter().flatten() {
                 rules.insert(
                     (method.to_ascii_uppercase(), path.clone()),
-                    OperationRules::of(operation),
+                    OperationRules::of(operation, document),
                 );
             }
         }
         Rules(rules)
     }
 
-    fn faults(&self, path: &str, request: &Request) -> Vec<FieldFault> {
-        let method = match request.method() {
-            &Method::HEAD => "GET",
-            method => method.as_str(),
+    fn of_operation(&self, path: &str, method: &Method) -> Option<&OperationRules> {
+        let method = match *method {
+            Method::HEAD => "GET",
+            _ => method.as_str(),
         };
-        let rules = self.0.get(&(method.to_owned(), path.to_owned()));
+        self.0.get(&(method.to_owned(), path.to_owned()))
+    }
+
+    fn faults(&self, path: &str, request: &Request) -> Vec<FieldFault> {
+        let rules = self.of_operation(path, request.method());
         rules.map_or_else(Vec::new, |rules| rules.faults(request))
+    }
+
+    /// What the body of an operation may be, if it is JSON.
+    pub(crate) fn body(&self, path: &str, method: &Method) -> Option<&Shape> {
+        self.of_operation(path, method)?.body.as_ref()
     }
 }
 
 impl OperationRules {
-    fn of(operation: &Value) -> OperationRules {
+    fn of(operation: &Value, document: &Value) -> OperationRules {
         let of_place = |place: &str| {
             let parameters = operation["parameters"].as_array().into_iter().flatten();
             let here = parameters.filter(|parameter| parameter["in"] == place);
@@ -81,6 +94,7 @@ impl OperationRules {
             needs_body: operation["requestBody"]["required"] == true,
             query: of_place("query"),
             headers: of_place("header"),
+            body: Shape::of_body(operation, document),
         }
     }
 
@@ -97,7 +111,7 @@ impl OperationRules {
             else {
                 faults.push(FieldFault::new(
                     "query",
-                    format!("{pair:?} must be UTF-8 without NUL"),
+                    format!("{} must be UTF-8 without NUL", quoted(pair)),
                 ));
                 continue;
             };
@@ -150,7 +164,7 @@ impl Rule {
             return fault(format!("must have at most {} characters", self.most_chars));
         }
         if let Some(pattern) = self.pattern.as_ref().filter(|pattern| !pattern.is_match(value)) {
-            return fault(format!("{value:?} doesn't match {pattern}"));
+            return fault(format!("{} doesn't match {pattern}", quoted(value)));
         }
         // What is no number is for the handler, which says what it expects.
         let number: i128 = value.parse().ok()?;

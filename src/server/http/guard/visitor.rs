@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderName, Method, Uri, header};
 use crate::http::problem::Slug;
 use windrow_config::Http;
 use windrow_core::settings::Auto;
+use windrow_core::text::quoted;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
@@ -68,11 +69,17 @@ impl Names {
         }
         if let Some(host) = hosts.iter().find(|host| !self.has(host)) {
             let shown: String = host.chars().take(SHOWN_MAX).collect();
-            return Err((Slug::ForeignHost, format!("{shown:?} is no name of this node")));
+            return Err((
+                Slug::ForeignHost,
+                format!("{} is no name of this node", quoted(&shown)),
+            ));
         }
         if let Some(origin) = all(headers, &header::ORIGIN).find(|origin| !self.is_own(origin, &hosts)) {
             let shown: String = origin.chars().take(SHOWN_MAX).collect();
-            return Err((Slug::ForeignPage, format!("it comes from a page of {shown:?}")));
+            return Err((
+                Slug::ForeignPage,
+                format!("it comes from a page of {}", quoted(&shown)),
+            ));
         }
         // A link that somebody follows shows them a page, and tells the page that has the link nothing.
         let is_followed = method.is_safe() && all(headers, &FETCH_MODE).eq(["navigate"]);

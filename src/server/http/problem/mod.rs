@@ -2,6 +2,7 @@
 
 pub(crate) mod pages;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use axum::Json;
@@ -12,6 +13,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::service::{FieldFault, ServiceError};
+use windrow_core::text::{QUOTE_CHARS_MAX, cut};
 use windrow_engine::ports::StoreError;
 
 /// The number of a request, in its answer and in the node's log.
@@ -137,6 +139,20 @@ kinds! {
         "report it with the `request_id`; the node's log says more";
 }
 
+/// The largest problem as JSON. Unit: bytes.
+const PROBLEM_BYTES_MAX: usize = 16 << 10;
+/// The longest text of a problem, and of a fault in it: each character may take six bytes as JSON. Unit: characters.
+const TEXT_CHARS_MAX: usize = 800;
+const FIELD_CHARS_MAX: usize = 400;
+/// The longest path or pointer. Unit: characters.
+const PLACE_CHARS_MAX: usize = 200;
+
+fn shorten(text: &mut String, most: usize) {
+    if let Cow::Owned(short) = cut(text, most) {
+        *text = short;
+    }
+}
+
 /// One thing that is wrong with a request.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ProblemField {
@@ -219,6 +235,35 @@ impl Problem {
 
     fn with(mut self, name: &str, value: serde_json::Value) -> Problem {
         self.more.insert(name.to_owned(), value);
+        self
+    }
+
+    /// The same in at most [`PROBLEM_BYTES_MAX`] bytes as JSON. Texts are cut, and what doesn't fit at the end is left out,
+    /// whoever made the problem: what it quotes may come from anywhere.
+    #[must_use]
+    pub(super) fn bounded(mut self) -> Problem {
+        shorten(&mut self.detail, TEXT_CHARS_MAX);
+        shorten(&mut self.instance, PLACE_CHARS_MAX);
+        self.advice
+            .iter_mut()
+            .for_each(|text| shorten(text, TEXT_CHARS_MAX));
+        for field in &mut self.errors {
+            shorten(&mut field.pointer, PLACE_CHARS_MAX);
+            shorten(&mut field.detail, FIELD_CHARS_MAX);
+            field
+                .advice
+                .iter_mut()
+                .for_each(|text| shorten(text, FIELD_CHARS_MAX));
+        }
+        let is_large = |problem: &Problem| {
+            serde_json::to_vec(problem).map_or(usize::MAX, |json| json.len()) > PROBLEM_BYTES_MAX
+        };
+        while is_large(&self) && self.errors.len() > 1 {
+            self.errors.truncate(self.errors.len() / 2);
+        }
+        if is_large(&self) {
+            self.more.clear();
+        }
         self
     }
 
@@ -306,7 +351,10 @@ impl IntoResponse for Problem {
 /// No route has this path.
 pub async fn no_such_route(request: Request) -> Problem {
     let path = request.uri().path();
-    let problem = Problem::new(Slug::NotFound, format!("there is no path {path}"));
+    let problem = Problem::new(
+        Slug::NotFound,
+        format!("there is no path {}", cut(path, QUOTE_CHARS_MAX)),
+    );
     let meant = match path {
         "/health" | "/healthcheck" | "/livez" | "/ping" => "`/healthz`",
         "/ready" => "`/readyz`",
@@ -320,7 +368,11 @@ pub async fn no_such_route(request: Request) -> Problem {
 pub async fn no_such_method(request: Request) -> Problem {
     Problem::new(
         Slug::MethodNotAllowed,
-        format!("{} takes no {}", request.uri().path(), request.method()),
+        format!(
+            "{} takes no {}",
+            cut(request.uri().path(), QUOTE_CHARS_MAX),
+            cut(request.method().as_str(), QUOTE_CHARS_MAX)
+        ),
     )
 }
 
@@ -336,6 +388,28 @@ pub fn on_panic(panic: Box<dyn std::any::Any + Send>) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_problem_is_small_whatever_it_quotes() {
+        let long = "\u{7}".repeat(1 << 20);
+        let fault = || {
+            FieldFault::new(long.clone(), long.clone())
+                .advise(long.clone())
+                .missing(long.clone())
+        };
+        for faults in [vec![fault()], vec![fault(); 50]] {
+            let problem = Problem {
+                instance: long.clone(),
+                ..Problem::from(ServiceError::Unprocessable(faults)).with("more", long.as_str().into())
+            };
+            let problem = problem.bounded();
+            let json = serde_json::to_string(&problem).expect("it is JSON");
+            assert!(json.len() <= PROBLEM_BYTES_MAX, "{}", json.len());
+            assert!(!problem.errors.is_empty() && !problem.detail.is_empty());
+        }
+        let small = Problem::new(Slug::Conflict, "a").with("allowed", "b".into());
+        assert_eq!(small.clone().bounded().more, small.more);
+    }
 
     #[test]
     fn every_kind_has_its_own_slug() {

@@ -13,6 +13,7 @@ use crate::http::problem::HttpResult;
 use crate::service::ServiceError;
 use crate::service::tasks::preview::{ITEMS_MAX, PreviewedItem};
 use windrow_core::ids::ItemIndex;
+use windrow_core::text::quoted;
 
 /// Items of a preview that names none.
 const ITEMS_DEFAULT: u64 = 3;
@@ -112,7 +113,7 @@ fn chosen(text: &str) -> Result<Vec<ItemIndex>, ServiceError> {
     }
     let mut found = Vec::new();
     for part in text.split(',').map(str::trim) {
-        let bad = || refuse(format!("{part:?} names no item; try 0,17,999 or 5..9"));
+        let bad = || refuse(format!("{} names no item; try 0,17,999 or 5..9", quoted(part)));
         let number = |text: &str| text.trim().parse::<u64>().map_err(|_| bad());
         let (first, end) = match (part.split_once(".."), part.split_once('-')) {
             (Some((first, end)), _) => (number(first)?, number(end)?),

@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::guard::time_option;
-use crate::service::{FieldFault, ServiceError, nearest};
+use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::TaskId;
 use windrow_core::settings::text::parse_span;
 use windrow_core::task::lifecycle::Status;
+use windrow_core::text::likeness::nearest;
+use windrow_core::text::quoted;
 use windrow_engine::ports::tasks::list::TaskFilter;
 
 /// The longest wait for a change. (Proxies cut what takes longer.)
@@ -55,7 +57,7 @@ impl ListQuery {
         let status = |word: &str| {
             Status::parse(word.trim()).ok_or_else(|| {
                 let known: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
-                let fault = FieldFault::new("status", format!("{word:?} is no status"));
+                let fault = FieldFault::new("status", format!("{} is no status", quoted(word)));
                 let like = nearest(word.trim(), known.iter().map(|word| (*word).to_owned()));
                 let meant = like
                     .map(|like| format!("did you mean {like}? one of "))
@@ -83,7 +85,7 @@ impl ListQuery {
             Some(other) => {
                 return Err(ServiceError::invalid(
                     "sort",
-                    format!("{other:?} is neither id nor -id"),
+                    format!("{} is neither id nor -id", quoted(other)),
                 ));
             }
         };

@@ -19,7 +19,7 @@ use windrow_core::life::SKIPPED_BY_OPERATOR;
 #[serde(deny_unknown_fields)]
 pub(crate) struct SkipBody {
     /// Their indexes: numbers and ranges with both ends, separated by commas.
-    #[schema(min_length = 1, examples("5-9,12"))]
+    #[schema(min_length = 1, max_length = 65536, examples("5-9,12"))]
     indexes: String,
     /// Why, for the audit; it is needed.
     #[serde(default, deserialize_with = "reason")]

@@ -17,6 +17,7 @@ use crate::http::guard::{Body, Call, DryRunQuery, Params, ReasonQuery, reason, t
 use crate::service::ServiceError;
 use crate::service::access::tokens::TOKEN_PREFIX;
 use windrow_core::business::access::Role;
+use windrow_core::text::quoted;
 use windrow_engine::ports::access::token_store::{TokenGrant, TokenView};
 
 /// A token to be made.
@@ -134,7 +135,7 @@ pub(crate) async fn revoke(
     Params(query): Params<ReasonQuery>,
 ) -> HttpResult {
     let number = id.parse::<i64>().ok().filter(|number| *number > 0);
-    let fault = || ServiceError::invalid("id", format!("{id:?} is not the number of a token"));
+    let fault = || ServiceError::invalid("id", format!("{} is not the number of a token", quoted(&id)));
     let number = number.ok_or_else(fault)?;
     let write = call.write(query.reason);
     let revoked = call.service.access.revoke(number, &write).await?;

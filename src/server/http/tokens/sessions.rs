@@ -3,6 +3,7 @@
 use axum::extract::{Path, State};
 use serde::Serialize;
 use utoipa::ToSchema;
+use windrow_core::text::quoted;
 
 use crate::http::App;
 use crate::http::answer::page::{Page, PageQuery, Paging};
@@ -76,7 +77,7 @@ pub(crate) async fn end(
     Params(query): Params<ReasonQuery>,
 ) -> HttpResult {
     let number = id.parse::<i64>().ok().filter(|number| *number > 0);
-    let fault = || ServiceError::invalid("id", format!("{id:?} is not the number of a session"));
+    let fault = || ServiceError::invalid("id", format!("{} is not the number of a session", quoted(&id)));
     let number = number.ok_or_else(fault)?;
     let write = call.write(query.reason);
     call.service.access.end_sign_in(number, &write).await?;

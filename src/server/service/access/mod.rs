@@ -15,6 +15,7 @@ use crate::service::node::ThisNode;
 use windrow_config::{Auth, AuthMode};
 use windrow_core::business::access::Role;
 use windrow_core::ids::TaskId;
+use windrow_core::text::names;
 use windrow_engine::ports::access::business_store::BusinessStore;
 use windrow_engine::ports::access::sign_in_store::SignInStore;
 use windrow_engine::ports::access::token_store::{TokenStore, TokenView};
@@ -162,7 +163,7 @@ fn behind_proxy(auth: &Auth, credentials: Credentials<'_>) -> Option<Identity> {
         .proxy_user
         .map(str::trim)
         .filter(|name| !name.is_empty())?;
-    let fits = name.chars().count() <= PROXY_NAME_MAX && !name.chars().any(char::is_control);
+    let fits = name.chars().count() <= PROXY_NAME_MAX && names::fault(name).is_none();
     let person = || Identity::new(name.to_owned(), format!("proxy {name}"), Role::Operator);
     (is_trusted && fits).then(person)
 }

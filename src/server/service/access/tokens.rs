@@ -4,10 +4,12 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use crate::service::ServiceError;
 use crate::service::access::Access;
+use crate::service::{FieldFault, ServiceError};
 use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
+use windrow_core::text::names;
+use windrow_engine::ports::access::actor::NODE_ACTOR;
 use windrow_engine::ports::access::token_store::{NewToken, TokenGrant, TokenView};
 use windrow_engine::ports::tasks::store::Write;
 
@@ -71,11 +73,26 @@ impl Access {
     }
 }
 
+/// The name of the administrator's token that a node makes at its first start.
+pub const BOOTSTRAP: &str = "bootstrap";
+/// Names that no token of people has: the audit would not tell them from a node.
+const RESERVED: [&str; 2] = [BOOTSTRAP, NODE_ACTOR];
+
 fn check_grant(grant: &TokenGrant, now: WallMs) -> Result<(), ServiceError> {
     let length = grant.name.trim().chars().count();
     if length == 0 || length > TOKEN_NAME_MAX || grant.name.chars().any(char::is_control) {
         let text = format!("must be 1 to {TOKEN_NAME_MAX} characters without control characters");
         return Err(ServiceError::unprocessable("/name", text));
+    }
+    if let Some(why) = names::fault(&grant.name) {
+        return Err(ServiceError::unprocessable("/name", format!("it {why}")));
+    }
+    if RESERVED
+        .iter()
+        .any(|name| name.eq_ignore_ascii_case(grant.name.trim()))
+    {
+        let text = "the audit has what a node does by itself under this name";
+        return Err(FieldFault::new("/name", text).advise("another name").into());
     }
     match (grant.role, &grant.business) {
         (Role::Business, None) => {

@@ -22,9 +22,11 @@ use super::{FieldFault, ServiceError};
 use crate::service::limits::Limits;
 use crate::service::node::ThisNode;
 use crate::service::tasks::merge_patch;
-use crate::service::tasks::settings::{LOOKED_THROUGH_MAX, nearest};
+use crate::service::tasks::settings::LOOKED_THROUGH_MAX;
 use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::ids::WallMs;
+use windrow_core::text::likeness::nearest;
+use windrow_core::text::{QUOTE_CHARS_MAX, cut};
 use windrow_engine::ports::access::business_store::{Business, BusinessChange, BusinessError, BusinessStore};
 use windrow_engine::ports::access::vault::Vault;
 use windrow_engine::ports::handling::hook::{CheckLine, CheckResult, HandlerChecker};
@@ -116,7 +118,8 @@ impl Businesses {
             None => {
                 let all = self.store.businesses(false, None, LOOKED_THROUGH_MAX).await?;
                 let like = nearest(slug, all.into_iter().map(|one| one.slug));
-                let missing = FieldFault::new("/business", format!("there is no business {slug}"))
+                let shown = cut(slug, QUOTE_CHARS_MAX);
+                let missing = FieldFault::new("/business", format!("there is no business {shown}"))
                     .missing(format!("/v1/businesses/{slug}"));
                 match like {
                     Some(like) => missing.advise(format!("did you mean {like}?")),

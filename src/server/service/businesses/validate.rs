@@ -10,6 +10,7 @@ use windrow_core::business::secrets::BusinessSecrets;
 use windrow_core::business::{HandlerSpec, HookKind, is_slug};
 use windrow_core::settings::check;
 use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::text::names;
 use windrow_engine::ports::handling::hook::HandlerChecker;
 
 /// The longest display name. Unit: characters. (The column's width.)
@@ -51,6 +52,8 @@ fn check_names(body: &BusinessBody, faults: &mut Vec<FieldFault>) {
     if length == 0 || length > DISPLAY_NAME_MAX || shown.chars().any(char::is_control) {
         let what = format!("must be 1 to {DISPLAY_NAME_MAX} characters without control characters");
         faults.push(FieldFault::new("/display_name", what));
+    } else if let Some(why) = names::fault(shown) {
+        faults.push(FieldFault::new("/display_name", format!("it {why}")));
     }
 }
 

@@ -10,6 +10,7 @@ use crate::service::ServiceError;
 use crate::service::failures::Failures;
 use crate::service::tasks::settings::one_of;
 use windrow_core::ids::ItemIndex;
+use windrow_core::text::quoted;
 use windrow_engine::ports::sources::source::{RowChunk, Source};
 use windrow_engine::ports::tasks::store::TaskView;
 
@@ -59,7 +60,7 @@ impl Members {
             .iter()
             .find(|name| !columns.is_empty() && !columns.contains(name))?;
         Some((
-            format!("the items have no column {name:?}"),
+            format!("the items have no column {}", quoted(name)),
             one_of(name, columns),
         ))
     }

@@ -9,6 +9,7 @@ use crate::service::tasks::settings::one_of;
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_core::task::lifecycle::Status;
+use windrow_core::text::quoted;
 use windrow_engine::ports::ownership::run_store::FAILURE_CODE_OTHER;
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::tasks::failure_list::AMONG_MAX;
@@ -310,7 +311,7 @@ fn leading_on(redrive: &TaskView) -> String {
 fn unknown_code(origin: &TaskView, groups: &[FailureGroup], at: usize, code: &str) -> FieldFault {
     let fault = FieldFault::new(
         format!("/filter/codes/{at}"),
-        format!("{} has no group of failures {code:?}", origin.id),
+        format!("{} has no group of failures {}", origin.id, quoted(code)),
     );
     match groups.iter().find(|group| group.code == FAILURE_CODE_OTHER) {
         Some(other) => {
@@ -341,7 +342,7 @@ pub fn parse_indexes(text: &str) -> Result<Vec<ItemIndex>, String> {
             .zip(number(last))
             .filter(|(first, last)| first <= last);
         let (first, last) =
-            bounds.ok_or_else(|| format!("{part:?} is neither an index nor a range such as 9-20"))?;
+            bounds.ok_or_else(|| format!("{} is neither an index nor a range such as 9-20", quoted(part)))?;
         if last - first >= AMONG_MAX as u64 || indexes.len() as u64 + (last - first) >= AMONG_MAX as u64 {
             return Err(format!(
                 "at most {AMONG_MAX} indexes can be named; without them all failures are taken"

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use super::{FieldFault, ServiceError};
 use crate::service::node::ThisNode;
-use crate::service::tasks::settings::nearest;
 use windrow_core::business::is_slug;
 use windrow_core::ids::{ScheduleId, WallMs};
 use windrow_core::schedule::cron::{Cron, zones};
 use windrow_core::schedule::timing::Timing;
 use windrow_core::schedule::{Missed, Overlap, Spec, SpecFault};
+use windrow_core::text::likeness::nearest;
 use windrow_engine::ports::schedules::store::{
     Fire, FireOutcome, InTheWay, NewSchedule, OpenFires, Schedule, ScheduleEdit, ScheduleError,
     ScheduleFilter, ScheduleStore,

@@ -5,6 +5,7 @@ use crate::service::tasks::Tasks;
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::TaskId;
 use windrow_core::task::lifecycle::{Standing, Verb, decide};
+use windrow_core::text::quoted;
 use windrow_engine::ports::tasks::failure_list::WaitingCode;
 use windrow_engine::ports::tasks::store::{TaskCommand, TaskView, Write};
 
@@ -52,7 +53,11 @@ impl Tasks {
 fn unknown(task: &TaskView, code: &str, waiting: &[WaitingCode]) -> ServiceError {
     let fault = FieldFault::new(
         "/code",
-        format!("no item of {} waits after a failure with {code:?}", task.id),
+        format!(
+            "no item of {} waits after a failure with {}",
+            task.id,
+            quoted(code)
+        ),
     );
     let named = waiting
         .iter()

@@ -13,14 +13,14 @@ use windrow_core::settings::check;
 use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::{NAME_CHARS_MAX, Tuning};
+use windrow_core::text::likeness::nearest;
+use windrow_core::text::names;
 use windrow_engine::ports::access::business_store::Business;
 
 /// How deeply JSON may be nested that is kept as it was written. (serde_json reads 128, and it is stored inside more.)
 pub const DEPTH_MAX: usize = 100;
 /// Names among which a misspelt one is looked for.
 pub(crate) const LOOKED_THROUGH_MAX: u32 = 1000;
-/// How like a name must be to be guessed. (Jaro–Winkler, as clap has it.)
-const LIKE_ENOUGH: f64 = 0.8;
 /// Labels of one task.
 pub const LABELS_MAX: usize = 32;
 /// The longest key of a label. Unit: bytes.
@@ -141,15 +141,6 @@ fn is_request(business: &Business) -> bool {
     matches!(business.spec.handler, HandlerSpec::Request(_))
 }
 
-/// The name that is nearest to one that isn't there, if any is near.
-pub(crate) fn nearest(wrong: &str, names: impl Iterator<Item = String>) -> Option<String> {
-    let near = names.map(|name| (strsim::jaro_winkler(wrong, &name), name));
-    let near = near
-        .filter(|(likeness, _)| *likeness > LIKE_ENOUGH)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    near.map(|(_, name)| name)
-}
-
 /// What a name that isn't there was meant to be, and what there is.
 pub(crate) fn one_of(wrong: &str, names: &[String]) -> String {
     let like = nearest(wrong, names.iter().cloned());
@@ -196,7 +187,9 @@ pub(crate) fn check_name(name: &str) -> Result<(), ServiceError> {
         let text = format!("must be 1 to {NAME_CHARS_MAX} characters without spaces and slashes");
         return Err(ServiceError::unprocessable("/name", text));
     }
-    Ok(())
+    names::fault(name).map_or(Ok(()), |why| {
+        Err(ServiceError::unprocessable("/name", format!("it {why}")))
+    })
 }
 
 /// Whether labels can be kept and asked for as `key:value`.
@@ -224,6 +217,8 @@ pub(crate) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Serv
                 "a value must be at most {LABEL_VALUE_CHARS_MAX} characters without control characters"
             );
             faults.push(FieldFault::new(format!("/labels/{key}"), text));
+        } else if let Some(why) = names::fault(value) {
+            faults.push(FieldFault::new(format!("/labels/{key}"), format!("it {why}")));
         }
     }
     ServiceError::refuse(faults)
@@ -245,12 +240,28 @@ mod tests {
     #[test]
     fn names_and_labels_are_what_can_be_said_in_a_url() {
         assert!(check_name("black-friday_2026.中").is_ok());
-        for wrong in ["", "a b", "a/b", "a\u{7}", &"x".repeat(NAME_CHARS_MAX + 1)] {
+        for wrong in [
+            "",
+            "a b",
+            "a/b",
+            "a\u{7}",
+            "p\u{430}ypal",
+            "a\u{202E}b",
+            "a\u{200B}b",
+            "＝a",
+            &"x".repeat(NAME_CHARS_MAX + 1),
+        ] {
             assert!(check_name(wrong).is_err(), "{wrong:?}");
         }
         let of = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
         assert!(check_labels(&of("team", "growth & more")).is_ok());
-        for (key, value) in [("", "x"), ("a:b", "x"), ("ä", "x"), ("a", "x\n")] {
+        for (key, value) in [
+            ("", "x"),
+            ("a:b", "x"),
+            ("ä", "x"),
+            ("a", "x\n"),
+            ("a", "\u{202E}x"),
+        ] {
             assert!(check_labels(&of(key, value)).is_err(), "{key:?} {value:?}");
         }
     }

@@ -1,5 +1,6 @@
 //! The flags and words of a handler, written as they are typed.
 
+use crate::link::word;
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -146,6 +147,9 @@ impl Words {
                 self.flag(flag, text);
             }
         }
+        if let Some(guard) = &results.guard {
+            self.flag("--csv-guard", &word(guard));
+        }
         Some(())
     }
 
@@ -281,6 +285,8 @@ mod tests {
                 "/d/out.csv",
                 "--results-columns",
                 "a,b",
+                "--csv-guard",
+                "off",
                 "--",
                 "true",
             ],

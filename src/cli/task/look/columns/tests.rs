@@ -117,7 +117,7 @@ fn scripts_get_plain_numbers() {
     ] {
         task[member] = value;
     }
-    let csv = TASKS.csv(&[task], &times);
+    let csv = TASKS.csv(&[task], &times, windrow_core::text::csv::Guard::On);
     let (head, line) = csv.split_once('\n').expect("two lines");
     let more = "rate,pending,stop_reason,labels,priority,limits,start_at,deadline,low_water,shards,\
                 made_good,still_failed";

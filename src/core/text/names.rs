@@ -1,0 +1,90 @@
+//! The one rule of names that people give to things and others read: tasks, tokens, labels, businesses for people.
+//!
+//! A name that looks like another is a name that somebody else acts on.
+
+use unicode_security::confusable_detection::skeleton;
+use unicode_security::restriction_level::{RestrictionLevel, RestrictionLevelDetection};
+
+use super::steers;
+
+/// Returns why a name can't be told from others by looking at it, if so; the sentence goes on behind its subject.
+///
+/// Letters of one script may stand together, and Latin ones with those of Chinese, Japanese and Korean (UTS #39, "highly
+/// restrictive"). Signs outside ASCII may stand anywhere, unless they look like ones of ASCII.
+pub fn fault(name: &str) -> Option<String> {
+    let shown = |c: char, why: &str| Some(format!("has U+{:04X}, {why}", u32::from(c)));
+    for c in name.chars().filter(|c| !c.is_ascii_graphic()) {
+        if steers(c) {
+            return shown(c, "a control character");
+        }
+        if is_invisible(c) {
+            return shown(c, "which can't be seen");
+        }
+        if !c.is_alphanumeric() && is_like_ascii(c) {
+            return shown(c, "which looks like a character of ASCII");
+        }
+    }
+    let letters: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
+    if letters
+        .as_str()
+        .check_restriction_level(RestrictionLevel::HighlyRestrictive)
+    {
+        return None;
+    }
+    Some("mixes letters of several scripts, or has ones that stand for others".to_owned())
+}
+
+/// Takes room for nothing, or looks like a space and isn't one.
+pub(super) fn is_invisible(c: char) -> bool {
+    (c.is_whitespace() && c != ' ')
+        || matches!(c,
+            '\u{AD}' | '\u{34F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}'
+            | '\u{200B}'..='\u{200D}' | '\u{2060}'..='\u{206F}' | '\u{2800}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}'
+            | '\u{FEFF}' | '\u{FFA0}' | '\u{E0100}'..='\u{E01EF}')
+}
+
+fn is_like_ascii(c: char) -> bool {
+    let alone = c.to_string();
+    c != ' ' && skeleton(&alone).all(|c| c.is_ascii())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_one_script_are_sound_and_those_that_look_like_others_are_not() {
+        for sound in [
+            "",
+            "push-campaign_2026.v1",
+            "growth & more",
+            "中文-name",
+            "привет",
+            "façade",
+            "東京タワー",
+            "🚀",
+        ] {
+            assert_eq!(fault(sound), None, "{sound}");
+        }
+        for wrong in [
+            "p\u{430}ypal",
+            "a\u{202E}b",
+            "a\u{200B}b",
+            "a\u{200D}b",
+            "a\u{FEFF}",
+            "a\u{AD}b",
+            "a\u{3000}b",
+            "a\u{A0}b",
+            "＝1",
+            "ａ",
+            "a\u{2215}b",
+            "a\u{2010}b",
+            "𝐚",
+            "a\u{7}",
+            "a\u{2028}",
+            "\u{3164}",
+        ] {
+            assert!(fault(wrong).is_some(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! What the document says of the size of texts in bodies: completed where nobody says it, and held against every body before
+//! anything is done with it.
+//!
+//! What a value means is for the handler, which says it better. Texts inside values that the document leaves open (a task's
+//! parameters, items) are bounded with the whole.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Value, json};
+
+use crate::service::{FieldFault, ServiceError};
+use windrow_core::text::{QUOTE_CHARS_MAX, cut};
+
+/// The longest name of a member. Unit: characters.
+const NAME_CHARS_MAX: usize = 256;
+/// The longest text of which nobody says more. Unit: characters.
+const TEXT_CHARS_MAX: usize = 8192;
+/// The longest text that has a pattern or a format, and no bound of its own. Unit: characters.
+const FORM_CHARS_MAX: usize = 128;
+/// Faults of one body that are told.
+const FAULTS_MAX: usize = 10;
+/// Where the document keeps schemas that have names.
+const NAMED: &str = "/components/schemas/";
+
+/// Gives every text that the document takes a bound, in parameters and bodies, where none is stated.
+pub(crate) fn complete(document: &mut Value) {
+    let mut named = std::mem::take(&mut document["components"]["schemas"]);
+    let mut used = Vec::new();
+    for operation in operations(document) {
+        let parameters = operation["parameters"].as_array_mut().into_iter().flatten();
+        for parameter in parameters {
+            bound(&mut parameter["schema"], &mut used);
+        }
+        let bodies = operation
+            .get_mut("requestBody")
+            .and_then(|body| body["content"].as_object_mut());
+        for (_, content) in bodies.into_iter().flatten() {
+            bound(&mut content["schema"], &mut used);
+        }
+    }
+    let mut at = 0;
+    while let Some(name) = used.get(at).cloned() {
+        if let Some(schema) = named.get_mut(&name) {
+            bound(schema, &mut used);
+        }
+        at += 1;
+    }
+    document["components"]["schemas"] = named;
+}
+
+fn operations(document: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let paths = document["paths"].as_object_mut().into_iter().flatten();
+    paths.flat_map(|(_, item)| {
+        item.as_object_mut()
+            .into_iter()
+            .flatten()
+            .map(|(_, operation)| operation)
+    })
+}
+
+/// Bounds the texts of a schema, and notes the named ones that it refers to.
+fn bound(schema: &mut Value, used: &mut Vec<String>) {
+    match schema {
+        Value::Array(all) => all.iter_mut().for_each(|one| bound(one, used)),
+        Value::Object(members) => {
+            if let Some(name) = members
+                .get("$ref")
+                .and_then(named)
+                .filter(|name| !used.contains(name))
+            {
+                used.push(name);
+            }
+            if is_text(&members["type"].clone())
+                && !["maxLength", "enum", "const"]
+                    .iter()
+                    .any(|one| members.contains_key(*one))
+            {
+                let is_form = members.contains_key("pattern") || members.contains_key("format");
+                members.insert(
+                    "maxLength".to_owned(),
+                    json!(if is_form { FORM_CHARS_MAX } else { TEXT_CHARS_MAX }),
+                );
+            }
+            for inner in ["items", "additionalProperties", "oneOf", "anyOf", "allOf"] {
+                members
+                    .get_mut(inner)
+                    .into_iter()
+                    .for_each(|inner| bound(inner, used));
+            }
+            let properties = members.get_mut("properties").and_then(Value::as_object_mut);
+            properties
+                .into_iter()
+                .flatten()
+                .for_each(|(_, inner)| bound(inner, used));
+        }
+        _ => {}
+    }
+}
+
+fn is_text(kind: &Value) -> bool {
+    kind == "string"
+        || kind
+            .as_array()
+            .is_some_and(|all| all.iter().any(|one| one == "string"))
+}
+
+/// The name of the schema that a reference leads to.
+fn named(reference: &Value) -> Option<String> {
+    let (_, name) = reference.as_str()?.split_once(NAMED)?;
+    Some(name.to_owned())
+}
+
+/// What a value may be, as far as its size goes. Of several forms that a value can have, the widest bound counts.
+#[derive(Debug, Default)]
+pub(crate) struct Shape {
+    /// The document leaves it open.
+    is_any: bool,
+    /// Unit: characters.
+    text: Option<usize>,
+    members: BTreeMap<String, Shape>,
+    /// Of members that have no name in the document, and of items.
+    others: Option<Box<Shape>>,
+}
+
+impl Shape {
+    /// The shape of the JSON body of an operation; none where it takes none.
+    pub(crate) fn of_body(operation: &Value, document: &Value) -> Option<Shape> {
+        let mut contents = operation["requestBody"]["content"].as_object()?.iter();
+        let (_, content) = contents.find(|(kind, _)| is_json(kind))?;
+        let mut shape = Shape::default();
+        shape.add(&content["schema"], document, &mut Vec::new());
+        Some(shape)
+    }
+
+    /// Adds what a schema allows. `within` are the named ones around it: none is looked at inside itself.
+    fn add(&mut self, schema: &Value, document: &Value, within: &mut Vec<String>) {
+        if let Some(name) = named(&schema["$ref"]).filter(|name| !within.contains(name)) {
+            within.push(name.clone());
+            self.add(&document["components"]["schemas"][&name], document, within);
+            within.pop();
+        }
+        if is_text(&schema["type"]) {
+            let most = schema["maxLength"]
+                .as_u64()
+                .and_then(|most| usize::try_from(most).ok());
+            // A closed list of words: no longer text is one of them, and the handler names them.
+            self.text = self.text.max(Some(most.unwrap_or(TEXT_CHARS_MAX)));
+        }
+        for form in ["oneOf", "anyOf", "allOf"] {
+            let forms = schema[form].as_array().into_iter().flatten();
+            forms.for_each(|one| self.add(one, document, within));
+        }
+        for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
+            self.members
+                .entry(name.clone())
+                .or_default()
+                .add(inner, document, within);
+        }
+        for inner in ["items", "additionalProperties"] {
+            if schema[inner].is_object() {
+                self.others
+                    .get_or_insert_default()
+                    .add(&schema[inner], document, within);
+            }
+        }
+        self.is_any |= ["$ref", "type", "oneOf", "anyOf", "allOf"]
+            .iter()
+            .all(|key| schema.get(key).is_none());
+    }
+
+    /// Holds the bounds against a body. What is no JSON is for the handler to say.
+    ///
+    /// # Errors
+    /// The texts that are too long, by their places.
+    pub(crate) fn check(&self, body: &[u8]) -> Result<(), ServiceError> {
+        let mut found = Found::default();
+        let mut reader = serde_json::Deserializer::from_slice(body);
+        // Its faults are found again by who reads the body for its meaning.
+        Look(self, &mut found).deserialize(&mut reader).ok();
+        ServiceError::refuse(found.faults)
+    }
+}
+
+/// Of JSON as this node takes it.
+pub(crate) fn is_json(kind: &str) -> bool {
+    kind == "application/json" || kind.ends_with("+json")
+}
+
+/// Where the reader is, and what was found.
+#[derive(Default)]
+struct Found {
+    path: Vec<String>,
+    faults: Vec<FieldFault>,
+}
+
+impl Found {
+    fn add(&mut self, what: String) {
+        if self.faults.len() < FAULTS_MAX {
+            let place: String = self.path.iter().map(|part| format!("/{part}")).collect();
+            self.faults.push(FieldFault::new(place, what));
+        }
+    }
+}
+
+/// One value beside its shape.
+struct Look<'a>(&'a Shape, &'a mut Found);
+
+impl<'de> DeserializeSeed<'de> for Look<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        if self.0.is_any {
+            return from.deserialize_ignored_any(IgnoredAny).map(drop);
+        }
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Look<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        let most = self.0.text.unwrap_or(TEXT_CHARS_MAX);
+        if text.chars().nth(most).is_some() {
+            self.1.add(format!("must have at most {most} characters"));
+        }
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<(), A::Error> {
+        let Some(shape) = self.0.others.as_deref().filter(|shape| !shape.is_any) else {
+            while from.next_element::<IgnoredAny>()?.is_some() {}
+            return Ok(());
+        };
+        for at in 0_u64.. {
+            self.1.path.push(at.to_string());
+            let next = from.next_element_seed(Look(shape, self.1))?;
+            self.1.path.pop();
+            if next.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<(), A::Error> {
+        let open = Shape {
+            is_any: true,
+            ..Shape::default()
+        };
+        while let Some(name) = from.next_key::<String>()? {
+            let is_long = name.chars().nth(NAME_CHARS_MAX).is_some();
+            let known = self.0.members.get(&name).or(self.0.others.as_deref());
+            let part = cut(&name, QUOTE_CHARS_MAX).replace('~', "~0").replace('/', "~1");
+            self.1.path.push(part);
+            if is_long {
+                self.1
+                    .add(format!("a name must have at most {NAME_CHARS_MAX} characters"));
+            }
+            from.next_value_seed(Look(known.unwrap_or(&open), self.1))?;
+            self.1.path.pop();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bodies that fill one text of a shape with so many characters, and where that text is.
+    fn filled(
+        shape: &Shape,
+        place: &str,
+        chars: usize,
+        fill: &dyn Fn(Value) -> Value,
+        all: &mut Vec<(String, usize, Value)>,
+    ) {
+        if let Some(most) = shape.text {
+            all.push((
+                place.to_owned(),
+                most,
+                fill(Value::String("x".repeat(most + chars))),
+            ));
+        }
+        for (name, inner) in &shape.members {
+            let within = |value: Value| fill(json!({name: value}));
+            filled(inner, &format!("{place}/{name}"), chars, &within, all);
+        }
+        if let Some(inner) = &shape.others {
+            let within = |value: Value| fill(json!([value]));
+            filled(inner, &format!("{place}/0"), chars, &within, all);
+        }
+    }
+
+    /// Texts that the document takes without a bound.
+    fn unbounded(schema: &Value, document: &Value, place: &str, found: &mut Vec<String>) {
+        if place.len() > 400 {
+            return;
+        }
+        if let Some(name) = named(&schema["$ref"]) {
+            unbounded(&document["components"]["schemas"][&name], document, place, found);
+        }
+        if is_text(&schema["type"])
+            && ["maxLength", "enum", "const"]
+                .iter()
+                .all(|one| schema.get(one).is_none())
+        {
+            found.push(place.to_owned());
+        }
+        let listed = ["oneOf", "anyOf", "allOf"]
+            .iter()
+            .flat_map(|form| schema[form].as_array().into_iter().flatten());
+        let inside = [&schema["items"], &schema["additionalProperties"]]
+            .into_iter()
+            .chain(listed);
+        inside.for_each(|one| unbounded(one, document, &format!("{place}/-"), found));
+        for (name, one) in schema["properties"].as_object().into_iter().flatten() {
+            unbounded(one, document, &format!("{place}/{name}"), found);
+        }
+    }
+
+    #[test]
+    fn every_text_that_is_taken_has_a_bound_and_it_is_held() {
+        let mut document = crate::http::tests::document();
+        complete(&mut document);
+        let (mut texts, mut free) = (0, Vec::new());
+        for (path, item) in document["paths"].as_object().expect("paths") {
+            for (method, operation) in item.as_object().expect("methods") {
+                let bodies = operation["requestBody"]["content"]
+                    .as_object()
+                    .into_iter()
+                    .flatten();
+                let schemas = bodies.map(|(_, content)| &content["schema"]);
+                let parameters = operation["parameters"].as_array().into_iter().flatten();
+                for schema in schemas.chain(parameters.map(|one| &one["schema"])) {
+                    unbounded(schema, &document, &format!("{method} {path}"), &mut free);
+                }
+                let Some(shape) = Shape::of_body(operation, &document) else {
+                    continue;
+                };
+                let (mut fits, mut long) = (Vec::new(), Vec::new());
+                filled(&shape, "", 0, &|value| value, &mut fits);
+                filled(&shape, "", 1, &|value| value, &mut long);
+                for (_, _, body) in fits {
+                    assert_eq!(
+                        shape.check(body.to_string().as_bytes()),
+                        Ok(()),
+                        "{method} {path}"
+                    );
+                }
+                for (place, most, body) in long {
+                    texts += 1;
+                    let refused = shape.check(body.to_string().as_bytes());
+                    let told = format!("must have at most {most} characters");
+                    assert_eq!(
+                        refused,
+                        Err(FieldFault::new(place, told).into()),
+                        "{method} {path}"
+                    );
+                }
+            }
+        }
+        assert!(texts > 150, "texts are found: {texts}");
+        assert_eq!(free, Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_name_of_a_member_is_bounded_too_and_told_cut() {
+        let mut shape = Shape::default();
+        shape.members.insert("a".to_owned(), Shape::default());
+        let body = json!({"x".repeat(1 << 20): 1}).to_string();
+        let Err(ServiceError::Unprocessable(faults)) = shape.check(body.as_bytes()) else {
+            panic!("it is taken");
+        };
+        assert!(
+            faults[0].pointer.chars().count() < 100,
+            "{}",
+            faults[0].pointer.len()
+        );
+        assert_eq!(shape.check(br#"{"b": 1, "a": "long"}"#), Ok(()));
+        assert_eq!(shape.check(b"{no JSON"), Ok(()));
+    }
+}
