@@ -133,7 +133,8 @@ mod tests {
     fn the_rules_are_those_of_curl() {
         const CORP: &str = "http://api.corp.example/x";
         const HERE: &str = "http://127.0.0.1:8080/x";
-        let table: &[(&[(&str, &str)], &'static str, Option<u16>)] = &[
+        type Variables = &'static [(&'static str, &'static str)];
+        let table: &[(Variables, &'static str, Option<u16>)] = &[
             (
                 &[("http_proxy", "http://p:1"), ("HTTP_PROXY", "http://p:2")],
                 HERE,
