@@ -36,6 +36,7 @@ pub mod input;
 pub mod link;
 pub mod local;
 pub mod output;
+mod process;
 pub mod remote;
 pub mod run;
 mod signals;
@@ -53,6 +54,7 @@ use self::args::{Cli, Command, Output, Verbosity};
 use self::exit::Exit;
 use self::fault::Fault;
 use crate::output::screen::Screen;
+use windrow_client::EnvironmentProxies;
 use windrow_config::{process_env, process_env_os};
 use windrow_node::Runtimes;
 
@@ -78,6 +80,11 @@ impl Shell {
     /// Who runs this, where the environment tells: in containers it often doesn't.
     fn known_user(&self) -> Option<&str> {
         self.var("USER").or_else(|| self.var("LOGNAME"))
+    }
+
+    /// The proxies of the environment.
+    fn proxies(&self) -> EnvironmentProxies {
+        EnvironmentProxies::read(|name| self.var(name))
     }
 
     /// A variable of the environment; an empty one isn't there.
@@ -189,6 +196,7 @@ fn on_runtimes<'a, F>(work: impl FnOnce(Arc<Runtimes>) -> F) -> Result<Exit, Fau
 where
     F: Future<Output = Result<Exit, Fault>> + 'a,
 {
+    process::begin()?;
     let runtimes = Arc::new(Runtimes::new().map_err(cant_start)?);
     let outcome = on_client(work(runtimes.clone()));
     match Arc::into_inner(runtimes) {
@@ -204,6 +212,10 @@ where
 fn on_client(work: impl Future<Output = Result<Exit, Fault>>) -> Result<Exit, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(cant_start)?;
+    let work = async {
+        process::outlive_file_limit();
+        work.await
+    };
     let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(work)));
     // A read of standard input that waits for data can't be ended; the process doesn't wait for it.
     runtime.shutdown_timeout(Duration::ZERO);

@@ -35,6 +35,8 @@ use hyper_util::client::legacy::Client as Pool;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde_json::Value;
+use windrow_tls::idn::with_ascii_host;
+use windrow_tls::proxy::Proxy;
 
 pub use self::answer::Answer;
 pub use self::download::Download;
@@ -44,6 +46,7 @@ pub use self::problem::{Problem, ProblemField};
 pub use self::readiness::Readiness;
 pub use self::request::{Request, segment};
 pub use self::tap::{Depth, Tap};
+pub use windrow_tls::environment::EnvironmentProxies;
 
 /// A body on its way to the node.
 type Body = UnsyncBoxBody<Bytes, std::io::Error>;
@@ -59,6 +62,8 @@ pub struct Options {
     pub timeout: Duration,
     /// The authorities of an own CA, as PEM; without it those of the system are trusted.
     pub ca_file: Option<PathBuf>,
+    /// The proxies of the environment.
+    pub proxies: EnvironmentProxies,
     /// Who is shown each exchange.
     pub tap: Tap,
 }
@@ -68,6 +73,8 @@ pub struct Options {
 pub struct Client {
     server: String,
     authorization: Option<HeaderValue>,
+    /// What each request in plain HTTP says to the proxy before the node.
+    proxy_authorization: Option<HeaderValue>,
     timeout: Duration,
     tap: Tap,
     pool: Pool<HttpsConnector<tls::Tcp>, Body>,
@@ -81,9 +88,14 @@ impl Client {
     pub fn new(options: Options) -> Result<Client, ClientError> {
         let server = address(&options.server)?;
         let authorization = options.token.as_deref().map(authorization).transpose()?;
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_connect_timeout(Some(options.timeout));
+        let proxy = proxy(&server, &options.proxies)?;
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_connect_timeout(Some(options.timeout));
+        let proxy_authorization = proxy
+            .as_ref()
+            .and_then(|proxy| proxy.authorization().cloned())
+            .filter(|_| server.starts_with("http:"));
         let connector = hyper_rustls::HttpsConnectorBuilder::new()
             .with_tls_config(tls::config(
                 server.starts_with("https:"),
@@ -91,13 +103,14 @@ impl Client {
             )?)
             .https_or_http()
             .enable_http1()
-            .wrap_connector(tls::Tcp(tcp));
+            .wrap_connector(tls::Tcp { connector, proxy });
         let pool = Pool::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .build(connector);
         Ok(Client {
             server,
             authorization,
+            proxy_authorization,
             timeout: options.timeout,
             tap: options.tap,
             pool,
@@ -140,7 +153,8 @@ fn address(server: &str) -> Result<String, ClientError> {
         server: server.to_owned(),
         why: why.to_owned(),
     };
-    let uri: Uri = server.parse().map_err(|_| bad("it is no URL"))?;
+    let ascii = with_ascii_host(server);
+    let uri: Uri = ascii.parse().map_err(|_| bad("it is no URL"))?;
     if !matches!(uri.scheme_str(), Some("http" | "https")) {
         return Err(bad("it begins with neither http:// nor https://"));
     }
@@ -156,7 +170,17 @@ fn address(server: &str) -> Result<String, ClientError> {
     if uri.path() != "/" || uri.query().is_some() {
         return Err(bad("it has a path; only scheme, host and port are wanted"));
     }
-    Ok(server.trim_end_matches('/').to_owned())
+    Ok(ascii.trim_end_matches('/').to_owned())
+}
+
+/// The proxy before the node.
+fn proxy(server: &str, proxies: &EnvironmentProxies) -> Result<Option<Proxy>, ClientError> {
+    let bad = |why: String| ClientError::Address {
+        server: server.to_owned(),
+        why,
+    };
+    let url: Uri = server.parse().map_err(|_| bad("it is no URL".to_owned()))?;
+    proxies.of(&url).map(Option::<&Proxy>::cloned).map_err(bad)
 }
 
 fn authorization(token: &str) -> Result<HeaderValue, ClientError> {

@@ -11,7 +11,8 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{
-    AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT,
+    AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, PROXY_AUTHORIZATION, RETRY_AFTER,
+    USER_AGENT,
 };
 use hyper::{Response, StatusCode};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -246,6 +247,8 @@ impl Client {
         // The audit says from where a change came.
         headers.insert(CLIENT, HeaderValue::from_static("cli"));
         headers.extend(self.authorization.clone().map(|value| (AUTHORIZATION, value)));
+        let to_proxy = self.proxy_authorization.clone();
+        headers.extend(to_proxy.map(|value| (PROXY_AUTHORIZATION, value)));
         headers.extend(request.headers.clone());
         Ok(made)
     }

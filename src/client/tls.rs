@@ -1,5 +1,6 @@
 //! Which certificates are trusted, and connections that notice who speaks TLS.
 
+use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -9,6 +10,7 @@ use hyper::Uri;
 use hyper::http::uri::Scheme;
 use hyper_rustls::ConfigBuilderExt;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -16,25 +18,51 @@ use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
 use tower_service::Service;
 
 use super::error::ClientError;
+use windrow_tls::deepest;
+use windrow_tls::proxy::{Proxy, tunnel};
 use windrow_tls::stream::Stream;
 
-/// Makes connections.
+/// Makes connections, to the node or to the proxy before it.
 #[derive(Clone, Debug)]
-pub(super) struct Tcp(pub(super) HttpConnector);
+pub(super) struct Tcp {
+    pub(super) connector: HttpConnector,
+    pub(super) proxy: Option<Proxy>,
+}
+
+/// The proxy makes no connection to the node.
+#[derive(Debug, thiserror::Error)]
+#[error("the proxy {0}: {1}")]
+struct ProxyError(String, String);
+
+type Failed = Box<dyn Error + Send + Sync>;
 
 impl Service<Uri> for Tcp {
     type Response = Stream;
-    type Error = <HttpConnector as Service<Uri>>::Error;
-    type Future = BoxFuture<'static, Result<Stream, Self::Error>>;
+    type Error = Failed;
+    type Future = BoxFuture<'static, Result<Stream, Failed>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.0.poll_ready(context)
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failed>> {
+        self.connector.poll_ready(context).map_err(Into::into)
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         let is_https = uri.scheme() == Some(&Scheme::HTTPS);
-        let made = self.0.call(uri);
-        Box::pin(async move { Ok(Stream::new(made.await?, is_https)) })
+        let Some(proxy) = self.proxy.clone() else {
+            let made = self.connector.call(uri);
+            return Box::pin(async move { Ok(Stream::new(made.await?, is_https)) });
+        };
+        let place = format!("http://{}:{}", proxy.host, proxy.port).parse();
+        let mut connector = self.connector.clone();
+        Box::pin(async move {
+            let failed = |why: String| ProxyError(proxy.told(), why);
+            let made = connector.call(place?).await;
+            let mut stream = made.map_err(|why| failed(deepest(&why)))?.into_inner();
+            if is_https {
+                let (host, port) = (uri.host().unwrap_or_default(), uri.port_u16().unwrap_or(443));
+                tunnel(&proxy, &mut stream, host, port).await.map_err(failed)?;
+            }
+            Ok(Stream::new(TokioIo::new(stream), is_https).proxied(!is_https))
+        })
     }
 }
 

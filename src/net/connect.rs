@@ -1,5 +1,5 @@
 //! Connects to an address that was checked: a name is resolved once, each address is judged, and the connection
-//! goes to one of those, never to the name again. Environment proxies are not looked at.
+//! goes to one of those, never to the name again.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use hyper::Uri;
+use hyper::header::HeaderValue;
 use hyper::http::uri::Scheme;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
@@ -17,6 +18,7 @@ use tower_service::Service;
 
 use super::egress::Egress;
 use super::names::{HANDLERS, Names, OTHERS};
+use super::outbound::Proxies;
 use super::proxy::{Proxy, tunnel};
 use windrow_core::business::network::Network;
 use windrow_tls::stream::Stream;
@@ -34,8 +36,11 @@ pub enum ConnectError {
     #[error("{0} can't be connected to: {1}; is the handler running and listening there?")]
     Unreachable(SocketAddr, String),
     /// The forward proxy makes no connection to the handler.
-    #[error("the proxy {0} doesn't connect to {1}: {2}; check `proxy`, and what the proxy allows")]
+    #[error("the proxy {0} doesn't connect to {1}: {2}; check the address of the proxy, and what it allows")]
     Proxy(String, String, String),
+    /// The proxy that the environment names can't be used.
+    #[error("{0}")]
+    NoProxy(String),
 }
 
 /// Makes TCP connections.
@@ -44,18 +49,24 @@ pub struct Connector {
     names: &'static Names,
     egress: Arc<Egress>,
     timeout: Duration,
-    proxy: Option<Arc<Proxy>>,
+    proxies: Arc<Proxies>,
     made: Arc<AtomicUsize>,
     /// The port of this machine that is not connected to: the node's own.
     shut: Option<u16>,
 }
 
 impl Connector {
+    /// What a request to this URL says to the proxy that takes it, where that wants credentials.
+    pub fn proxy_authorization(&self, url: &Uri) -> Option<HeaderValue> {
+        let proxy = self.proxies.of(url).ok().flatten()?;
+        proxy.authorization().cloned()
+    }
+
     /// A connector to hosts that requests name: they don't hold up the names of handlers.
-    pub(super) fn to_others(egress: Egress, timeout: Duration, proxy: Option<Proxy>) -> Connector {
+    pub(super) fn to_others(egress: Egress, timeout: Duration, proxies: Proxies) -> Connector {
         Connector {
             names: &OTHERS,
-            ..Connector::new(egress, timeout, proxy, Arc::default())
+            ..Connector::new(egress, timeout, proxies, Arc::default())
         }
     }
 
@@ -63,14 +74,14 @@ impl Connector {
     pub(super) fn new(
         egress: Egress,
         timeout: Duration,
-        proxy: Option<Proxy>,
+        proxies: Proxies,
         made: Arc<AtomicUsize>,
     ) -> Connector {
         Connector {
             names: &HANDLERS,
             egress: Arc::new(egress),
             timeout,
-            proxy: proxy.map(Arc::new),
+            proxies: Arc::new(proxies),
             made,
             shut: None,
         }
@@ -137,7 +148,8 @@ impl Connector {
         let is_https = uri.scheme() == Some(&Scheme::HTTPS);
         let host = uri.host().unwrap_or_default();
         let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
-        let stream = match &self.proxy {
+        let proxy = self.proxies.of(&uri).map_err(ConnectError::NoProxy)?;
+        let stream = match proxy {
             None => Stream::new(TokioIo::new(self.reach(host, port).await?), is_https),
             Some(proxy) => self.through(proxy, host, port, is_https).await?,
         };
@@ -184,16 +196,17 @@ impl Connector {
         let to_proxy = Connector {
             egress,
             shut: None,
-            proxy: None,
             ..self.clone()
         };
-        let mut stream = to_proxy.reach(&proxy.host, proxy.port).await?;
+        let refused = |why: String| ConnectError::Proxy(proxy.told(), format!("{host}:{port}"), why);
+        let reached = to_proxy.reach(&proxy.host, proxy.port).await;
+        let mut stream = reached.map_err(|why| match why {
+            ConnectError::Unreachable(at, why) => refused(format!("{at} can't be connected to: {why}")),
+            ConnectError::Unresolved(name, why) => refused(format!("{name:?} can't be resolved: {why}")),
+            other => other,
+        })?;
         if is_https {
-            let refused = |why: String| {
-                let at = format!("{}:{}", proxy.host, proxy.port);
-                ConnectError::Proxy(at, format!("{host}:{port}"), why)
-            };
-            let asked = timeout(self.timeout, tunnel(&mut stream, host, port)).await;
+            let asked = timeout(self.timeout, tunnel(proxy, &mut stream, host, port)).await;
             asked
                 .map_err(|_| refused("it didn't answer in time".into()))?
                 .map_err(refused)?;

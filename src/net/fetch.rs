@@ -19,6 +19,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::timeout;
 
 use super::connect::{ConnectError, Connector};
+use super::idn::with_ascii_host;
 use super::{Outbound, is_port, tls};
 use windrow_core::business::network::Network;
 use windrow_tls::{Trouble, causes, deepest};
@@ -94,8 +95,8 @@ impl Fetcher {
         }
         let options = &self.options;
         let tls = tls::config(options)?;
-        let proxy = options.proxy()?;
-        let tcp = Connector::to_others(options.egress.clone(), options.connect_timeout, proxy);
+        let proxies = options.proxies()?;
+        let tcp = Connector::to_others(options.egress.clone(), options.connect_timeout, proxies);
         let guard = &self.guard;
         let tcp = if is_guarded {
             tcp.guarded(guard.networks.clone(), guard.own_port)
@@ -112,7 +113,9 @@ impl Fetcher {
         let agent = format!("windrow/{}", env!("CARGO_PKG_VERSION"));
         let request = Request::get(uri)
             .header(header::USER_AGENT, agent)
-            .header(header::ACCEPT, "*/*");
+            .header(header::ACCEPT, "*/*")
+            // Without it any encoding is acceptable (RFC 9110, 12.5.3).
+            .header(header::ACCEPT_ENCODING, "identity");
         let request = request
             .body(Empty::new())
             .map_err(|_| "the url can't be asked for".to_owned())?;
@@ -131,7 +134,9 @@ fn checked(url: &str) -> Result<Uri, String> {
     if url.len() > URL_BYTES_MAX {
         return Err(format!("the url is longer than {URL_BYTES_MAX} bytes"));
     }
-    let uri: Uri = url.parse().map_err(|_| "the url is none".to_owned())?;
+    let uri: Uri = with_ascii_host(url)
+        .parse()
+        .map_err(|_| "the url is none".to_owned())?;
     let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
     if !is_http || uri.host().is_none_or(str::is_empty) {
         return Err("the url must begin with http:// or https:// and a host".to_owned());

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `outbound` | what a person may set for connections |
 //! | `egress` | which addresses may be connected to |
-//! | `connect`, `names`, `proxy`, `tls` | connects to a checked address of a name, through a proxy, with TLS |
+//! | `connect`, `names`, `tls` | connects to a checked address of a name, through a proxy, with TLS |
 //! | `line` | a connection that is cut off when it is given up in the middle of a call |
 //! | `fetch` | the file behind a URL |
 //! | `peers` | asks other nodes |
@@ -18,10 +18,10 @@ pub mod line;
 mod names;
 mod outbound;
 pub mod peers;
-pub mod proxy;
 pub mod tls;
 mod words;
 
 pub use fetch::{Fetched, Fetcher, Guard};
-pub use outbound::Outbound;
+pub use outbound::{Outbound, Proxies};
+pub use windrow_tls::{environment, idn, proxy};
 pub use words::is_port;

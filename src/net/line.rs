@@ -7,10 +7,13 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
 use futures_util::future::BoxFuture;
 use hyper::Uri;
+use hyper::header::HeaderValue;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::{Connected, Connection};
@@ -21,9 +24,22 @@ use windrow_tls::stream::Stream;
 
 /// Makes lines.
 #[derive(Clone)]
-pub struct Lines(pub HttpsConnector<Connector>);
+pub struct Lines {
+    https: HttpsConnector<Connector>,
+    tcp: Connector,
+}
 
 impl Lines {
+    /// Lines over connections of this kind, which `https` makes too.
+    pub fn new(https: HttpsConnector<Connector>, tcp: Connector) -> Lines {
+        Lines { https, tcp }
+    }
+
+    /// See [`Connector::proxy_authorization`].
+    pub fn proxy_authorization(&self, url: &Uri) -> Option<HeaderValue> {
+        self.tcp.proxy_authorization(url)
+    }
+
     /// A line to the host of this URL.
     ///
     /// # Errors
@@ -41,11 +57,11 @@ impl Service<Uri> for Lines {
     type Future = BoxFuture<'static, Result<Line, Self::Error>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.0.poll_ready(context)
+        self.https.poll_ready(context)
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let made = self.0.call(uri);
+        let made = self.https.call(uri);
         Box::pin(async move {
             let io = made.await?;
             let is_shared = io.connected().is_negotiated_h2();
@@ -53,6 +69,7 @@ impl Service<Uri> for Lines {
                 io,
                 is_shared,
                 owes_answer: false,
+                reads: Arc::default(),
             })
         })
     }
@@ -64,9 +81,16 @@ pub struct Line {
     is_shared: bool,
     /// Something was sent, and nothing came back since.
     owes_answer: bool,
+    reads: Arc<AtomicU32>,
 }
 
 impl Line {
+    /// Counts what comes from the other side: a piece of an answer, or the end of the connection. An end that is the only one
+    /// since it was set to zero came before any byte of an answer.
+    pub fn reads(&self) -> Arc<AtomicU32> {
+        self.reads.clone()
+    }
+
     fn is_given_up(&self) -> bool {
         self.owes_answer && !self.is_shared
     }
@@ -102,7 +126,12 @@ impl Read for Line {
         buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.io).poll_read(context, buffer);
-        self.owes_answer &= read.is_pending();
+        if read.is_ready() {
+            self.owes_answer = false;
+            let reads = self.reads.load(Ordering::Relaxed);
+            // Only the call that uses the connection reads it.
+            self.reads.store(reads.saturating_add(1), Ordering::Relaxed);
+        }
         read
     }
 }

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper::Uri;
+use hyper_rustls::HttpsConnectorBuilder;
 use rustls::ClientConfig;
 
 use super::connect::Connector;
 use super::egress::Egress;
+use super::environment::EnvironmentProxies;
+use super::line::Lines;
 use super::proxy::Proxy;
 use windrow_config::HttpHandler;
 
@@ -31,8 +34,10 @@ pub struct Outbound {
     pub ca_pem: Option<String>,
     /// Trusts any certificate. For a test system only.
     pub insecure_skip_verify: bool,
-    /// A forward proxy, `http://host:port`; none connects directly.
+    /// A forward proxy, `http://host:port`; none connects directly, or as the environment says.
     pub proxy: Option<String>,
+    /// The proxies of the environment, for whoever obeys it: a node has its own settings.
+    pub environment: Option<EnvironmentProxies>,
     /// Addresses that may and may not be connected to.
     pub egress: Egress,
 }
@@ -49,6 +54,7 @@ impl Default for Outbound {
             ca_pem: None,
             insecure_skip_verify: false,
             proxy: None,
+            environment: None,
             egress: Egress::default(),
         }
     }
@@ -66,6 +72,7 @@ impl Outbound {
             ca_pem: None,
             insecure_skip_verify: config.insecure_skip_verify,
             proxy: config.proxy.clone(),
+            environment: None,
             egress: Egress {
                 allow: config.allow_networks.clone(),
                 deny: config.deny_networks.clone(),
@@ -74,32 +81,58 @@ impl Outbound {
         }
     }
 
-    /// The proxy, parsed.
+    /// Which calls go through which proxy.
     ///
     /// # Errors
-    /// A sentence for people when it is none.
-    pub fn proxy(&self) -> Result<Option<Proxy>, String> {
-        self.proxy.as_deref().map(Proxy::parse).transpose()
+    /// A sentence for people when the one that is set is none.
+    pub fn proxies(&self) -> Result<Proxies, String> {
+        Ok(match (&self.proxy, &self.environment) {
+            (Some(proxy), _) => Proxies::All(Proxy::parse(proxy)?),
+            (None, Some(environment)) => Proxies::Environment(environment.clone()),
+            (None, None) => Proxies::None,
+        })
     }
 
     /// Connects to handlers under these rules, and counts the connections in `made`.
     ///
     /// # Errors
     /// A sentence for people when the proxy is none.
-    pub fn connector(
-        &self,
-        tls: ClientConfig,
-        made: Arc<AtomicUsize>,
-    ) -> Result<HttpsConnector<Connector>, String> {
-        let tcp = Connector::new(self.egress.clone(), self.connect_timeout, self.proxy()?, made);
+    pub fn lines(&self, tls: ClientConfig, made: Arc<AtomicUsize>) -> Result<Lines, String> {
+        let tcp = Connector::new(self.egress.clone(), self.connect_timeout, self.proxies()?, made);
         let https = HttpsConnectorBuilder::new()
             .with_tls_config(tls)
             .https_or_http()
             .enable_http1();
-        Ok(if self.http2 {
-            https.enable_http2().wrap_connector(tcp)
+        let made = if self.http2 {
+            https.enable_http2().wrap_connector(tcp.clone())
         } else {
-            https.wrap_connector(tcp)
-        })
+            https.wrap_connector(tcp.clone())
+        };
+        Ok(Lines::new(made, tcp))
+    }
+}
+
+/// Which calls go through a proxy.
+#[derive(Clone, Debug)]
+pub enum Proxies {
+    /// None.
+    None,
+    /// All, through this one.
+    All(Proxy),
+    /// Those that the environment says.
+    Environment(EnvironmentProxies),
+}
+
+impl Proxies {
+    /// The proxy of a URL; none where it is called directly.
+    ///
+    /// # Errors
+    /// A sentence for people when the one that the environment names can't be used.
+    pub fn of(&self, url: &Uri) -> Result<Option<&Proxy>, String> {
+        match self {
+            Proxies::None => Ok(None),
+            Proxies::All(proxy) => Ok(Some(proxy)),
+            Proxies::Environment(proxies) => proxies.of(url),
+        }
     }
 }

@@ -137,20 +137,7 @@ pub fn factory(
             factory.open(Arc::new(preview_context()))?;
             Arc::new(factory)
         }
-        HandlerChoice::Worker { argv, workers } => {
-            let environment = Environment {
-                inherit: Inherit::All(making.environment),
-                variables: Vec::new(),
-            };
-            let commands = &making.config.command_handler;
-            let mut settings =
-                command_settings(commands, argv.clone(), environment, making.clock, making.sink);
-            settings.workers = *workers;
-            settings.leftovers = making.leftovers;
-            let factory = CommandHandlerFactory::new(settings);
-            factory.check()?;
-            Arc::new(factory)
-        }
+        HandlerChoice::Worker { argv, workers } => worker_factory(argv, *workers, making)?,
         HandlerChoice::Exec {
             recipe,
             processes,
@@ -158,6 +145,24 @@ pub fn factory(
         } => exec_factory(recipe, *processes, unavailable_exits.clone(), making)?,
     };
     Ok(Arc::new(OnThread { inner, calls }))
+}
+
+fn worker_factory(
+    argv: &[OsString],
+    workers: NonZeroU32,
+    making: HandlerParts<'_>,
+) -> Result<Arc<dyn HandlerFactory>, OpenError> {
+    let environment = Environment {
+        inherit: Inherit::All(making.environment),
+        variables: Vec::new(),
+    };
+    let commands = &making.config.command_handler;
+    let mut settings = command_settings(commands, argv.to_vec(), environment, making.clock, making.sink);
+    settings.workers = workers;
+    settings.leftovers = making.leftovers;
+    let factory = CommandHandlerFactory::new(settings);
+    factory.check()?;
+    Ok(Arc::new(factory))
 }
 
 fn exec_factory(

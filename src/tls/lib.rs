@@ -1,7 +1,10 @@
 //! What it means when one side speaks TLS and the other doesn't, or when a handshake fails: judged here once, for
 //! handlers, for sources and for the command line's client. Nobody is shown the words of the TLS library, which are for
-//! programmers; they are in the log, at `debug`.
+//! programmers; they are in the log, at `debug`. And the proxies that stand between, which all three go through.
 
+pub mod environment;
+pub mod idn;
+pub mod proxy;
 pub mod stream;
 
 use std::error::Error;

@@ -4,30 +4,96 @@
 //! `CONNECT`, and TLS is spoken with the handler itself. The name in the handler's URL is resolved by the proxy, so
 //! the egress guard judges the proxy's address, and the handler's only where it is written as one.
 
+use std::fmt;
+
 use hyper::Uri;
+use hyper::header::HeaderValue;
 use hyper::http::uri::Scheme;
+use hyper_util::client::proxy::matcher::Matcher;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// The longest answer to `CONNECT` that is read. Unit: bytes.
 const ANSWER_BYTES_MAX: usize = 8 * 1024;
 
-/// Where a proxy listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where a proxy listens. Its `Debug` shows no password.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
     /// Its host.
     pub host: String,
     /// Its port.
     pub port: u16,
+    /// `Basic …`, where it wants credentials.
+    authorization: Option<HeaderValue>,
+    /// The setting or variable that names it.
+    named: &'static str,
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.told())
+    }
 }
 
 impl Proxy {
-    /// Reads `http://host:port`.
+    /// Reads `http://host:port`, as the setting `proxy` has it.
     ///
     /// # Errors
     /// A sentence for people, without passwords.
     pub fn parse(text: &str) -> Result<Proxy, String> {
-        let bad = |why: &str| format!("the proxy can't be used: {why}; one looks like http://proxy:3128");
+        let authority = text.split_once("://").map_or("", |(_, behind)| behind);
+        if authority.contains('@') {
+            return Err(unusable(
+                "it has a user or password in it, which can't be kept secret there",
+            ));
+        }
+        Proxy::of(text, "`proxy`")
+    }
+
+    /// Reads what a variable names: the scheme may be left out, and there may be a user and a password.
+    ///
+    /// # Errors
+    /// As [`Proxy::parse`].
+    pub(crate) fn named(text: &str, variable: &'static str) -> Result<Proxy, String> {
+        let text = text.trim();
+        let text = match text.contains("://") {
+            true => text.to_owned(),
+            false => format!("http://{text}"),
+        };
+        let Some((user, host)) = text
+            .strip_prefix("http://")
+            .and_then(|rest| rest.rsplit_once('@'))
+        else {
+            return Proxy::of(&text, variable);
+        };
+        let proxy = Proxy::of(&format!("http://{host}"), variable)?;
+        // Reads the credentials as other clients do, which take them percent-encoded.
+        let matcher = Matcher::builder().http(format!("http://{user}@host")).build();
+        let found = matcher.intercept(&Uri::from_static("http://any/"));
+        let authorization = found.and_then(|found| found.basic_auth().cloned());
+        match authorization {
+            Some(_) => Ok(Proxy {
+                authorization,
+                ..proxy
+            }),
+            None => Err(unusable(
+                "its user and password can't be read: percent-encode them",
+            )),
+        }
+    }
+
+    /// What `proxy-authorization` says to it.
+    pub fn authorization(&self) -> Option<&HeaderValue> {
+        self.authorization.as_ref()
+    }
+
+    /// The proxy and what names it, for messages.
+    pub fn told(&self) -> String {
+        format!("{}:{} ({})", self.host, self.port, self.named)
+    }
+
+    fn of(text: &str, named: &'static str) -> Result<Proxy, String> {
+        let bad = unusable;
         let uri: Uri = text.parse().map_err(|_| bad("it is no url"))?;
         if uri.scheme() != Some(&Scheme::HTTP) {
             return Err(bad(
@@ -38,11 +104,6 @@ impl Proxy {
             .authority()
             .map(|authority| authority.as_str())
             .unwrap_or_default();
-        if authority.contains('@') {
-            return Err(bad(
-                "it has a user or password in it, which can't be kept secret there",
-            ));
-        }
         if !matches!(
             uri.path_and_query().map(|path| path.as_str()),
             None | Some("" | "/")
@@ -62,20 +123,29 @@ impl Proxy {
         Ok(Proxy {
             host: host.to_owned(),
             port,
+            authorization: None,
+            named,
         })
     }
+}
+
+fn unusable(why: &str) -> String {
+    format!("the proxy can't be used: {why}; one looks like http://proxy:3128")
 }
 
 /// Asks the proxy at the other end for a tunnel to `host:port`.
 ///
 /// # Errors
 /// What the proxy said instead.
-pub async fn tunnel(stream: &mut TcpStream, host: &str, port: u16) -> Result<(), String> {
-    let ask = format!("CONNECT {host}:{port} HTTP/1.1\r\nhost: {host}:{port}\r\n\r\n");
-    stream
-        .write_all(ask.as_bytes())
-        .await
-        .map_err(|why| why.to_string())?;
+pub async fn tunnel(proxy: &Proxy, stream: &mut TcpStream, host: &str, port: u16) -> Result<(), String> {
+    let mut ask = format!("CONNECT {host}:{port} HTTP/1.1\r\nhost: {host}:{port}\r\n").into_bytes();
+    if let Some(authorization) = &proxy.authorization {
+        ask.extend_from_slice(b"proxy-authorization: ");
+        ask.extend_from_slice(authorization.as_bytes());
+        ask.extend_from_slice(b"\r\n");
+    }
+    ask.extend_from_slice(b"\r\n");
+    stream.write_all(&ask).await.map_err(|why| why.to_string())?;
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\n") {
         // One byte at a time: what follows the answer belongs to the handler.
@@ -105,6 +175,8 @@ mod tests {
             Ok(Proxy {
                 host: host.to_owned(),
                 port,
+                authorization: None,
+                named: "`proxy`",
             })
         };
         assert_eq!(Proxy::parse("http://proxy:3128"), proxy("proxy", 3128));

@@ -592,3 +592,56 @@ fn a_request_that_is_wrong_for_all_stops_before_it_burns_the_file() {
     let done = place.windrow(&words).expect(0);
     assert_eq!(done.json()["counts"]["succeeded"], 500, "{}", done.stdout);
 }
+
+#[test]
+fn the_proxies_of_the_environment_are_gone_through_and_named() {
+    let (place, api) = (Place::new(), Api::start(|_| (200, "\"direct\"".to_owned())));
+    let proxy = Api::start(|seen| (200, format!("{{\"proxied\":{:?}}}", seen.line)));
+    let run = |env: &[(&str, &str)], host: &str| {
+        let request = format!("GET {}/x", host);
+        let run = [
+            "run",
+            "--total",
+            "1",
+            "--restart",
+            "-q",
+            "--results-out",
+            "-",
+            "--first-contact",
+            "1s",
+            "--request",
+            &request,
+        ];
+        place.windrow_with(&run, "", env)
+    };
+    let through = run(&[("http_proxy", &proxy.origin)], &api.origin).expect(0);
+    assert!(
+        through.stdout.contains(&format!("GET {}/x", api.origin)),
+        "{}",
+        through.stdout
+    );
+    let by_name = run(
+        &[("HTTP_PROXY", &proxy.origin), ("no_proxy", "example")],
+        "http://api.corp.example2",
+    )
+    .expect(0);
+    assert!(by_name.stdout.contains("proxied"), "{}", by_name.stdout);
+    let direct = run(
+        &[("http_proxy", &proxy.origin), ("no_proxy", "127.0.0.0/8")],
+        &api.origin,
+    )
+    .expect(0);
+    assert!(direct.stdout.contains("direct"), "{}", direct.stdout);
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let dead = run(&[("http_proxy", &format!("http://{nobody}"))], &api.origin);
+    assert!(
+        dead.stderr
+            .contains(&format!("the proxy {nobody} (http_proxy)").replace("http://", "")),
+        "{}",
+        dead.stderr
+    );
+    // The client goes the same way.
+    let server = ["task", "list", "--server", &api.origin, "--timeout", "1s"];
+    let told = place.windrow_with(&server, "", &[("http_proxy", &format!("http://{nobody}"))]);
+    assert!(told.stderr.contains("(http_proxy)"), "{}", told.stderr);
+}

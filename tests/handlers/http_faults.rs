@@ -1,5 +1,7 @@
 //! Peers that misbehave below HTTP, and addresses that can't or may not be reached.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -233,6 +235,60 @@ async fn a_peer_that_speaks_something_else_is_a_bad_reply() {
         let said = is(reply_of(garbage).await, "bad reply", "BAD_REPLY");
         assert!(said.contains("is it an HTTP server"), "{said}");
     }
+}
+
+/// A peer that keeps its first connection for one answer, and ends it with these bytes when the next request comes; says how
+/// many requests came.
+async fn closes_kept_connections(last_words: &'static str) -> (String, Arc<AtomicU32>) {
+    let asked = Arc::new(AtomicU32::new(0));
+    let heard = asked.clone();
+    let address = raw(move |mut stream| {
+        let heard = heard.clone();
+        async move {
+            let is_first = heard.load(Ordering::SeqCst) == 0;
+            while read_request(&mut stream)
+                .await
+                .is_ok_and(|request| !request.is_empty())
+            {
+                let is_second = heard.fetch_add(1, Ordering::SeqCst) == 1;
+                if is_first && is_second {
+                    drop(stream.write_all(last_words.as_bytes()).await);
+                    return;
+                }
+                drop(stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await);
+            }
+        }
+    })
+    .await;
+    (format!("http://{address}/"), asked)
+}
+
+#[tokio::test]
+async fn a_request_that_met_the_end_of_a_kept_connection_is_sent_again() {
+    let (url, asked) = closes_kept_connections("").await;
+    let handler = open(HttpOptions::new(url));
+    assert_eq!(handler.process(single()).await, Reply::AllOk);
+    assert_eq!(handler.process(single()).await, Reply::AllOk);
+    assert_eq!(asked.load(Ordering::SeqCst), 3, "the second one twice");
+}
+
+#[tokio::test]
+async fn a_request_whose_answer_began_is_not_sent_again() {
+    for last_words in ["HTTP/1.1 2", "HTTP/1.1 102 Processing\r\n\r\n"] {
+        let (url, asked) = closes_kept_connections(last_words).await;
+        let handler = open(HttpOptions::new(url));
+        assert_eq!(handler.process(single()).await, Reply::AllOk);
+        is(handler.process(single()).await, "unclear", "RESET");
+        assert_eq!(asked.load(Ordering::SeqCst), 2, "{last_words}");
+    }
+}
+
+#[tokio::test]
+async fn three_hundred_headers_are_read_and_no_more() {
+    let head = |many: usize| format!("HTTP/1.1 204 Ok\r\n{}\r\n", "x: y\r\n".repeat(many));
+    assert_eq!(reply_of(head(300)).await, Reply::AllOk);
+    let said = is(reply_of(head(301)).await, "bad reply", "BAD_REPLY");
+    assert!(said.contains("more than 300 headers"), "{said}");
 }
 
 #[tokio::test]

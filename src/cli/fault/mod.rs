@@ -7,6 +7,7 @@ pub use client::Names;
 use std::fmt;
 
 use super::exit::Exit;
+use super::process;
 use super::run::kept::resume::{command, is_piped};
 
 use windrow_engine::ports::handling::handler::{BAD_HANDLER, OpenError};
@@ -209,9 +210,12 @@ impl Fault {
                 (Exit::Failed, hint.to_owned())
             }
             StoreError::Unavailable(_) | StoreError::Refused(_) => {
-                let hint =
-                    "check the disk's free space and permissions, then run it again; nothing saved is lost";
-                (Exit::Failed, hint.to_owned())
+                let limits = process::limits_text().map(|limits| format!(", and the limits: {limits}"));
+                let limits = limits.unwrap_or_default();
+                let hint = format!(
+                    "check the disk's free space and permissions{limits}; then run it again; nothing saved is lost"
+                );
+                (Exit::Failed, hint)
             }
         };
         Fault::new(exit, "the database can't be used", error.to_string()).hint(hint)

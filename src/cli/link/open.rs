@@ -55,6 +55,7 @@ impl<'a> Link<'a> {
             token: reach.token,
             timeout: remote.timeout,
             ca_file: reach.ca_file,
+            proxies: shell.proxies(),
             tap: Tap::new(depth, move |line| screen.must_say(line)),
         })?;
         Ok(Link {

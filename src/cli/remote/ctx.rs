@@ -15,7 +15,7 @@ use crate::link::{Form, Look, View};
 use crate::output::body::text;
 use crate::output::screen;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
-use windrow_client::{Client, Options, Tap};
+use windrow_client::{Client, EnvironmentProxies, Options, Tap};
 
 /// `windrow ctx`
 #[derive(Debug, Args)]
@@ -240,6 +240,7 @@ fn check(context: &Context) -> Result<(), Fault> {
         token: context.token.clone(),
         timeout: std::time::Duration::from_secs(1),
         ca_file: context.ca_file.clone(),
+        proxies: EnvironmentProxies::default(),
         tap: Tap::none(),
     };
     Client::new(options).map(|_| ()).map_err(Fault::from)

@@ -1,7 +1,7 @@
 //! Sends requests over kept connections. With `transport` the only place that knows which client does it, so that
 //! another kind of pool can take its place.
 //!
-//! Redirects are never followed and no compression is asked for. A request that was given up on (deadline, or its
+//! Redirects are never followed, and plain answers are asked for. A request that was given up on (deadline, or its
 //! future dropped) closes its connection instead of returning it.
 
 use std::pin::Pin;
@@ -20,6 +20,7 @@ use hyper::{Request, Uri};
 use tokio::sync::OnceCell;
 
 use super::fault::Fault;
+use super::packed;
 use super::transport::{Exchange, Lease, Pool};
 use crate::classify::Answer;
 use crate::deadline::Deadline;
@@ -31,6 +32,8 @@ use windrow_tls::Trouble;
 
 /// The longest headers of an answer. Unit: bytes.
 pub(crate) const HEADER_BYTES_MAX: usize = 64 * 1024;
+/// The most headers of an answer. (The client's own bound is 100; beyond that it keeps them on the heap.)
+pub(super) const HEADERS_MAX: usize = 300;
 /// What is read of a body that decides nothing: enough to quote it and to keep the connection. Unit: bytes.
 const QUOTED_BYTES_MAX: usize = 64 * 1024;
 /// How long a handshake of TLS may take where it is asked whether TLS is spoken at all.
@@ -78,10 +81,12 @@ impl CallbackClient {
     }
 
     /// Sends a request and reads its answer until `deadline`; `timeout` is for the message. The body is read whole where
-    /// the status says that it decides anything, else only to quote it. Cancel safe: dropping it closes the connection.
+    /// the status says that it decides anything, else only to quote it. `again` makes the same request once more, where the
+    /// server closed a kept connection as the first one left. Cancel safe: dropping it closes the connection.
     pub(crate) async fn send(
         &self,
         request: Request<GatedBody>,
+        again: impl FnOnce() -> Option<Request<GatedBody>>,
         deadline: &mut Deadline<'_>,
         timeout: Duration,
         needs_body: impl Fn(StatusCode) -> bool,
@@ -93,7 +98,7 @@ impl CallbackClient {
         let connects = self.first_contact.filter(|within| is_first && *within < timeout);
         let (pool, has_begun) = (self.pool()?, || has_left.load(Ordering::Relaxed));
         let mut exchange = pool.exchange();
-        let sent = exchange.send(request);
+        let sent = exchange.send(request, again);
         let answered = match connects {
             None => deadline.cut_short(sent).await,
             Some(within) => Box::pin(deadline.cut_short_unless_begun(sent, within, has_begun)).await,
@@ -133,7 +138,7 @@ impl CallbackClient {
     async fn read(
         &self,
         mut exchange: Exchange<'_>,
-        (parts, body): (Parts, Incoming),
+        (mut parts, body): (Parts, Incoming),
         reads_whole: bool,
         (deadline, timeout): (&mut Deadline<'_>, Duration),
     ) -> Result<Answer, Fault> {
@@ -142,6 +147,7 @@ impl CallbackClient {
             let read = deadline.cut_short(whole).await;
             let body = read.ok_or_else(|| Fault::late(timeout, "the reply began but did not end"))??;
             exchange.end();
+            let body = packed::unpacked(&mut parts, body, self.reply_bytes_max)?;
             return Ok(answer(parts, body));
         }
         let mut quoted = BytesMut::new();
@@ -150,7 +156,8 @@ impl CallbackClient {
         if let Some(Ok(())) = deadline.cut_short(some).await {
             exchange.end();
         }
-        Ok(answer(parts, quoted.freeze()))
+        let body = packed::beginning(&mut parts, quoted.freeze(), QUOTED_BYTES_MAX);
+        Ok(answer(parts, body))
     }
 
     /// What a connection means that was closed without an answer, where none ever came: many servers that speak TLS close so,

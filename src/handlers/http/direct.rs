@@ -8,18 +8,19 @@
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
-use hyper::header::{HOST, HeaderValue};
+use hyper::header::{HOST, HeaderValue, PROXY_AUTHORIZATION};
 use hyper::http::uri::{Authority, Scheme};
 use hyper::{Request, Response, Uri};
 use hyper_util::client::legacy::connect::Connection as _;
 
-use super::client::{GatedBody, HEADER_BYTES_MAX};
+use super::client::{GatedBody, HEADER_BYTES_MAX, HEADERS_MAX};
 use super::fault::RequestError;
 use windrow_net::line::{Line, Lines};
 use windrow_tls::Trouble;
@@ -34,6 +35,10 @@ pub(super) struct Wire {
     driver: Option<Connection<Line, GatedBody>>,
     host: Arc<str>,
     is_proxied: bool,
+    /// What each request says to the proxy, where that wants credentials.
+    proxy_authorization: Option<HeaderValue>,
+    /// What came from the other side since the request left; see [`Line::reads`].
+    reads: Arc<AtomicU32>,
     idle_for: Duration,
 }
 
@@ -55,11 +60,23 @@ impl Wire {
         }
     }
 
+    /// Whether the connection ended before any byte of the answer came.
+    fn is_unheard(&self) -> bool {
+        self.reads.load(Ordering::Relaxed) <= 1
+    }
+
     /// Whether another request may leave on it.
     fn is_free(&mut self, cx: &mut Context<'_>) -> bool {
         self.poll_driver(cx);
         self.driver.is_some() && self.sender.is_ready()
     }
+}
+
+/// Which connection a request takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Connect {
+    IfNoneIsIdle,
+    Anew,
 }
 
 /// The connections that nobody uses now, by host as it is written: an `Authority` is hashed and compared letter by letter, which
@@ -90,10 +107,14 @@ impl Direct {
 
     /// Sends a request over an idle connection, or over a new one; the connection stays in `used`, to be driven until the
     /// answer was read. A request that a closed connection didn't take leaves over another. Dropping it closes the connection.
+    ///
+    /// # Errors
+    /// `Unheard` where an idle connection ended before any byte of the answer: the server closed it as the request left.
     pub(super) async fn send(
         &self,
         mut request: Request<GatedBody>,
         used: &mut Option<Box<Wire>>,
+        connection: Connect,
     ) -> Result<Response<Incoming>, RequestError> {
         let target = request.uri().clone();
         let host = target.authority().cloned().ok_or(RequestError::NoHost)?;
@@ -102,13 +123,23 @@ impl Direct {
             .entry(HOST)
             .or_insert_with(|| host_header(&target, &host));
         loop {
-            let (wire, is_fresh) = match poll_fn(|cx| self.take(&host, cx).into()).await {
+            let idle = match connection {
+                Connect::IfNoneIsIdle => poll_fn(|cx| self.take(&host, cx).into()).await,
+                Connect::Anew => None,
+            };
+            let (wire, is_fresh) = match idle {
                 Some(wire) => (wire, false),
                 // In a box: connecting is rare, and would make the future of every call large.
                 None => (Box::pin(self.connect(&target, &host)).await?, true),
             };
             let wire = used.insert(wire);
+            wire.reads.store(0, Ordering::Relaxed);
             *request.uri_mut() = written(&target, wire.is_proxied);
+            if let Some(authorization) = &wire.proxy_authorization {
+                request
+                    .headers_mut()
+                    .insert(PROXY_AUTHORIZATION, authorization.clone());
+            }
             let sent = wire.sender.try_send_request(request);
             let mut error = match wire.drive(sent).await {
                 Ok(response) => return Ok(response),
@@ -116,6 +147,9 @@ impl Direct {
             };
             match error.take_message() {
                 Some(not_sent) if !is_fresh => request = not_sent,
+                None if !is_fresh && wire.is_unheard() => {
+                    return Err(RequestError::Unheard(error.into_error()));
+                }
                 _ => return Err(RequestError::Broken(error.into_error())),
             }
         }
@@ -130,9 +164,11 @@ impl Direct {
     async fn connect(&self, target: &Uri, host: &Authority) -> Result<Box<Wire>, RequestError> {
         let made = self.lines.connect(target.clone()).await;
         let line = made.map_err(RequestError::Unconnected)?;
-        let is_proxied = line.connected().is_proxied();
+        let authorization = self.lines.proxy_authorization(target);
+        let (is_proxied, reads) = (line.connected().is_proxied(), line.reads());
         let begun = Builder::new()
             .max_buf_size(HEADER_BYTES_MAX)
+            .max_headers(HEADERS_MAX)
             .handshake(line)
             .await;
         let (sender, driver) = begun.map_err(RequestError::Broken)?;
@@ -141,6 +177,8 @@ impl Direct {
             driver: Some(driver),
             host: host.as_str().into(),
             is_proxied,
+            proxy_authorization: authorization.filter(|_| is_proxied),
+            reads,
             idle_for: Duration::ZERO,
         }))
     }

@@ -6,7 +6,7 @@ use std::error::Error;
 
 use hyper_util::client::legacy;
 
-use super::client::GateShut;
+use super::client::{GateShut, HEADER_BYTES_MAX, HEADERS_MAX};
 use crate::wire::BAD_REPLY;
 use windrow_core::items::verdict::{Failure, FailureClass};
 use windrow_engine::ports::handling::handler::CallFailure;
@@ -49,6 +49,9 @@ pub(crate) enum RequestError {
     Unconnected(#[source] Box<dyn Error + Send + Sync>),
     #[error("the connection broke")]
     Broken(#[source] hyper::Error),
+    /// A kept connection ended before any byte of the answer.
+    #[error("the kept connection was closed")]
+    Unheard(#[source] hyper::Error),
     #[error("no answer")]
     Negotiated(#[source] legacy::Error),
 }
@@ -58,7 +61,7 @@ impl RequestError {
         match self {
             RequestError::NoHost => self,
             RequestError::Unconnected(why) => &**why,
-            RequestError::Broken(why) => why,
+            RequestError::Broken(why) | RequestError::Unheard(why) => why,
             RequestError::Negotiated(why) => why,
         }
     }
@@ -67,7 +70,7 @@ impl RequestError {
         match self {
             RequestError::Unconnected(_) => true,
             RequestError::Negotiated(why) => why.is_connect(),
-            RequestError::NoHost | RequestError::Broken(_) => false,
+            RequestError::NoHost | RequestError::Broken(_) | RequestError::Unheard(_) => false,
         }
     }
 }
@@ -112,7 +115,12 @@ impl Fault {
             return Fault::NoSession(deepest(error));
         }
         match causes(error).find_map(|cause| cause.downcast_ref::<hyper::Error>()) {
-            Some(why) if why.is_parse() => Fault::Garbled(why.to_string()),
+            Some(why) if why.is_parse_too_large() => Fault::Garbled(format!(
+                "it has more than {HEADERS_MAX} headers, or more than {HEADER_BYTES_MAX} bytes of them"
+            )),
+            Some(why) if why.is_parse() => {
+                Fault::Garbled(format!("{why}; is it an HTTP server that listens there?"))
+            }
             _ => Fault::Reset(deepest(error)),
         }
     }
@@ -140,7 +148,9 @@ impl From<Fault> for CallFailure {
             }
             Fault::Unconnected(why @ ConnectError::Unresolved(..)) => unreached("DNS", why.to_string()),
             Fault::Unconnected(why @ ConnectError::Unreachable(..)) => unreached("CONNECT", why.to_string()),
-            Fault::Unconnected(why @ ConnectError::Proxy(..)) => unreached("PROXY", why.to_string()),
+            Fault::Unconnected(why @ (ConnectError::Proxy(..) | ConnectError::NoProxy(_))) => {
+                unreached("PROXY", why.to_string())
+            }
             Fault::Tls(trouble) => unreached("TLS", trouble_words(&trouble)),
             Fault::NoSession(why) => unreached(
                 "TLS",
@@ -155,11 +165,7 @@ impl From<Fault> for CallFailure {
                 failed(FailureClass::Unclear, "RESET", message)
             }
             Fault::Garbled(why) => {
-                let hint = "is it an HTTP server that listens there?";
-                CallFailure::BadReply(Failure::new(
-                    BAD_REPLY,
-                    format!("the reply is not HTTP: {why}; {hint}"),
-                ))
+                CallFailure::BadReply(Failure::new(BAD_REPLY, format!("the reply can't be read: {why}")))
             }
             Fault::TooBig(bytes_max) => {
                 let message = format!(

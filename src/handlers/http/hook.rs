@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use hyper::Request;
-use hyper::header::{CONTENT_TYPE, HeaderValue, USER_AGENT};
+use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use serde_json::Value;
 
 use super::HttpOptions;
@@ -116,6 +116,14 @@ impl Caller {
         signature: Option<String>,
         timeout: Duration,
     ) -> Result<Answer, Fault> {
+        let request = || self.request(id, body, timestamp, signature.as_deref());
+        let mut deadline = Deadline::new(&self.clock, self.clock.now().plus(timeout));
+        self.client
+            .send(request(), || Some(request()), &mut deadline, timeout, needs_body)
+            .await
+    }
+
+    fn request(&self, id: &str, body: &str, timestamp: i64, signature: Option<&str>) -> Request<GatedBody> {
         let mut request = Request::new(GatedBody::free(Bytes::from(body.to_owned())));
         *request.method_mut() = self.checked.method.clone();
         *request.uri_mut() = self.checked.uri.clone();
@@ -124,16 +132,14 @@ impl Caller {
         let agent = format!("windrow/{} (+{})", env!("CARGO_PKG_VERSION"), self.node);
         headers.entry(USER_AGENT).or_insert_with(|| lossy(&agent));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers.insert("windrow-protocol", HeaderValue::from_static("1"));
         headers.insert("webhook-id", lossy(id));
         headers.insert("webhook-timestamp", HeaderValue::from(timestamp));
         if let Some(signature) = signature {
-            headers.insert("webhook-signature", lossy(&signature));
+            headers.insert("webhook-signature", lossy(signature));
         }
-        let mut deadline = Deadline::new(&self.clock, self.clock.now().plus(timeout));
-        self.client
-            .send(request, &mut deadline, timeout, needs_body)
-            .await
+        request
     }
 }
 

@@ -22,6 +22,7 @@ mod direct;
 pub(crate) mod fault;
 mod hook;
 pub(crate) mod options;
+mod packed;
 pub(crate) mod request;
 pub(crate) mod transport;
 
@@ -121,10 +122,11 @@ impl HttpHandler {
     async fn call(&self, call: Call) -> Result<Reply, Fault> {
         let until = leaves_until(&self.context, &self.clock, &call)?;
         let request = self.requests.build(&call);
+        let again = || Some(self.requests.build(&call));
         let mut deadline = Deadline::new(&self.clock, until);
         let answer = self
             .client
-            .send(request, &mut deadline, call.timeout, needs_body)
+            .send(request, again, &mut deadline, call.timeout, needs_body)
             .await?;
         let single = self.requests.single(&call.items);
         let asked = Asked {

@@ -16,6 +16,7 @@ use windrow_core::business::{BusinessSpec, HandlerSpec};
 use windrow_core::ids::WallMs;
 use windrow_core::items::verdict::Failure;
 use windrow_engine::ports::handling::handler::{BAD_HANDLER, OpenError};
+use windrow_net::idn::with_ascii_host;
 use windrow_net::{Outbound, is_port};
 
 /// The largest reply that is read. Unit: bytes.
@@ -126,7 +127,7 @@ impl HttpOptions {
     /// Parses what is text.
     pub(super) fn check(&self) -> Result<Checked, OpenError> {
         let (uri, is_https) = uri(&self.url).map_err(refuse)?;
-        self.outbound.proxy().map_err(refuse)?;
+        self.outbound.proxies().map_err(refuse)?;
         let method = Method::from_bytes(self.method.as_bytes());
         let method =
             method.map_err(|_| refuse(format!("{:?} is not an HTTP method; POST is usual", self.method)))?;
@@ -216,7 +217,7 @@ pub(crate) fn uri(url: &str) -> Result<(Uri, bool), String> {
             )
         }
     };
-    let uri: Uri = url
+    let uri: Uri = with_ascii_host(url)
         .parse()
         .map_err(|why: hyper::http::uri::InvalidUri| match url.contains("://") {
             true => bad(&why.to_string()),

@@ -16,8 +16,8 @@ use rustls::ClientConfig;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
 
-use super::client::{GatedBody, HEADER_BYTES_MAX};
-use super::direct::{Direct, Wire};
+use super::client::{GatedBody, HEADER_BYTES_MAX, HEADERS_MAX};
+use super::direct::{Connect, Direct, Wire};
 use super::fault::RequestError;
 use crate::sign::{KeyRing, SecretError, Signer};
 use windrow_core::items::verdict::Failure;
@@ -74,12 +74,25 @@ pub(super) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
+    /// Sends the request. One whose kept connection ended before any byte of an answer is sent once more, as `again` makes it,
+    /// over a new connection.
     pub(super) async fn send(
         &mut self,
         request: Request<GatedBody>,
+        again: impl FnOnce() -> Option<Request<GatedBody>>,
     ) -> Result<Response<Incoming>, RequestError> {
         match self.way {
-            Way::Direct(direct) => direct.send(request, &mut self.used).await,
+            Way::Direct(direct) => {
+                let sent = direct.send(request, &mut self.used, Connect::IfNoneIsIdle).await;
+                match sent {
+                    Err(unheard @ RequestError::Unheard(_)) => {
+                        let request = again().ok_or(unheard)?;
+                        // In a box: it is rare, and would make the future of every call large.
+                        Box::pin(direct.send(request, &mut self.used, Connect::Anew)).await
+                    }
+                    sent => sent,
+                }
+            }
             Way::Negotiated(client) => client.request(request).await.map_err(RequestError::Negotiated),
         }
     }
@@ -189,8 +202,7 @@ impl Transports {
         let made = Arc::new(AtomicUsize::new(0));
         let tls = self.tls(outbound, is_https)?;
         let refuse = |why| OpenError::from(Failure::new("BAD_HANDLER", why));
-        let connector = outbound.connector(tls, made.clone()).map_err(refuse)?;
-        let lines = Lines(connector);
+        let lines = outbound.lines(tls, made.clone()).map_err(refuse)?;
         let way = if is_https && outbound.http2 {
             Way::Negotiated(Box::new(negotiated(lines, outbound)))
         } else {
@@ -227,6 +239,7 @@ fn negotiated(lines: Lines, outbound: &Outbound) -> Client<Lines, GatedBody> {
         .timer(TokioTimer::new())
         .pool_idle_timeout(outbound.pool_idle)
         .http1_max_buf_size(HEADER_BYTES_MAX)
+        .http1_max_headers(HEADERS_MAX)
         .http2_max_header_list_size(HEADER_BYTES_MAX as u32)
         .build(lines)
 }
@@ -244,11 +257,12 @@ fn kind(outbound: &Outbound, is_https: bool) -> [u8; 32] {
         insecure_skip_verify,
         egress,
         proxy,
+        environment,
     } = outbound;
     let times = (connect_timeout, pool_idle, http2, is_https);
     let thread = Handle::try_current().map(|thread| thread.id()).ok();
     let trust = (ca_file, ca_pem, insecure_skip_verify);
-    let text = format!("{:?}", (times, trust, egress, proxy, thread));
+    let text = format!("{:?}", (times, trust, egress, proxy, environment, thread));
     Sha256::digest(text.as_bytes()).into()
 }
 

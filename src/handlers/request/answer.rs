@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hyper::header::{CONTENT_ENCODING, LOCATION, RETRY_AFTER};
+use hyper::header::{CONTENT_ENCODING, LOCATION};
 use hyper::http::StatusCode;
 use serde_json::value::RawValue;
 
@@ -58,7 +58,7 @@ impl Reader {
     /// What an answer means for its item.
     pub(super) fn read(&self, answer: &Answer, index: ItemIndex, scrubber: &Scrubber, now: WallMs) -> Reply {
         let refusal = Refusal { answer, scrubber };
-        let after = retry_after(answer.headers.get(RETRY_AFTER), now);
+        let after = retry_after(&answer.headers, now);
         match self.meaning(answer.status) {
             Some(Meaning::Ok) => self.on_success(refusal, index),
             Some(Meaning::Skip) => {
@@ -101,7 +101,7 @@ impl Reader {
     fn output(&self, refusal: Refusal<'_>) -> Result<Output, String> {
         if let Some(encoding) = refusal.encoding() {
             return Err(format!(
-                "the answer has content-encoding {encoding:?}, and none was asked for: its output can't be read"
+                "the answer has content-encoding {encoding:?}, where identity was asked for: its output can't be read; gzip can"
             ));
         }
         let body = refusal.scrubber.bytes(&refusal.answer.body);

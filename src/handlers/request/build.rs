@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use hyper::header::{
+    ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+};
 use hyper::{Method, Request, Uri};
 
 use super::RequestOptions;
@@ -16,6 +18,7 @@ use windrow_core::template::request::RequestTemplate;
 use windrow_core::template::{Constants, ValueFault};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{OpenError, RunContext};
+use windrow_net::idn::with_ascii_host;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -49,9 +52,7 @@ impl Requests {
         };
         let refuse = |why: ValueFault| OpenError::from(Failure::new("BAD_HANDLER", why.to_string()));
         let mut template = checked.template.bind(constants).map_err(refuse)?;
-        let mut fixed = HeaderMap::new();
-        let agent = format!("windrow/{} (+{})", env!("CARGO_PKG_VERSION"), options.node);
-        fixed.insert(USER_AGENT, lossy(&agent));
+        let mut fixed = usual_headers(&options.node);
         if let Some((kind, _)) = &template.body {
             fixed.insert(CONTENT_TYPE, HeaderValue::from_static(kind.content_type()));
         }
@@ -96,7 +97,11 @@ impl Requests {
         let key = self.context.item_key(index);
         let item = self.template.item(data, index.0, &key, attempt.get());
         let rendered = self.template.render(&item)?;
-        let uri = Uri::try_from(rendered.url).map_err(|why| ValueFault(format!("it makes no URL: {why}")))?;
+        let url = match rendered.url.is_ascii() {
+            true => rendered.url,
+            false => with_ascii_host(&rendered.url).into_owned(),
+        };
+        let uri = Uri::try_from(url).map_err(|why| ValueFault(format!("it makes no URL: {why}")))?;
         let mut headers = self.fixed.clone();
         for (name, value) in self.names.iter().zip(&rendered.headers) {
             headers.insert(name.clone(), header_value(name.as_str(), value)?);
@@ -118,6 +123,16 @@ impl Requests {
         *request.headers_mut() = headers;
         Ok(request)
     }
+}
+
+/// Headers that a template may set in another way.
+fn usual_headers(node: &str) -> HeaderMap {
+    let agent = format!("windrow/{} (+{node})", env!("CARGO_PKG_VERSION"));
+    HeaderMap::from_iter([
+        (USER_AGENT, lossy(&agent)),
+        // Without it any encoding is acceptable (RFC 9110, 12.5.3).
+        (ACCEPT_ENCODING, HeaderValue::from_static("identity")),
+    ])
 }
 
 fn header_name(name: &str) -> Result<HeaderName, ValueFault> {

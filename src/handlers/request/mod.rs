@@ -121,18 +121,20 @@ impl RequestHandler {
             let failure = Failure::new(ONE_ITEM, ONE_ITEM_WHY);
             return Ok(failed(CallFailure::Rejected(failure)));
         };
-        let request = match self.requests.build(call.rows.data(index), index, attempt) {
+        let build = || self.requests.build(call.rows.data(index), index, attempt);
+        let request = match build() {
             Ok(request) => request,
             Err(why) => {
                 let failure = Failure::new(TEMPLATE_VALUE, self.scrubber.text(&why.to_string()));
                 return Ok(failed(CallFailure::Unsendable(failure)));
             }
         };
+        let again = || build().ok();
         let mut deadline = Deadline::new(&self.clock, until);
         let reads = |status| self.reader.needs_body(status);
         let answered = self
             .client
-            .send(request, &mut deadline, call.timeout, reads)
+            .send(request, again, &mut deadline, call.timeout, reads)
             .await;
         match answered {
             Ok(answer) => Ok(self

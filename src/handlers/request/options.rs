@@ -109,7 +109,7 @@ impl RequestOptions {
             );
             return Err(refuse(&why));
         }
-        self.outbound.proxy().map_err(|why| refuse(&why))?;
+        self.outbound.proxies().map_err(|why| refuse(&why))?;
         Ok(checked)
     }
 }

@@ -14,7 +14,7 @@ use crate::run::job;
 use crate::run::kept::beside;
 use crate::task::words;
 use crate::{Shell, args};
-use windrow_client::{Client, Depth, Options, Request, Tap};
+use windrow_client::{Client, Depth, EnvironmentProxies, Options, Request, Tap};
 
 /// How long somebody who presses Tab waits for a node.
 const BUDGET: Duration = Duration::from_millis(300);
@@ -71,7 +71,7 @@ pub(super) fn find(kind: Kind, word: &str, line: &Line, shell: &Shell) -> Vec<Su
     if let Some(body) = cached.as_ref().and_then(cache::Entry::read) {
         return read(kind, &body);
     }
-    let Some(body) = ask(reach, asked) else {
+    let Some(body) = ask(reach, shell.proxies(), asked) else {
         return Vec::new();
     };
     if let Some(cached) = cached {
@@ -111,7 +111,7 @@ fn topics() -> Vec<Suggestion> {
         .collect()
 }
 
-fn ask(reach: Reach, request: Request) -> Option<Value> {
+fn ask(reach: Reach, proxies: EnvironmentProxies, request: Request) -> Option<Value> {
     let (server, token, ca_file) = (reach.server, reach.token, reach.ca_file);
     let tap = Tap::new(Depth::Nothing, |_| {});
     let client = Client::new(Options {
@@ -119,6 +119,7 @@ fn ask(reach: Reach, request: Request) -> Option<Value> {
         token,
         timeout: BUDGET,
         ca_file,
+        proxies,
         tap,
     })
     .ok()?;

@@ -100,18 +100,23 @@ fn item(said: impl Fn(String) -> ItemReport, verdict: ItemVerdict) -> ItemReport
     }
 }
 
+fn not_sent(said: ItemReport) -> ItemReport {
+    ItemReport {
+        text: "✗ not sent".to_owned(),
+        understood: false,
+        answered: false,
+        ..said
+    }
+}
+
 fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
     let fenced = Failure::new(
         "FENCED",
         "it answers that a newer run exists, but nothing runs here",
     );
-    let is_exit = matches!(
-        failure,
-        CallFailure::Failed {
-            class: FailureClass::Exited,
-            ..
-        }
-    );
+    let is_of = |codes: &str| matches!(failure, CallFailure::Failed { failure, .. } if failure.code.starts_with(codes));
+    // A program's exit code is its answer.
+    let is_exit = is_of("EXIT_");
     let (sign, why, is_flaw, retry) = match failure {
         CallFailure::Failed { failure, .. } if is_exit => ("↻ retry", failure, false, Some(None)),
         CallFailure::Failed { failure, after, .. } => ("↻ failed", failure, false, Some(*after)),
@@ -125,20 +130,13 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
         }
         CallFailure::Gone(failure) => ("✗ gone:", failure, true, None),
         CallFailure::Fenced => ("✗ refused:", &fenced, true, None),
-        CallFailure::NotSent => {
-            return ItemReport {
-                text: "✗ not sent".to_owned(),
-                understood: false,
-                answered: false,
-                ..said
-            };
-        }
+        CallFailure::NotSent => return not_sent(said),
     };
-    let understood = is_exit
-        || matches!(
-            failure,
-            CallFailure::Abandoned(_) | CallFailure::BackPressure { .. }
-        );
+    let is_verdict = matches!(
+        failure,
+        CallFailure::Abandoned(_) | CallFailure::BackPressure { .. }
+    );
+    let understood = is_exit || is_verdict;
     let unreached = matches!(
         failure,
         CallFailure::Failed {
@@ -146,13 +144,12 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
             ..
         }
     );
-    let is_http = matches!(failure, CallFailure::Failed { failure, .. } if failure.code.starts_with("HTTP_"));
     ItemReport {
         text: format!("{sign} {}{}", told(why), wait_text(retry.flatten())),
         flaw: is_flaw.then(|| why.clone()),
         retry,
         understood,
-        answered: understood || is_http,
+        answered: understood || is_of("HTTP_"),
         unreached,
         ..said
     }

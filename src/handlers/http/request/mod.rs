@@ -5,7 +5,7 @@ mod stamp;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Uri};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -266,6 +266,8 @@ fn constant_headers(mut headers: HeaderMap, context: &RunContext, node: &str) ->
         headers.insert(name, ascii(&value));
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    // Without it any encoding is acceptable (RFC 9110, 12.5.3).
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     headers
 }
 

@@ -161,7 +161,8 @@ mod tests {
         let held = inner.clone();
         let limited = Bounded::new(inner, Some(Duration::from_secs(60)));
         let _transaction = super::super::begin_read(&held).await.expect("begun");
-        let closing = tokio::time::timeout(CLOSE_MAX * 3, close_all(&[&limited]));
+        let all = [&limited];
+        let closing = tokio::time::timeout(CLOSE_MAX * 3, close_all(&all));
         let closed = closing.await.expect("it doesn't wait for ever");
         assert!(
             closed

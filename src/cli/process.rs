@@ -1,0 +1,166 @@
+//! What the system gives this process and asks of it: limits of files, and, to process 1 of a container, everybody's orphans.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Signal, WaitId, WaitIdOptions, getpid, getrlimit, waitid};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::exit::Exit;
+use super::fault::Fault;
+
+/// Files that a job of one call at a time has open, with some to spare.
+const OPEN_FILES_MIN: u64 = 64;
+/// Below so many open files a failure to open one is likely the limit's.
+const OPEN_FILES_FEW: u64 = 1024;
+/// How often zombies are looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A zombie that was there in so many looks in a row has nobody else who waits for it: whoever started a process here hears of
+/// its end at once.
+const LOOKS: u32 = 3;
+
+/// Checks the limits that nothing could be done under, and looks after orphans where nobody else does.
+///
+/// # Errors
+/// When too few files may be open.
+pub(super) fn begin() -> Result<(), Fault> {
+    if let Some(most) = open_files_max().filter(|most| *most < OPEN_FILES_MIN) {
+        let because = format!(
+            "{most} files may be open at once, and it needs {OPEN_FILES_MIN}, and one more for each call"
+        );
+        return Err(Fault::new(Exit::Failed, "windrow can't start", because)
+            .hint("ulimit -n 1024, or LimitNOFILE= of the service, then run it again"));
+    }
+    if getpid() == Pid::INIT {
+        let started = thread::Builder::new()
+            .name("windrow-reaper".to_owned())
+            .spawn(reap_orphans);
+        if let Err(error) = started {
+            tracing::warn!(%error, "processes that lose their parents stay zombies");
+        }
+    }
+    Ok(())
+}
+
+/// From now on a file that grows beyond its limit is an error of the write, not the end of this process. Programs that are
+/// started keep the usual meaning. Must be called on a runtime.
+pub(super) fn outlive_file_limit() {
+    if let Err(error) = signal(SignalKind::from_raw(Signal::XFSZ.as_raw())) {
+        tracing::debug!(%error, "a file that grows beyond its limit ends this process");
+    }
+}
+
+/// What limits of this process may have kept a file from being opened or written.
+pub(super) fn limits_text() -> Option<String> {
+    let files = open_files_max().filter(|most| *most < OPEN_FILES_FEW);
+    let files = files.map(|most| format!("{most} files may be open at once (ulimit -n)"));
+    let bytes = getrlimit(Resource::Fsize).current;
+    let bytes = bytes.map(|most| format!("a file may have {most} bytes (ulimit -f)"));
+    let limits: Vec<String> = files.into_iter().chain(bytes).collect();
+    (!limits.is_empty()).then(|| limits.join(" and "))
+}
+
+fn open_files_max() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
+}
+
+/// Takes the statuses of zombies that nobody waits for, for ever.
+fn reap_orphans() {
+    let mut seen = HashMap::new();
+    loop {
+        thread::sleep(LOOK_EVERY);
+        seen = reap_seen(&seen, getpid());
+    }
+}
+
+/// The zombies below this process and in how many looks each was there; takes the status of those that were there in enough.
+fn reap_seen(before: &HashMap<i32, u32>, parent: Pid) -> HashMap<i32, u32> {
+    let zombies = zombies(parent).unwrap_or_default();
+    let counted = zombies
+        .into_iter()
+        .map(|pid| (pid, before.get(&pid).map_or(1, |looks| looks + 1)));
+    let (orphans, waiting): (Vec<_>, HashMap<_, _>) = {
+        let (orphans, waiting): (Vec<_>, Vec<_>) = counted.partition(|(_, looks)| *looks >= LOOKS);
+        (orphans, waiting.into_iter().collect())
+    };
+    for pid in orphans.into_iter().filter_map(|(pid, _)| Pid::from_raw(pid)) {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        match waitid(WaitId::Pid(pid), options) {
+            Ok(_) => tracing::debug!(pid = pid.as_raw_nonzero().get(), "an orphan was reaped"),
+            Err(error) => tracing::debug!(%error, "an orphan was reaped by somebody else"),
+        }
+    }
+    waiting
+}
+
+/// Children of a process that have ended and whose status nobody has taken.
+fn zombies(parent: Pid) -> io::Result<Vec<i32>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // It may be gone by now.
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        if is_zombie_of(&stat, parent) {
+            found.push(pid);
+        }
+    }
+    Ok(found)
+}
+
+/// `stat` is a line of `/proc/PID/stat`; the program's name in it, in brackets, may hold anything.
+fn is_zombie_of(stat: &str, parent: Pid) -> bool {
+    let behind = stat.rsplit_once(") ").map_or("", |(_, behind)| behind);
+    let mut words = behind.split(' ');
+    let state = words.next();
+    let of = words.next().and_then(|word| word.parse().ok());
+    state == Some("Z") && of == Some(parent.as_raw_nonzero().get())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use rustix::process::set_child_subreaper;
+
+    use super::*;
+
+    #[test]
+    fn a_zombie_is_told_by_its_state_and_its_parent() {
+        let me = Pid::INIT;
+        assert!(is_zombie_of("12 (a) Z (b)) Z 1 12 12 0", me));
+        assert!(!is_zombie_of("12 (a) Z 2 12 12 0", me));
+        assert!(!is_zombie_of("12 (a) S 1 12 12 0", me));
+        assert!(!is_zombie_of("", me));
+    }
+
+    #[test]
+    fn an_orphan_is_reaped_and_a_child_keeps_its_status_until_it_is_asked_for() {
+        // Orphans of this process come to it, as they come to process 1.
+        set_child_subreaper(Some(getpid())).expect("Linux");
+        let script = "sh -c 'exit 3' & exit 0";
+        let started = Command::new("sh").args(["-c", script]).status();
+        assert!(started.expect("a shell").success());
+        let mut own = Command::new("sh")
+            .args(["-c", "exit 5"])
+            .spawn()
+            .expect("a shell");
+        let pid = i32::try_from(own.id()).expect("a pid");
+        let mut seen = HashMap::new();
+        // The orphan may take a moment to end.
+        while !seen.contains_key(&pid) || seen.len() < 2 {
+            seen = reap_seen(&HashMap::new(), getpid());
+            thread::yield_now();
+        }
+        assert_eq!(own.wait().expect("its status").code(), Some(5));
+        for _ in 0..LOOKS {
+            seen = reap_seen(&seen, getpid());
+        }
+        assert_eq!((seen.len(), zombies(getpid()).expect("/proc").len()), (0, 0));
+    }
+}
