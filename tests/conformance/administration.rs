@@ -25,7 +25,10 @@ const LATER: WallMs = WallMs(NOW.0 + 1_000);
 
 pub async fn tokens_are_kept_found_and_revoked(harness: Harness) {
     let store = harness.sql();
-    harness.created(&task(1)).await;
+    store
+        .register(BUSINESS, &spec("http://a"), None, &write(), NOW)
+        .await
+        .unwrap();
     let new = |name: &str, business: Option<&str>| NewToken {
         hash: format!("hash of {name}"),
         prefix: "wrk_abcd".to_owned(),
@@ -213,7 +216,8 @@ pub async fn what_is_told_of_tasks_and_shards_is_answered(harness: Harness) {
     assert_eq!((held[0].shard, held[0].run), (run.shard, RunNo(1)));
     let counts = store.shard_counts(100).await.unwrap();
     assert!(counts.contains(&(ShardState::Running, true, 1)), "{counts:?}");
-    assert_eq!(store.status_counts(100).await.unwrap(), [(Status::Running, 1)]);
+    let counts = store.status_counts(100).await.unwrap();
+    assert!(counts.contains(&(Status::Running, 1)), "{counts:?}");
     assert!(store.run(run.shard, RunNo(1)).await.unwrap().is_some());
     let change = NodeChange {
         action: "node.change",

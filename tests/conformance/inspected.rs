@@ -69,9 +69,9 @@ pub async fn a_whole_database_has_no_faults_and_each_broken_rule_is_found(harnes
             "a finished task has settled every item",
         ),
         (
-            "shard_day",
-            "succeeded",
-            "succeeded - 1",
+            "shard",
+            "day_succeeded",
+            "day_succeeded + 1",
             done,
             "the days of a shard add up",
         ),
