@@ -10,7 +10,7 @@ use super::local::{db, doctor, serve, trial, version};
 use super::remote::{
     api, biz, cluster, ctx, dataset, limit, log, node, openapi, schedule, statistics, token,
 };
-pub use super::run::args::{IfFinished, Output, RunArgs, Switch, Tunes};
+pub use super::run::args::{IfEmpty, IfFinished, Output, RunArgs, Switch, Tunes};
 use super::run::job;
 use super::{run, task};
 pub use crate::local::serve::args::ServeArgs;

@@ -14,7 +14,7 @@ use windrow_engine::ports::tasks::store::TaskView;
 pub use windrow_handlers::origin::OriginView;
 pub use windrow_sources::{
     BOM, CsvFormat, Expansion, Fetcher, Format, Guard, IndexProgress, IndexWatch, Input, OpenSourceError,
-    OpenedSource, Opening, Packing, Resolver, SourceSpec, StoredSourceError, StoredSources, open,
+    OpenedSource, Opening, Packing, Resolver, SourceSpec, StoredSourceError, StoredSources, open, read_once,
 };
 
 /// Opens a file for a look: it is read anew, and nothing is remembered of it.

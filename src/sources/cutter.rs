@@ -287,8 +287,9 @@ impl<F: RowFormat> Cutter<F> {
         }
         let columns = self.columns.unwrap_or_default();
         if self.rows == 0 {
-            return Err(IndexError::NoRows {
-                header: header && !columns.is_empty(),
+            return Err(match header && columns.is_empty() {
+                true => IndexError::NoHeader,
+                false => IndexError::NoRows { header },
             });
         }
         let index = BlockIndex::new(self.blocks, self.rows, self.bytes).expect("blocks were cut in order");

@@ -32,6 +32,8 @@ pub enum FaultKind {
     NotUtf8,
     /// A line that is not one JSON value; the parser's words, and what the line looks like.
     NotJson(String, Looks),
+    /// A NUL byte in a line of text: most likely items that NULs separate, as `find -print0` writes them.
+    Nul,
     /// The header of a CSV file that begins as JSON does: one value a line, or (true) an array over lines.
     LikeJson(bool),
     /// The row is longer than [`ROW_BYTES_MAX`].
@@ -89,6 +91,7 @@ impl fmt::Display for FaultKind {
             }
             FaultKind::NotUtf8 => write!(f, "not valid UTF-8"),
             FaultKind::NotJson(reason, _) => write!(f, "not one JSON value: {reason}"),
+            FaultKind::Nul => write!(f, "a NUL byte, which no line of text has"),
             FaultKind::LikeJson(false) => {
                 write!(f, "this looks like NDJSON, not like the header of a CSV file")
             }
@@ -140,6 +143,9 @@ impl FaultKind {
             FaultKind::NotUtf8 => {
                 "convert the file from what it was written in: iconv -f LATIN1 -t UTF-8 FILE (Western Europe), -f GB18030 (Chinese)"
             }
+            FaultKind::Nul => {
+                "names of files are found with --glob PATTERN; items that NULs separate become lines with tr '\\0' '\\n'"
+            }
             FaultKind::NotJson(_, Looks::Csv) => "it looks like CSV: read it as such with --csv FILE",
             FaultKind::LikeJson(false) => "read it as NDJSON: --ndjson FILE",
             FaultKind::NotJson(_, Looks::Object) => "write one JSON value per line: jq -c . FILE",
@@ -178,6 +184,9 @@ pub enum IndexError {
         /// Whether the pass ended early, so that there may be others.
         more: bool,
     },
+    /// Nothing at all, where a header is expected.
+    #[error("it is empty, without even a header")]
+    NoHeader,
     /// Nothing at all, or nothing but a header.
     #[error("{}", if *.header { "it has a header and no rows" } else { "it has no rows" })]
     NoRows {
@@ -221,6 +230,9 @@ impl IndexError {
             }
             IndexError::NoRows { header: true } => {
                 "add rows; or, if the only line is data, read it as such with --no-header"
+            }
+            IndexError::NoHeader => {
+                "check that whatever writes the file has run; a CSV without a header is read with --no-header"
             }
             IndexError::NoRows { header: false } => "check that whatever writes the file has run",
             IndexError::NotText("a gzip file") => "unpack it: gunzip -c FILE | … -",

@@ -7,27 +7,17 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use globset::{GlobBuilder, GlobMatcher};
 use serde::Serialize;
-use walkdir::{DirEntry, WalkDir};
 
+use super::glob_walk::{Hit, Pattern, Seen, Skipped};
 use super::open_error::OpenSourceError;
 
 /// What is sorted in memory. Unit: bytes of paths.
 const SORTED_BYTES: usize = 16 * 1024 * 1024;
 /// What a path costs beside its text, roughly. Unit: bytes.
 const PATH_COST: usize = 48;
-/// What makes a part of a path a pattern.
-const WILD: [char; 5] = ['*', '?', '[', '{', '\\'];
-
-/// A file that was found.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Hit {
-    path: String,
-    bytes: u64,
-}
 
 /// Its row.
 #[derive(Serialize)]
@@ -40,100 +30,6 @@ struct Row<'a> {
     bytes: u64,
 }
 
-/// Where a pattern begins to be one, and what it matches.
-struct Pattern {
-    root: PathBuf,
-    depth_max: usize,
-    takes_hidden: bool,
-    matcher: GlobMatcher,
-}
-
-impl Pattern {
-    /// `*` and `?` stay within a part of the path, `**` crosses parts, `{png,jpg}` are alternatives, as in shells.
-    fn parse(text: &str) -> Result<Pattern, String> {
-        let start = if text.starts_with('/') { "/" } else { "" };
-        let parts: Vec<&str> = text
-            .split('/')
-            .filter(|part| !matches!(*part, "" | "."))
-            .collect();
-        let plain = parts.iter().take_while(|part| !part.contains(WILD)).count();
-        let plain = plain.min(parts.len().saturating_sub(1));
-        let (fixed, rest) = parts.split_at(plain);
-        let crosses =
-            |part: &&str| part.contains("**") || part.matches('{').count() != part.matches('}').count();
-        let matcher = GlobBuilder::new(&format!("{start}{}", parts.join("/")))
-            .literal_separator(true)
-            .backslash_escape(true)
-            .build()
-            .map_err(|error| error.kind().to_string())?;
-        let root = PathBuf::from(format!("{start}{}", fixed.join("/")));
-        Ok(Pattern {
-            root: if root.as_os_str().is_empty() {
-                PathBuf::from(".")
-            } else {
-                root
-            },
-            depth_max: if rest.iter().any(crosses) {
-                usize::MAX
-            } else {
-                rest.len()
-            },
-            takes_hidden: rest.iter().any(|part| {
-                [".", "{.", ",."]
-                    .iter()
-                    .any(|dot| part.starts_with(dot) || (dot.len() > 1 && part.contains(dot)))
-            }),
-            matcher: matcher.compile_matcher(),
-        })
-    }
-
-    fn goes_into(&self, entry: &DirEntry) -> bool {
-        entry.depth() == 0 || self.takes_hidden || !entry.file_name().as_encoded_bytes().starts_with(b".")
-    }
-
-    /// The files, in no order. Neither links that lead nowhere nor those that lead back are files.
-    fn files(&self) -> impl Iterator<Item = Result<Hit, OpenSourceError>> + '_ {
-        let walk = WalkDir::new(&self.root)
-            .follow_links(true)
-            .max_depth(self.depth_max)
-            .into_iter();
-        walk.filter_entry(|entry| self.goes_into(entry))
-            .filter_map(|entry| match entry {
-                Ok(entry) => self.hit(&entry).transpose(),
-                Err(error) => {
-                    let is_gone = error
-                        .io_error()
-                        .is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
-                    (!is_gone && error.loop_ancestor().is_none()).then(|| {
-                        let path = error.path().unwrap_or(&self.root).to_owned();
-                        Err(OpenSourceError::Unreadable {
-                            path,
-                            error: error.into(),
-                        })
-                    })
-                }
-            })
-    }
-
-    fn hit(&self, entry: &DirEntry) -> Result<Option<Hit>, OpenSourceError> {
-        let path = entry.path().strip_prefix("./").unwrap_or_else(|_| entry.path());
-        if !entry.file_type().is_file() || !self.matcher.is_match(path) {
-            return Ok(None);
-        }
-        let text = path
-            .to_str()
-            .ok_or_else(|| OpenSourceError::OddPath(path.to_owned()))?;
-        let metadata = entry.metadata().map_err(|error| OpenSourceError::Unreadable {
-            path: path.to_owned(),
-            error: error.into(),
-        })?;
-        Ok(Some(Hit {
-            path: text.to_owned(),
-            bytes: metadata.len(),
-        }))
-    }
-}
-
 /// The list, to be read once: a row a line.
 #[derive(Debug)]
 pub(super) struct Listing {
@@ -141,6 +37,7 @@ pub(super) struct Listing {
     /// The next of each part.
     heads: BinaryHeap<Reverse<(Hit, usize)>>,
     line: io::Cursor<Vec<u8>>,
+    skipped: Option<Skipped>,
 }
 
 /// A sorted part of the list.
@@ -151,12 +48,21 @@ enum Part {
 }
 
 impl Listing {
-    /// Finds and sorts the files; `dir` is where parts may lie.
+    /// Finds and sorts the files; `dir` is where parts may lie. `strict`: nothing is skipped.
     ///
     /// # Errors
-    /// `BadPattern`, `NoMatch`, `Unreadable` where a directory can't be listed, `OddPath`, `Spool`.
-    pub(super) fn of(pattern: &str, dir: &Path) -> Result<Listing, OpenSourceError> {
-        Listing::within(pattern, dir, SORTED_BYTES)
+    /// `BadPattern`, `NoMatch`, `Unreadable` where the disk fails, `Unlisted`, `Spool`.
+    pub(super) fn of(pattern: &str, dir: &Path, strict: bool) -> Result<Listing, OpenSourceError> {
+        let listing = Listing::within(pattern, dir, SORTED_BYTES)?;
+        match listing.skipped {
+            Some(skipped) if strict => Err(OpenSourceError::Unlisted(skipped)),
+            _ => Ok(listing),
+        }
+    }
+
+    /// What was left out; none where all was listed.
+    pub(super) fn skipped(&self) -> Option<Skipped> {
+        self.skipped.clone()
     }
 
     fn within(pattern: &str, dir: &Path, sorted_bytes: usize) -> Result<Listing, OpenSourceError> {
@@ -166,8 +72,17 @@ impl Listing {
         };
         let parsed = Pattern::parse(pattern).map_err(bad)?;
         let (mut parts, mut hits, mut size) = (Vec::new(), Vec::new(), 0);
-        for hit in parsed.files() {
-            let hit = hit?;
+        let mut skipped: Option<Skipped> = None;
+        for seen in parsed.files() {
+            let hit = match seen? {
+                Seen::File(hit) => hit,
+                Seen::Skipped(first, why) => {
+                    let count = skipped.as_ref().map_or(0, |skipped| skipped.count) + 1;
+                    let first = skipped.unwrap_or(Skipped { count, first, why });
+                    skipped = Some(Skipped { count, ..first });
+                    continue;
+                }
+            };
             size += hit.path.len() + PATH_COST;
             hits.push(hit);
             if size > sorted_bytes {
@@ -182,7 +97,10 @@ impl Listing {
             }
         }
         if hits.is_empty() && parts.is_empty() {
-            return Err(OpenSourceError::NoMatch(pattern.to_owned()));
+            return Err(match skipped {
+                Some(skipped) => OpenSourceError::Unlisted(skipped),
+                None => OpenSourceError::NoMatch(pattern.to_owned()),
+            });
         }
         hits.sort_unstable();
         parts.push(Part::Memory(hits.into_iter()));
@@ -190,6 +108,7 @@ impl Listing {
             parts,
             heads: BinaryHeap::new(),
             line: io::Cursor::default(),
+            skipped,
         };
         for part in 0..listing.parts.len() {
             listing.pull(part).map_err(|error| OpenSourceError::Spool {
@@ -337,7 +256,7 @@ mod tests {
         assert_eq!(found("{in/deep,in}/*.png"), ["in/a.png", "in/deep/c.png"]);
         assert_eq!(found("out/*"), [""; 0]);
         assert!(matches!(
-            Listing::of("in/{a", dir.path()),
+            Listing::of("in/{a", dir.path(), false),
             Err(OpenSourceError::BadPattern { .. })
         ));
     }
@@ -358,6 +277,34 @@ mod tests {
             listed(dir.path(), "in/**/*.png", SORTED_BYTES),
             ["in/a.png", "in/b.png"]
         );
+    }
+
+    #[test]
+    fn what_can_not_be_listed_is_skipped_and_counted_or_refused() {
+        use std::os::unix::ffi::OsStrExt;
+        let dir = place(&["in/a.png", "in/file"]);
+        let link =
+            |to: &str, name: &str| std::os::unix::fs::symlink(to, dir.path().join(name)).expect("made");
+        link("self.png", "in/self.png");
+        link("file/x", "in/through.png");
+        link(&"n".repeat(300), "in/long.png");
+        link("gone", "in/gone.png");
+        link("gone", "in/other.txt");
+        let odd = std::ffi::OsStr::from_bytes(b"in/\xe9.png");
+        std::fs::write(dir.path().join(odd), "x").expect("written");
+        let pattern = format!("{}/in/*.png", dir.path().display());
+        assert_eq!(listed(dir.path(), "in/*.png", SORTED_BYTES), ["in/a.png"]);
+        let listing = Listing::of(&pattern, dir.path(), false).expect("one is there");
+        assert_eq!(
+            listing.skipped().map(|skipped| skipped.count),
+            Some(5),
+            "not the text"
+        );
+        let refused = Listing::of(&pattern, dir.path(), true).expect_err("it is strict");
+        assert!(matches!(refused, OpenSourceError::Unlisted(_)), "{refused}");
+        std::fs::remove_file(dir.path().join("in/a.png")).expect("removed");
+        let none = Listing::of(&pattern, dir.path(), false).expect_err("none is left");
+        assert!(!none.is_nothing(), "{none}");
     }
 
     #[test]

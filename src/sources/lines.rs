@@ -41,9 +41,12 @@ impl RowFormat for TextLines {
         }
     }
 
-    /// Every line is an item; whether it is UTF-8 is looked at for all formats alike.
-    fn check(&self, _row: &[u8]) -> Result<(), FaultKind> {
-        Ok(())
+    /// Lines without a NUL are items; UTF-8 is checked for all formats alike.
+    fn check(&self, row: &[u8]) -> Result<(), FaultKind> {
+        match memchr::memchr(0, row) {
+            Some(_) => Err(FaultKind::Nul),
+            None => Ok(()),
+        }
     }
 
     fn write(&mut self, row: &[u8], rows: &mut JsonRows) -> Result<(), FaultKind> {

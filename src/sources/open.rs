@@ -4,7 +4,7 @@
 //! file systems are coarse: a file that had changed just before its pass could change again at what they call the
 //! same time, so its index isn't used again. What escapes both is noticed when the changed block is read.
 
-use std::io::{self, Cursor, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,10 +16,11 @@ use super::glob::Listing;
 use super::inline::InlineSource;
 use super::off_thread::{CancelOnDrop, blocking};
 use super::open_error::OpenSourceError;
-use super::open_packed::{open_container, open_packed, open_packed_pipe};
+use super::open_packed::{open_container, open_packed};
 use super::opened::OpenedSource;
-use super::packing::{MAGIC_BYTES, Packing};
+use super::packing::Packing;
 use super::pass::{IndexProgress, Indexed, index_open_file};
+use super::piped::{keep_piped, open_pipe, read_once, tells_no_size};
 use super::range::RangeSource;
 use super::spec::{Format, Input, SourceSpec};
 use super::spool::{SpoolError, spool};
@@ -106,8 +107,11 @@ pub async fn open_piped(
         SourceSpec::File { input, format } => {
             format.check().map_err(OpenSourceError::BadSpec)?;
             match input {
-                Input::Stdin => open_stdin(format, opening, piped).await,
-                Input::Glob(pattern) => open_glob(pattern, opening).await,
+                Input::Stdin => keep_piped(format, opening, "standard input", piped).await,
+                Input::Glob { pattern, strict } => open_glob(pattern, *strict, opening).await,
+                Input::Path(path) if read_once(Path::new(path)) || tells_no_size(Path::new(path)) => {
+                    open_pipe(path, format, opening).await
+                }
                 Input::Path(path) => open_file(spec, format, opening, PathBuf::from(path)).await,
                 Input::Spooled(name) if name.ends_with(".zst") => {
                     open_container(spec, format, opening, opening.spool.join(name)).await
@@ -154,6 +158,7 @@ fn finish_small(
         fresh: false,
         has_bom: false,
         packing: None,
+        skipped: None,
     })
 }
 
@@ -194,32 +199,26 @@ pub(super) fn steady_ns(modified_ns: i64, now: WallMs) -> i64 {
     if age_ns > CLOCK_COARSE_NS { modified_ns } else { 0 }
 }
 
-async fn open_stdin(
-    format: &Format,
-    opening: &Opening<'_>,
-    piped: impl Read + Send + 'static,
-) -> Result<OpenedSource, OpenSourceError> {
-    let (piped, packing) = blocking(move || sniff(piped)).await?;
-    if let Some(packing) = packing {
-        return open_packed_pipe(format, opening, packing, piped).await;
-    }
-    keep(format, opening, ("stdin", "standard input".to_owned()), piped).await
-}
-
 /// Lists files, once and for all starts of a job.
-async fn open_glob(pattern: &str, opening: &Opening<'_>) -> Result<OpenedSource, OpenSourceError> {
+async fn open_glob(
+    pattern: &str,
+    strict: bool,
+    opening: &Opening<'_>,
+) -> Result<OpenedSource, OpenSourceError> {
     let (dir, wanted) = (opening.spool.to_owned(), pattern.to_owned());
     let listing = blocking(move || {
         let made = std::fs::create_dir_all(&dir);
         made.map_err(|error| spool_error(&wanted, &dir, SpoolError::Write(error)))?;
-        Listing::of(&wanted, &dir)
+        Listing::of(&wanted, &dir, strict)
     })
     .await?;
-    keep(&Format::Ndjson, opening, ("glob", pattern.to_owned()), listing).await
+    let skipped = listing.skipped();
+    let opened = keep(&Format::Ndjson, opening, ("glob", pattern.to_owned()), listing).await?;
+    Ok(OpenedSource { skipped, ..opened })
 }
 
 /// Keeps what can be read only once, under a name that begins so; `what` is its name for messages.
-async fn keep(
+pub(super) async fn keep(
     format: &Format,
     opening: &Opening<'_>,
     (prefix, what): (&'static str, String),
@@ -244,15 +243,6 @@ async fn keep(
         format: format.clone(),
     };
     Ok(finish_file(spec, found, format, indexed, index, true))
-}
-
-/// What is piped in, and how it is compressed by its first bytes.
-fn sniff<R: Read>(mut piped: R) -> Result<(impl Read + use<R>, Option<Packing>), OpenSourceError> {
-    let mut first = Vec::new();
-    let read = (&mut piped).take(MAGIC_BYTES as u64).read_to_end(&mut first);
-    read.map_err(|error| spool_error("standard input", Path::new(""), SpoolError::Index(error.into())))?;
-    let packing = Packing::of(&first);
-    Ok((Cursor::new(first).chain(piped), packing))
 }
 
 pub(super) fn spool_error(name: &str, dir: &Path, error: SpoolError) -> OpenSourceError {
@@ -358,5 +348,6 @@ fn finish_file(
         fresh,
         has_bom,
         packing: None,
+        skipped: None,
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::fault::IndexError;
+use super::glob_walk::Skipped;
 use windrow_engine::ports::sources::resolver::INLINE_BYTES_MAX;
 use windrow_engine::ports::{ErrorClass, StoreError};
 
@@ -17,6 +18,8 @@ pub enum OpenSourceError {
     NoItems,
     /// No file matches the pattern.
     NoMatch(String),
+    /// A file that matches the pattern can't be listed, and none may be skipped or no other is left.
+    Unlisted(Skipped),
     /// The pattern is none.
     BadPattern {
         /// As it was written.
@@ -68,6 +71,7 @@ impl OpenSourceError {
             OpenSourceError::BadSpec(_) => "the source's description can't be used".to_owned(),
             OpenSourceError::NoItems => "there are no items".to_owned(),
             OpenSourceError::NoMatch(_) => "there are no files".to_owned(),
+            OpenSourceError::Unlisted(skipped) => format!("{} can't be listed", skipped.first.display()),
             OpenSourceError::BadPattern { pattern, .. } => format!("the pattern {pattern} can't be used"),
             OpenSourceError::NotFound(path)
             | OpenSourceError::NotAFile(path)
@@ -89,6 +93,7 @@ impl OpenSourceError {
             OpenSourceError::BadSpec(reason) => reason.clone(),
             OpenSourceError::NoItems => "the source counts 0 items".to_owned(),
             OpenSourceError::NoMatch(pattern) => format!("no file matches {pattern}"),
+            OpenSourceError::Unlisted(skipped) => skipped.why.clone(),
             OpenSourceError::BadPattern { why, .. } => why.clone(),
             OpenSourceError::NotFound(_) => "there is no such file".to_owned(),
             OpenSourceError::NotAFile(path) if path.is_dir() => "it is a directory".to_owned(),
@@ -112,6 +117,7 @@ impl OpenSourceError {
             OpenSourceError::NoMatch(_) => {
                 "check the directory; ** goes into directories below; names that begin with a dot are matched by a dot"
             }
+            OpenSourceError::Unlisted(_) => "remove, rename or mend it, or narrow the pattern",
             OpenSourceError::BadPattern { .. } => {
                 "write it as shells do: 'in/*.png', 'in/**/*.{png,jpg}'; \\ before a character takes it as it is"
             }
@@ -130,6 +136,19 @@ impl OpenSourceError {
 }
 
 impl OpenSourceError {
+    /// True where the source is sound and has no items: nothing is to be done, and nothing failed.
+    pub fn is_nothing(&self) -> bool {
+        matches!(
+            self,
+            OpenSourceError::NoItems
+                | OpenSourceError::NoMatch(_)
+                | OpenSourceError::Index {
+                    error: IndexError::NoRows { .. },
+                    ..
+                }
+        )
+    }
+
     /// Whether another try of the same thing may help.
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -138,6 +157,7 @@ impl OpenSourceError {
             OpenSourceError::Index { error, .. } => match error {
                 IndexError::Unreadable(_) | IndexError::ChangedMeanwhile => ErrorClass::Transient,
                 IndexError::BadRows { .. }
+                | IndexError::NoHeader
                 | IndexError::NoRows { .. }
                 | IndexError::NotText(_)
                 | IndexError::BadFormat(_)
@@ -147,6 +167,7 @@ impl OpenSourceError {
             OpenSourceError::BadSpec(_)
             | OpenSourceError::NoItems
             | OpenSourceError::NoMatch(_)
+            | OpenSourceError::Unlisted(_)
             | OpenSourceError::BadPattern { .. }
             | OpenSourceError::NotFound(_)
             | OpenSourceError::NotAFile(_)

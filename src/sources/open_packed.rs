@@ -330,5 +330,6 @@ fn finish(spec: SourceSpec, name: String, format: &Format, kept: Kept, fresh: bo
         fresh,
         has_bom,
         packing: None,
+        skipped: None,
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::glob_walk::Skipped;
 use super::packing::Packing;
 use super::spec::SourceSpec;
 use windrow_engine::ports::sources::source::Source;
@@ -24,6 +25,8 @@ pub struct OpenedSource {
     pub has_bom: bool,
     /// How the file is compressed; none where it isn't, and for what is kept.
     pub packing: Option<Packing>,
+    /// Files that a pattern matches and that are no items; none where all are.
+    pub skipped: Option<Skipped>,
 }
 
 impl fmt::Debug for OpenedSource {
@@ -36,6 +39,7 @@ impl fmt::Debug for OpenedSource {
             fresh,
             has_bom,
             packing,
+            skipped,
         } = self;
         let mut text = f.debug_struct("OpenedSource");
         text.field("total", &source.total())
@@ -45,6 +49,7 @@ impl fmt::Debug for OpenedSource {
             .field("fresh", fresh)
             .field("has_bom", has_bom)
             .field("packing", packing)
+            .field("skipped", skipped)
             .finish()
     }
 }

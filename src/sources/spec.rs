@@ -46,7 +46,12 @@ pub enum Input {
     /// A local file.
     Path(String),
     /// The local files that match a pattern, listed as NDJSON. Never stored: once listed it is `Spooled`.
-    Glob(String),
+    Glob {
+        /// As shells write it.
+        pattern: String,
+        /// Refuses what can't be listed instead of skipping it.
+        strict: bool,
+    },
     /// What once was piped in, or listed: a file's name in the spool directory, made of its content's checksum.
     Spooled(String),
     /// What was sent to the façade.

@@ -197,7 +197,7 @@ impl From<SourceSpec> for RawSpec {
                         path: Some(path),
                         ..raw
                     },
-                    Input::Glob(pattern) => RawSpec {
+                    Input::Glob { pattern, .. } => RawSpec {
                         glob: Some(pattern),
                         ..raw
                     },

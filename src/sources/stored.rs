@@ -2,7 +2,7 @@
 //! runs of the same task index nothing again.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use super::appended::AppendedSource;
 use super::open::{IndexWatch, Opening, open};
 use super::open_error::OpenSourceError;
+use super::piped::read_once;
 use super::range::RangeSource;
 use super::redrive::RedriveSource;
 use super::spec::{Input, SourceSpec};
@@ -174,6 +175,15 @@ impl StoredSources {
     }
 
     async fn file(&self, task: &TaskView, spec: &SourceSpec) -> Result<Arc<dyn Source>, StoredSourceError> {
+        if let SourceSpec::File {
+            input: Input::Path(path),
+            ..
+        } = spec
+            && read_once(Path::new(path))
+        {
+            // Nobody may be there to write into a pipe that took the file's place.
+            return Err(failed(OpenSourceError::NotAFile(PathBuf::from(path))));
+        }
         let (store, now) = (self.sources.as_ref(), self.clock.wall());
         let opening = Opening {
             store,

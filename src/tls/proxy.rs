@@ -163,7 +163,7 @@ pub async fn tunnel(proxy: &Proxy, stream: &mut TcpStream, host: &str, port: u16
     }
     let shown: String = first
         .chars()
-        .filter(|c| !windrow_core::text::steers(*c))
+        .filter(|c| !c.is_control())
         .take(80)
         .collect();
     Err(format!("it answered {shown:?}"))

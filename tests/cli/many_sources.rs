@@ -279,9 +279,79 @@ fn files_that_match_a_pattern_are_items_and_stay_those_of_the_first_start() {
 }
 
 #[test]
-fn a_pattern_without_files_is_refused() {
+fn a_source_without_items_is_nothing_to_do_and_leaves_an_empty_file() {
     let place = Place::new();
-    let run = |pattern| place.windrow(&["run", "--glob", pattern, "--", "sh", "-c", KEEP]);
+    place.write("header.csv", "a,b\n");
+    place.write("empty.ndjson", "");
+    place.write("blank.txt", "\n\n");
+    for source in [
+        ["--csv", "header.csv"],
+        ["--ndjson", "empty.ndjson"],
+        ["--lines", "blank.txt"],
+        ["--glob", "in/*.png"],
+        ["--total", "0"],
+    ] {
+        let run = |more: &[&'static str]| {
+            let begin = [
+                "run",
+                source[0],
+                source[1],
+                "--results-out",
+                "out",
+                "--failures-out",
+                "dead",
+            ];
+            place.windrow(&[&begin, more, &["--", "sh", "-c", "touch ran"]].concat())
+        };
+        let done = run(&[]).expect(0);
+        assert!(
+            done.stderr.contains("nothing to do"),
+            "{source:?}: {}",
+            done.stderr
+        );
+        for file in ["out", "dead"] {
+            assert_eq!(
+                std::fs::read(place.path(file)).expect("it was promised"),
+                b"",
+                "{source:?}"
+            );
+            std::fs::remove_file(place.path(file)).expect("it is there");
+        }
+        run(&["--if-empty", "error"]).refused(7, &[]);
+        assert_eq!(
+            place.names(),
+            ["blank.txt", "empty.ndjson", "header.csv"],
+            "{source:?}"
+        );
+    }
+    // Nothing was begun: the items of the next day are no other items of the same job.
+    place.write("header.csv", "a,b\n1,2\n");
+    place
+        .windrow(&["run", "--csv", "header.csv", "--each", "true"])
+        .expect(0);
+    // But items that vanish under a job are missed.
+    place.write("header.csv", "a,b\n");
+    place
+        .windrow(&["run", "--csv", "header.csv", "--each", "true"])
+        .refused(7, &["was begun over 1 item", "--name"]);
+}
+
+#[test]
+fn a_pattern_without_files_is_refused_where_items_are_wanted() {
+    let place = Place::new();
+    let run = |pattern| {
+        place.windrow(&[
+            "run",
+            "--if-empty",
+            "error",
+            "--glob",
+            pattern,
+            "--",
+            "sh",
+            "-c",
+            KEEP,
+        ])
+    };
     run("in/*.png").refused(
         7,
         &["there are no files", "no file matches in/*.png", "** goes into"],

@@ -222,10 +222,10 @@ fn a_file_that_is_no_source_is_refused_by_name_and_line() {
     place.write("empty.csv", "");
     place
         .windrow(&csv_job("empty.csv", &[]))
-        .refused(7, &["empty.csv", "no rows"]);
+        .refused(7, &["empty.csv", "without even a header"]);
     place.write("header.csv", "a,b\n");
     place
-        .windrow(&csv_job("header.csv", &[]))
+        .windrow(&csv_job("header.csv", &["--if-empty", "error"]))
         .refused(7, &["--no-header"]);
     place.write("items.ndjson", "{\"id\":1}\n{\"id\":2}\n");
     place
@@ -244,7 +244,7 @@ fn a_file_that_is_no_source_is_refused_by_name_and_line() {
         .refused(7, &["it is a directory", "name a file in it"]);
     place
         .windrow(&csv_job("/dev/null", &[]))
-        .refused(7, &["not a regular file", "pipe it in"]);
+        .refused(7, &["without even a header"]);
 }
 
 #[test]

@@ -234,6 +234,13 @@ fn values_nested_deeply_do_not_exhaust_the_stack() {
 }
 
 #[test]
+fn lines_with_nuls_are_refused_with_what_to_use() {
+    assert_eq!(faults("a\nb\0c\0", &Format::Lines), [(2, FaultKind::Nul)]);
+    let error = index(b"a\0b\0", &Format::Lines, TINY).expect_err("it is no text");
+    assert!(error.hint().contains("--glob"), "{}", error.hint());
+}
+
+#[test]
 fn repeated_column_names_are_all_named() {
     let twice = |name: &str| (1, FaultKind::DuplicateColumn(name.to_owned()));
     assert_eq!(faults("a,b,a,b,c\n1,2,3,4,5\n", &csv()), [twice("a"), twice("b")]);
@@ -254,7 +261,9 @@ fn files_without_rows_say_so() {
         ..CsvFormat::default()
     });
     for empty in ["", "\n", "\u{feff}", "\u{feff}\r\n\n", "\n\n\n"] {
-        for format in [csv(), no_header.clone(), Format::Ndjson] {
+        let error = index(empty.as_bytes(), &csv(), TINY);
+        assert!(matches!(error, Err(IndexError::NoHeader)), "{empty:?}: {error:?}");
+        for format in [no_header.clone(), Format::Ndjson, Format::Lines] {
             let error = index(empty.as_bytes(), &format, TINY);
             assert!(
                 matches!(error, Err(IndexError::NoRows { header: false })),

@@ -1,7 +1,7 @@
 //! `windrow run` on the command line.
 
 use std::ffi::OsString;
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -106,9 +106,16 @@ pub struct RunArgs {
     /// at the first start. Quote it: 'in/*.png', 'in/**/*.{png,jpg}'
     #[arg(long, value_name = "PATTERN", value_hint = ValueHint::AnyPath, help_heading = "Items")]
     pub glob: Option<String>,
+    /// Refuse the pattern if a file can't be listed (a link that leads nowhere, a closed directory, a name that is not UTF-8);
+    /// without it such files are skipped and counted
+    #[arg(long, requires = "glob", help_heading = "Items")]
+    pub strict: bool,
+    /// An empty source: ok (nothing to do, exit 0) or error (exit 7)
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = IfEmpty::Ok, help_heading = "Items")]
+    pub if_empty: IfEmpty,
     /// So many items without data: 0, 1, 2 …
     #[arg(long, value_name = "N", help_heading = "Items")]
-    pub total: Option<NonZeroU64>,
+    pub total: Option<u64>,
     /// The command that does the work, after --; it reads items as lines and answers each with a line
     #[arg(last = true, conflicts_with = "request", required_unless_present_any = ["url", "each", "request", "resume"],
         value_name = "COMMAND", value_hint = ValueHint::AnyPath, help_heading = "Handler")]
@@ -272,6 +279,15 @@ pub enum IfFinished {
     Restart,
 }
 
+/// The end of a run over an empty source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum IfEmpty {
+    /// Nothing is to be done: exit 0
+    Ok,
+    /// Something is wrong: exit 7
+    Error,
+}
+
 /// How an outcome is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
@@ -335,6 +351,7 @@ mod tests {
     fn a_run_needs_one_source_and_one_handler() {
         let parse = |words: &str| Cli::try_parse_from(words.split(' ').filter(|word| !word.is_empty()));
         assert!(parse("windrow run --total 3 -- true").is_ok());
+        assert!(parse("windrow run --total 0 --if-empty error -- true").is_ok());
         assert!(parse("windrow run --csv u.csv --url http://x --rate 500/s").is_ok());
         assert!(parse("windrow run --resume push --if-finished restart -- true").is_ok());
         assert!(parse("windrow run --resume push").is_ok());
@@ -346,7 +363,6 @@ mod tests {
         for wrong in [
             "windrow run -- true",
             "windrow run --total 3",
-            "windrow run --total 0 -- true",
             "windrow run --resume push --csv - -- true",
             "windrow run --resume push --name push -- true",
             "windrow run --total 3 --name ../x -- true",

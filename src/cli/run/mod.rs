@@ -33,9 +33,10 @@ use super::args::{IfFinished, RunArgs, Switch};
 use super::exit::Exit;
 use super::fault::Fault;
 use super::signals::Signals;
+use crate::output::table::clean;
 use crate::output::table::human::counted;
 use crate::run::handler::identity;
-use crate::run::items::source::open_shown;
+use crate::run::items::source::{Opened, open_shown};
 use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
@@ -103,7 +104,7 @@ pub(super) async fn run(args: Box<RunArgs>, shell: &Shell, runtimes: Arc<Runtime
         Ok(()) => Box::pin(job.work(&mut signals)).await,
         Err(fault) => Err(fault),
     };
-    let is_left_empty = exit.is_err() && is_new && job.has_begun_nothing().await;
+    let is_left_empty = is_new && job.has_begun_nothing().await;
     let held = job.state.clone();
     job.close().await;
     if is_left_empty {
@@ -149,6 +150,13 @@ impl JobRun<'_> {
             signals,
         )
         .await?;
+        let opened = match opened {
+            Opened::Items(opened) => *opened,
+            Opened::Nothing(why) => return self.do_nothing(&spec, why).await,
+        };
+        if let Some(skipped) = &opened.skipped {
+            self.shell.screen.must_say(&clean(&skipped.to_string()));
+        }
         self.check_columns(&opened).await?;
         let job = self.job(&opened);
         if self.args.only_failed {

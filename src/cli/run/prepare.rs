@@ -62,8 +62,8 @@ pub(super) fn prepare(
     let request = request::wanted(&args.request, &args.http)?;
     let spec = source::spec(
         &args.items,
-        args.glob.as_deref(),
-        args.total.map_or(0, std::num::NonZeroU64::get),
+        (args.glob.as_deref(), args.strict),
+        args.total.unwrap_or(0),
     )?;
     let place = match (&args.resume, &args.state) {
         (Some(name), state) => resume::place(name, state.as_deref(), &shell.env)?,

@@ -480,7 +480,6 @@ mod tests {
                 "windrow task create push --total 3 --batch 0",
                 "tip: it must be at least 1",
             ),
-            ("windrow run --total 0 -- ./worker", "tip: it must be at least 1"),
             ("windrow run --total 1k -- ./worker", "in digits: 1000"),
             ("windrow run --total 1_000 -- ./worker", "in digits: 1000"),
             ("windrow run --total 1.5M -- ./worker", "in digits: 1500000"),

@@ -15,7 +15,7 @@ use crate::run::items::{first_row, source};
 use windrow_core::ids::{INDEX_MAX, ItemIndex, WallMs};
 use windrow_engine::ports::handling::handler::CallRows;
 use windrow_engine::ports::sources::source::{RowChunk, Source};
-use windrow_node::sources::{Input, SourceSpec, open_for_a_look};
+use windrow_node::sources::{SourceSpec, open_for_a_look};
 
 /// What is called unless items are chosen.
 const ITEMS_DEFAULT: Range<u64> = 0..3;
@@ -50,17 +50,15 @@ impl Data {
         if let Some(template) = &args.data {
             return Ok((Data::Template(template.clone()), chosen));
         }
-        let spec = source::spec(&args.items, args.glob.as_deref(), 0)?;
+        let spec = source::spec(&args.items, (args.glob.as_deref(), false), 0)?;
         if let SourceSpec::Range { .. } = spec {
             request.map_or(Ok(()), |request| request.check_names(false, &[]))?;
             return Ok((Data::None, chosen));
         }
-        if let SourceSpec::File {
-            input: Input::Stdin, ..
-        } = spec
-        {
-            let because = "`try` keeps nothing, and standard input can be read only once";
-            return Err(Fault::new(Exit::Usage, "standard input can't be tried", because).hint("name a file"));
+        source::look(&spec)?;
+        if source::is_read_once(&spec) {
+            let because = "`try` keeps nothing, and a pipe can be read only once";
+            return Err(Fault::new(Exit::Usage, "piped items can't be tried", because).hint("name a file"));
         }
         let opened = open_for_a_look(&spec, now).await?;
         if let Some(request) = request {

@@ -119,6 +119,26 @@ pub(in crate::run) async fn write(of: Failed<'_>, path: &Path) -> Result<u64, Fa
     Ok(written)
 }
 
+/// Writes the file of a run that has nothing to do: without a line.
+///
+/// # Errors
+/// When it can't be made.
+pub(in crate::run) fn write_none(args: &RunArgs) -> Result<(), Fault> {
+    let Some(path) = args
+        .failures_out
+        .as_deref()
+        .filter(|path| path.as_os_str() != "-")
+    else {
+        return Ok(());
+    };
+    Half::beside(path)
+        .and_then(|(half, _)| half.name())
+        .map_err(|error| {
+            let what = format!("the failed items can't be written to {}", path.display());
+            Fault::new(Exit::Failed, what, of_file(&error))
+        })
+}
+
 async fn pages(
     of: &Failed<'_>,
     out: &mut (impl Write + ?Sized),

@@ -24,7 +24,7 @@ use crate::exit::Exit;
 use crate::fault::{Fault, of_file};
 use crate::output::members::{Missing, OutputMembers};
 use crate::run::kept::only_failed;
-use windrow_core::ids::ItemIndex;
+use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_core::settings;
 use windrow_engine::ports::sources::resolver::RedriveSpec;
 use windrow_engine::ports::sources::source::Source;
@@ -74,7 +74,7 @@ impl ResultsOut {
         let Some(path) = &args.results.out else {
             return Ok(None);
         };
-        let rows = rows(args, store, task, path).await?;
+        let rows = rows(args, keys_of(store, task).await?, path);
         let is_redrive = origin_view(task).is_ok_and(|view| view.is_some());
         let redrives = match task.status.is_terminal() {
             true => only_failed::redrives(&**store, task).await?,
@@ -148,11 +148,11 @@ fn columns(args: &RunArgs, rows: &Rows) -> Option<OutputMembers> {
 }
 
 /// How rows are written.
-async fn rows(args: &RunArgs, store: &Store, task: &TaskView, path: &Path) -> Result<Rows, Fault> {
+fn rows(args: &RunArgs, keys: Keys, path: &Path) -> Rows {
     let is_csv = path
         .extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
-    Ok(Rows {
+    Rows {
         form: if is_csv { Form::Csv } else { Form::Ndjson },
         guard: args.results.guard.unwrap_or_default().into(),
         columns: args
@@ -160,14 +160,31 @@ async fn rows(args: &RunArgs, store: &Store, task: &TaskView, path: &Path) -> Re
             .columns
             .as_deref()
             .map_or(Columns::Whole, Columns::parse),
-        keys: keys_of(store, task).await?,
+        keys,
         with_position: false,
         data: args
             .results
             .data
             .as_deref()
             .map(|text| Columns::from(&Members::parse(text))),
-    })
+    }
+}
+
+/// Writes the file of a run that has nothing to do: without a row.
+///
+/// # Errors
+/// When it can't be written.
+pub(in crate::run) async fn write_none(args: &RunArgs, store: &Store) -> Result<(), Fault> {
+    let Some(path) = &args.results.out else {
+        return Ok(());
+    };
+    let keys = Keys {
+        store: TaskStore::store_id(store).await?,
+        task: TaskId(0),
+    };
+    let opened = open(path, (&rows(args, keys, path), false), args.results.after);
+    let written = opened.and_then(|opened| opened.sink.finish());
+    written.map_err(|error| unwritten(path, &error))
 }
 
 /// The keys that the items of a task have.

@@ -44,7 +44,7 @@ fn is_pattern(spec: &SourceSpec) -> bool {
     matches!(
         spec,
         SourceSpec::File {
-            input: Input::Glob(_),
+            input: Input::Glob { .. },
             ..
         }
     )

@@ -20,7 +20,8 @@ use windrow_core::ids::{ItemCount, WallMs};
 use windrow_core::text::steers;
 use windrow_engine::ports::sources::store::SourceStore;
 use windrow_node::sources::{
-    CsvFormat, Expansion, Format, IndexWatch, Input, OpenSourceError, OpenedSource, Opening, SourceSpec, open,
+    CsvFormat, Expansion, Format, IndexWatch, Input, OpenSourceError, OpenedSource, Opening, SourceSpec,
+    open, read_once,
 };
 
 /// The longest part of a file's name in a job's name. Unit: characters.
@@ -33,7 +34,11 @@ const PIPE_TOLD: (Duration, Duration) = (Duration::from_secs(2), Duration::from_
 ///
 /// # Errors
 /// `Usage` when options of a CSV are given for something else.
-pub(crate) fn spec(items: &Items, glob: Option<&str>, total: u64) -> Result<SourceSpec, Fault> {
+pub(crate) fn spec(
+    items: &Items,
+    (glob, strict): (Option<&str>, bool),
+    total: u64,
+) -> Result<SourceSpec, Fault> {
     // Not clap's `requires`: it is waived where --total excludes --csv.
     if let Some(flag) = items.csv_flags().next().filter(|_| items.csv.is_none()) {
         let because = format!("{flag} says how a CSV is read");
@@ -41,7 +46,10 @@ pub(crate) fn spec(items: &Items, glob: Option<&str>, total: u64) -> Result<Sour
     }
     if let Some(pattern) = glob {
         return Ok(SourceSpec::File {
-            input: Input::Glob(pattern.to_owned()),
+            input: Input::Glob {
+                pattern: pattern.to_owned(),
+                strict,
+            },
             format: Format::Ndjson,
         });
     }
@@ -87,8 +95,10 @@ pub(crate) fn look(spec: &SourceSpec) -> Result<(), Fault> {
     };
     let (path_text, path) = (path, PathBuf::from(path));
     let seen = path.metadata().and_then(|seen| {
-        // Opening a pipe would wait for its writer.
-        if seen.is_file() {
+        // Opening a pipe waits for its writer, and takes from what it writes.
+        if read_once(&path) {
+            Ok(true)
+        } else if seen.is_file() {
             std::fs::File::open(&path).map(|_| true)
         } else {
             Ok(false)
@@ -131,18 +141,30 @@ pub(crate) fn beside(path: &Path) -> Option<String> {
 /// What is known of a source's identity before it is read; none for a pipe, which is known by its content.
 pub(crate) fn early_name(spec: &SourceSpec) -> Option<String> {
     match spec {
+        spec if is_read_once(spec) => None,
         SourceSpec::File {
             input: Input::Path(path),
             format,
         } => Some(file_name(Path::new(path), format)),
         SourceSpec::File {
-            input: Input::Glob(pattern),
+            input: Input::Glob { pattern, .. },
             ..
         } => Some(glob_name(pattern)),
+        other => Some(opened_name(other)),
+    }
+}
+
+/// True for standard input and for paths that give their bytes only once.
+pub(crate) fn is_read_once(spec: &SourceSpec) -> bool {
+    match spec {
         SourceSpec::File {
             input: Input::Stdin, ..
-        } => None,
-        other => Some(opened_name(other)),
+        } => true,
+        SourceSpec::File {
+            input: Input::Path(path),
+            ..
+        } => read_once(Path::new(path)),
+        _ => false,
     }
 }
 
@@ -158,7 +180,7 @@ pub(crate) fn opened_name(spec: &SourceSpec) -> String {
             ..
         } => name.clone(),
         SourceSpec::File {
-            input: Input::Glob(pattern),
+            input: Input::Glob { pattern, .. },
             ..
         } => glob_name(pattern),
         SourceSpec::File {
@@ -204,6 +226,14 @@ fn file_name(path: &Path, format: &Format) -> String {
     format!("{}-{shown}-{hash:016x}", format.kind())
 }
 
+/// A source that can be used.
+pub(crate) enum Opened {
+    /// It has items.
+    Items(Box<OpenedSource>),
+    /// It has none, and this is why.
+    Nothing(OpenSourceError),
+}
+
 /// Opens the source; shows how far indexing is.
 ///
 /// # Errors
@@ -215,7 +245,7 @@ pub(crate) async fn open_shown(
     now: WallMs,
     screen: &Screen,
     signals: &mut Signals,
-) -> Result<OpenedSource, Fault> {
+) -> Result<Opened, Fault> {
     let bar = screen.indexing();
     let (shown, rows) = (bar.clone(), Arc::new(AtomicU64::new(0)));
     let read = rows.clone();
@@ -237,7 +267,11 @@ pub(crate) async fn open_shown(
     };
     tracing::info!(source = %spec.to_text(), "counting items");
     let outcome = tokio::select! {
-        opened = open(spec, &opening) => opened.map_err(Fault::from),
+        opened = open(spec, &opening) => match opened {
+            Ok(opened) => Ok(Opened::Items(Box::new(opened))),
+            Err(error) if error.is_nothing() => Ok(Opened::Nothing(error)),
+            Err(error) => Err(error.into()),
+        },
         _ = signals.stop() => {
             cancel.store(true, Ordering::Relaxed);
             Err(interrupted())
@@ -250,11 +284,13 @@ pub(crate) async fn open_shown(
 
 /// Says again and again how much of a pipe was read: whoever writes it may wait for the first item. Never ends.
 async fn tell_of_pipe(spec: &SourceSpec, rows: &AtomicU64, screen: &Screen) -> Infallible {
-    let SourceSpec::File {
-        input: Input::Stdin, ..
-    } = spec
-    else {
-        return std::future::pending().await;
+    let name = match spec {
+        SourceSpec::File {
+            input: Input::Path(path),
+            ..
+        } if is_read_once(spec) => path,
+        spec if is_read_once(spec) => "standard input",
+        _ => return std::future::pending().await,
     };
     let mut looks = interval_at(Instant::now() + PIPE_TOLD.0, PIPE_TOLD.1);
     loop {
@@ -264,9 +300,7 @@ async fn tell_of_pipe(spec: &SourceSpec, rows: &AtomicU64, screen: &Screen) -> I
             0 => String::new(),
             rows => format!(": {} so far", counted(rows, "row")),
         };
-        screen.say(&format!(
-            "reading standard input{so_far}; items leave once it has ended"
-        ));
+        screen.say(&format!("reading {name}{so_far}; items leave once it has ended"));
     }
 }
 

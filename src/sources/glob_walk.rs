@@ -1,0 +1,184 @@
+//! A pattern, and the walk over the files that match it.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+use rustix::io::Errno;
+use walkdir::{DirEntry, WalkDir};
+
+use super::open_error::OpenSourceError;
+
+/// What makes a part of a path a pattern.
+const WILD: [char; 5] = ['*', '?', '[', '{', '\\'];
+
+/// Files that match a pattern and are left out of its list: links that lead nowhere, directories that may not be listed,
+/// names that are not UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Files and directories that were skipped; at least one.
+    pub count: u64,
+    /// The first one found.
+    pub first: PathBuf,
+    /// Why that can't be listed.
+    pub why: String,
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "warning: skipped {} ({})", self.first.display(), self.why)?;
+        match self.count - 1 {
+            0 => {}
+            1 => write!(f, " and 1 other file")?,
+            others => write!(f, " and {others} other files")?,
+        }
+        f.write_str("; --strict refuses them")
+    }
+}
+
+/// What the walk comes across.
+pub(super) enum Seen {
+    File(Hit),
+    Skipped(PathBuf, String),
+}
+
+/// A file that was found.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Hit {
+    pub(super) path: String,
+    pub(super) bytes: u64,
+}
+
+/// Where a pattern begins to be one, and what it matches.
+pub(super) struct Pattern {
+    root: PathBuf,
+    depth_max: usize,
+    takes_hidden: bool,
+    matcher: GlobMatcher,
+}
+
+impl Pattern {
+    /// `*` and `?` stay within a part of the path, `**` crosses parts, `{png,jpg}` are alternatives, as in shells.
+    pub(super) fn parse(text: &str) -> Result<Pattern, String> {
+        let start = if text.starts_with('/') { "/" } else { "" };
+        let parts: Vec<&str> = text
+            .split('/')
+            .filter(|part| !matches!(*part, "" | "."))
+            .collect();
+        let plain = parts.iter().take_while(|part| !part.contains(WILD)).count();
+        let plain = plain.min(parts.len().saturating_sub(1));
+        let (fixed, rest) = parts.split_at(plain);
+        let crosses =
+            |part: &&str| part.contains("**") || part.matches('{').count() != part.matches('}').count();
+        let matcher = GlobBuilder::new(&format!("{start}{}", parts.join("/")))
+            .literal_separator(true)
+            .backslash_escape(true)
+            .build()
+            .map_err(|error| error.kind().to_string())?;
+        let root = PathBuf::from(format!("{start}{}", fixed.join("/")));
+        Ok(Pattern {
+            root: if root.as_os_str().is_empty() {
+                PathBuf::from(".")
+            } else {
+                root
+            },
+            depth_max: if rest.iter().any(crosses) {
+                usize::MAX
+            } else {
+                rest.len()
+            },
+            takes_hidden: rest.iter().any(|part| {
+                [".", "{.", ",."]
+                    .iter()
+                    .any(|dot| part.starts_with(dot) || (dot.len() > 1 && part.contains(dot)))
+            }),
+            matcher: matcher.compile_matcher(),
+        })
+    }
+
+    fn goes_into(&self, entry: &DirEntry) -> bool {
+        entry.depth() == 0 || self.takes_hidden || !entry.file_name().as_encoded_bytes().starts_with(b".")
+    }
+
+    /// The files, in no order, and what can't be listed. Links that lead back are passed over: all they lead to is found
+    /// without them.
+    pub(super) fn files(&self) -> impl Iterator<Item = Result<Seen, OpenSourceError>> + '_ {
+        let walk = WalkDir::new(&self.root)
+            .follow_links(true)
+            .max_depth(self.depth_max)
+            .into_iter();
+        walk.filter_entry(|entry| self.goes_into(entry))
+            .filter_map(|entry| match entry {
+                Ok(entry) => self.hit(&entry).transpose(),
+                Err(error) if error.loop_ancestor().is_some() => None,
+                Err(error) => self.unlisted(error).transpose(),
+            })
+    }
+
+    fn hit(&self, entry: &DirEntry) -> Result<Option<Seen>, OpenSourceError> {
+        let path = plain(entry.path());
+        if !entry.file_type().is_file() || !self.matcher.is_match(path) {
+            return Ok(None);
+        }
+        let Some(text) = path.to_str() else {
+            return Ok(Some(Seen::Skipped(
+                path.to_owned(),
+                "its name is not UTF-8".to_owned(),
+            )));
+        };
+        match entry.metadata() {
+            Ok(metadata) => Ok(Some(Seen::File(Hit {
+                path: text.to_owned(),
+                bytes: metadata.len(),
+            }))),
+            Err(error) => self.unlisted(error),
+        }
+    }
+
+    /// What can't be listed is skipped if it matches, or is a directory that may hold what does; nothing but a failing disk
+    /// and the directory where the pattern begins refuses the others.
+    fn unlisted(&self, error: walkdir::Error) -> Result<Option<Seen>, OpenSourceError> {
+        let path = plain(error.path().unwrap_or(&self.root)).to_owned();
+        let (depth, error) = (error.depth(), io::Error::from(error));
+        if depth == 0 && error.kind() == io::ErrorKind::NotFound {
+            return Ok(None);
+        }
+        if depth == 0 || !leads_nowhere(&error) {
+            return Err(OpenSourceError::Unreadable { path, error });
+        }
+        let is_closed = path.is_dir();
+        let why = error.get_ref().map_or_else(
+            || error.to_string(),
+            |inner| match inner.source() {
+                Some(cause) => cause.to_string(),
+                None => inner.to_string(),
+            },
+        );
+        Ok((is_closed || self.matcher.is_match(&path)).then_some(Seen::Skipped(path, why)))
+    }
+}
+
+/// A path as items have it.
+fn plain(path: &Path) -> &Path {
+    path.strip_prefix("./").unwrap_or(path)
+}
+
+/// True for the errors of a path that leads to no file for us, whatever the state of the disk.
+fn leads_nowhere(error: &io::Error) -> bool {
+    let cause = error.get_ref().and_then(|inner| inner.source());
+    let code = cause
+        .and_then(|cause| cause.downcast_ref::<io::Error>())
+        .unwrap_or(error);
+    let code = code.raw_os_error().map(Errno::from_raw_os_error);
+    [
+        Errno::NOENT,
+        Errno::LOOP,
+        Errno::NOTDIR,
+        Errno::NAMETOOLONG,
+        Errno::ACCESS,
+        Errno::PERM,
+    ]
+    .into_iter()
+    .any(|known| code == Some(known))
+}
