@@ -99,6 +99,8 @@ sections! {
         ///
         /// Set it where a proxy on this machine forwards to the node, and lets everybody look as if they sat at it
         always_token: bool = false;
+        /// The highest priority that a token of a business may give its tasks; operators may give any
+        business_priority_max: u32 = 0;
         /// 32 bytes, base64: seals stored secrets and signs calls between nodes
         ///
         /// "" = made once in data_dir (SQLite only); with a database server the same on every node

@@ -821,3 +821,71 @@ async fn an_open_fire_says_what_its_task_will_be_called() {
         .collect();
     assert_eq!(names, [&json!("board-2026-01-05"), &json!("board-2026-01-06")]);
 }
+
+#[tokio::test]
+async fn a_schedule_is_checked_as_its_tasks_are_and_says_when_they_are_in_its_way() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let task = json!({"source": {"type": "range", "total": 20_000}, "rate": "1000000/s"});
+    let wanted = body(json!({"every": "1s", "task": task}));
+    for path in ["/v1/schedules?dry_run=true", "/v1/schedules"] {
+        let said = node
+            .admin
+            .post(path, wanted.clone())
+            .await
+            .expect(if path.contains('?') { 200 } else { 201 });
+        let warnings = said.get("would").unwrap_or(&said)["warnings"]
+            .as_array()
+            .unwrap()
+            .clone();
+        assert_eq!(warnings[0]["pointer"], "/task/rate", "{said:#}");
+    }
+    let path = "/v1/schedules/s1";
+    let is_idle = |fires: &[Value]| fires.iter().filter(|fire| fire["outcome"] == "skipped").count() >= 4;
+    let all = fires(&node, path, "skipped four times", is_idle).await;
+    let text = all[0]["text"].as_str().unwrap();
+    assert!(
+        text.starts_with("t1 of the schedule had not ended; it is queued: it needs 1000000/s, more than"),
+        "{text}"
+    );
+    let listed = node.admin.get("/v1/schedules").await.expect(200);
+    let trouble = listed["items"][0]["trouble"].as_str().unwrap();
+    assert!(
+        trouble.contains("fires made no task: t1 of the schedule"),
+        "{trouble}"
+    );
+    let metrics = node.admin.get("/metrics").await.text();
+    let gauge = metrics
+        .lines()
+        .find(|line| line.starts_with("windrow_schedule_idle_fires{business=\"push\",schedule=\"board\"}"))
+        .unwrap_or_else(|| panic!("no gauge in {metrics}"));
+    let idle: f64 = gauge.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!(idle >= 4.0, "{gauge}");
+}
+
+#[tokio::test]
+async fn a_business_gives_no_priority_that_operators_do_not_allow() {
+    let (node, business) = (Node::start().await, Business::willing().await);
+    node.business("push", &business.url(), json!({})).await;
+    let push = node.client("business", Some("push")).await;
+    let task = |priority: i64| json!({"business": "push", "source": {"type": "range", "total": 1}, "priority": priority});
+    let problem = push
+        .post("/v1/tasks", task(i64::from(i32::MAX)))
+        .await
+        .problem(422, "validation-failed");
+    assert_eq!(pointers(&problem), ["/priority"]);
+    push.post("/v1/tasks", task(-1)).await.expect(201);
+    let made = node.admin.post("/v1/tasks", task(7)).await.expect(201);
+    let clone = format!("/v1/tasks/{}/clone", made["id"].as_str().unwrap());
+    push.post(&clone, json!({}))
+        .await
+        .problem(422, "validation-failed");
+    push.post(&clone, json!({"priority": 0})).await.expect(201);
+    let url = json!({"source": {"type": "url", "url": "https://example.com/rows.csv", "format": "csv"}, "priority": 1});
+    let schedule = json!({"business": "push", "name": "board", "every": "1h", "task": url});
+    let problem = push
+        .post("/v1/schedules", schedule)
+        .await
+        .problem(422, "validation-failed");
+    assert_eq!(pointers(&problem), ["/task/priority"]);
+}

@@ -261,7 +261,7 @@ async fn a_schedule_whose_fires_fail_is_marked_in_the_list_with_the_reason() {
     let listed = person.windrow("schedule list").await.expect(0);
     assert!(listed.stdout.contains("retrying ("), "{}", listed.stdout);
     assert!(
-        listed.stderr.contains("push/board: its last fire is retrying: ")
+        listed.stderr.contains("push/board: its last fire is retried: ")
             && listed.stderr.contains("windrow schedule fires push/board"),
         "{}",
         listed.stderr

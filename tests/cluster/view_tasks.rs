@@ -1,5 +1,6 @@
 //! The rest of the ports over the link: tasks, what time makes due, the data log.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -92,7 +93,7 @@ impl TaskStore for View {
             .await
     }
 
-    async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError> {
+    async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<BTreeSet<TaskId>, StoreError> {
         let (view, notes) = (self.clone(), Arc::new(notes.to_vec()));
         self.link
             .call(Peer::Database, "explain", move || {

@@ -1,5 +1,7 @@
 //! Facts about creating, commanding and showing tasks.
 
+use std::collections::BTreeSet;
+
 use windrow_core::ids::{Epoch, INDEX_MAX, ItemCount, ItemIndex, ShardId, TaskId};
 use windrow_core::items::run::IndexRun;
 use windrow_core::task::lifecycle::{CutOff, Status, StopReason, Wish};
@@ -266,21 +268,28 @@ pub async fn tuning_raises_the_revision_that_owners_see(harness: Harness) {
 
 pub async fn a_queued_task_says_why_it_waits(harness: Harness) {
     let shard = harness.queued(10).await;
-    harness
-        .store
-        .explain_waits(&[wait_note(shard.task, "waits for 500/s")], NOW)
-        .await
-        .unwrap();
+    let note = wait_note(shard.task, "waits for 500/s");
+    for again in ["new", "known"] {
+        let say = harness
+            .store
+            .explain_waits(std::slice::from_ref(&note), NOW)
+            .await;
+        assert_eq!(say, Ok(BTreeSet::from([shard.task])), "{again}");
+    }
     let view = harness.view(shard.task).await;
     assert_eq!(view.status_reason.as_deref(), Some("capacity"));
     assert_eq!(view.status_text.as_deref(), Some("waits for 500/s"));
     let session = harness.session().await;
     harness.claimed(shard, Epoch(0), session).await;
-    harness
+    let say = harness
         .store
         .explain_waits(&[wait_note(shard.task, "waits")], NOW)
-        .await
-        .unwrap();
+        .await;
+    assert_eq!(
+        say,
+        Ok(BTreeSet::new()),
+        "a running task takes no note, and nobody is told that it did"
+    );
     let view = harness.view(shard.task).await;
     assert_eq!((view.status, view.status_reason), (Status::Running, None));
 }

@@ -224,6 +224,10 @@ fn candidate(task: &Task, shard: &Shard, (id, hunt): (ShardId, &CandidateQuery))
         business: task.new.business.as_str().into(),
         is_sent_here: shard.moves.as_ref().is_some_and(|(to, _)| *to == hunt.node),
         written_at: shard.updated_at,
+        left: (!task.new.is_open).then(|| {
+            let whole = shard.end.0.saturating_sub(shard.first.0);
+            whole.saturating_sub(shard.counters.settled())
+        }),
     }
 }
 

@@ -17,7 +17,7 @@ use windrow_engine::ports::clock::Clock as _;
 use windrow_engine::ports::schedules::store::{
     Agenda, BACKFILL_MAX, Backfill, CLOCK_SLACK, Due, FIRE_LEASE, FIRES_KEPT_MAX, Fire, FireKind,
     FireOutcome, Fired, InTheWay, NewSchedule, NextTry, OpenFires, PER_BUSINESS_MAX, Schedule, ScheduleEdit,
-    ScheduleError, ScheduleFilter, ScheduleStore, Taken, TakenFire, given_up, skipped_by,
+    ScheduleError, ScheduleFilter, ScheduleStore, Taken, TakenFire, given_up, skipped_by, skipped_for,
 };
 use windrow_engine::ports::tasks::store::{CreateError, FireKey, Write};
 use windrow_host::clock::SystemClock;
@@ -591,7 +591,14 @@ fn fire_due(state: &mut State, due: Due) -> Fired {
         if !matches!(outcome, Outcome::SkipOverlap | Outcome::SkipCrowded) {
             late = Some(now.since(spec.due(due.id, time)));
         }
-        let fire = decided(due.id, time, FireKind::Scheduled, outcome);
+        let mut fire = decided(due.id, time, FireKind::Scheduled, outcome);
+        if outcome == Outcome::SkipOverlap {
+            let task = in_the_way(state, due.id)
+                .next()
+                .and_then(|(id, _)| Some((id, state.tasks.get(&id)?)));
+            let task = task.map(|(id, task)| (id, task.status, task.status_text.as_deref()));
+            fire.text = Some(skipped_for(task));
+        }
         insert(state, fire.clone());
         fires.push(fire);
     }
@@ -627,10 +634,7 @@ fn decided(schedule: ScheduleId, time: WallMs, kind: FireKind, outcome: Outcome)
     let (outcome, text) = match outcome {
         Outcome::Make => (FireOutcome::Pending, None),
         Outcome::Queue | Outcome::Supersede => (FireOutcome::Queued, None),
-        Outcome::SkipOverlap => (
-            FireOutcome::Skipped,
-            Some("a task of the schedule had not ended, or was still to be made"),
-        ),
+        Outcome::SkipOverlap => (FireOutcome::Skipped, None),
         Outcome::SkipCrowded => (FireOutcome::Skipped, Some("too many tasks were about to be made")),
     };
     let is_open = matches!(outcome, FireOutcome::Pending | FireOutcome::Queued);

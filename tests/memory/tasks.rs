@@ -1,5 +1,7 @@
 //! Businesses and tasks: create, command, show.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 
 use super::state::{Shard, State, Task};
@@ -122,8 +124,9 @@ impl TaskStore for MemoryStore {
         self.act(Call::Command, |state| on(state, write, obey)).await
     }
 
-    async fn explain_waits(&self, notes: &[WaitNote], _now: WallMs) -> Result<(), StoreError> {
+    async fn explain_waits(&self, notes: &[WaitNote], _now: WallMs) -> Result<BTreeSet<TaskId>, StoreError> {
         self.act(Call::Command, |state| {
+            let mut say = BTreeSet::new();
             for note in notes {
                 let WaitNote {
                     task: id,
@@ -136,13 +139,16 @@ impl TaskStore for MemoryStore {
                 let some = |text: &String| Some(text.clone()).filter(|_| !reason.is_empty());
                 let new = (some(reason), some(text));
                 let known = (task.status_reason.clone(), task.status_text.clone());
-                if note.is_for(task.status, known.0.as_deref()) && known != new {
+                if known == new {
+                    say.insert(*id);
+                } else if note.is_for(task.status, known.0.as_deref()) {
                     (task.status_reason, task.status_text) = new;
                     task.next_at = None;
                     task.version += 1;
+                    say.insert(*id);
                 }
             }
-            Ok(())
+            Ok(say)
         })
         .await
     }

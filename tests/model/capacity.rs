@@ -1,6 +1,6 @@
 //! The capacity ledger against a twin that keeps a plain list and adds it up each time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -31,6 +31,7 @@ fn request(task: i64, items: u64, priority: i32, since: i64) -> Request {
         share: Share::ALL,
         priority,
         waiting_since: WallMs(since),
+        takes: None,
     }
 }
 
@@ -51,7 +52,7 @@ fn seconds(seconds: u64) -> Moment {
 
 /// Who was booked, in order.
 fn admitted(ledger: &mut Ledger, waiting: &[Request], now: Moment) -> Vec<i64> {
-    let answers = ledger.admit(waiting, now);
+    let answers = ledger.admit(waiting, BTreeMap::new, now);
     answers
         .iter()
         .filter(|answer| answer.outcome.is_ok())
@@ -93,10 +94,13 @@ fn a_passed_over_shard_blocks_those_behind_it_after_a_minute() {
     );
 
     let later = seconds(100).plus(PASSED_OVER_MAX);
-    let answers = ledger.admit(&[big.clone(), request(5, 100, 0, 3)], later);
+    let answers = ledger.admit(&[big.clone(), request(5, 100, 0, 3)], BTreeMap::new, later);
     let refusal = answers[1].outcome.expect_err("it would fit, but must wait");
     assert_eq!(refusal.obstacle, Obstacle::Behind(shard(2)));
-    assert_eq!(refusal.to_string(), "t2.0 has waited longer and goes first");
+    assert_eq!(
+        refusal.to_string(),
+        "it waits behind t2, which is ahead in the line and doesn't fit yet"
+    );
 
     for task in [1, 3, 4] {
         assert!(ledger.release(shard(task)).is_some());
@@ -128,7 +132,7 @@ fn one_that_never_fits_is_told_so_and_blocks_nobody() {
     let mut ledger = Ledger::new(Capacity::Limited(rate(1000)), rate(1000));
     let waiting = [request(1, 1001, 9, 0), request(2, 1000, 0, 0)];
     for at in [0, 1000] {
-        let answers = ledger.admit(&waiting, seconds(at));
+        let answers = ledger.admit(&waiting, BTreeMap::new, seconds(at));
         let refusal = answers[0].outcome.expect_err("too big");
         assert_eq!(refusal.obstacle, Obstacle::TooBig);
         assert!(
@@ -247,6 +251,119 @@ fn the_reason_for_waiting_stays_the_same_while_others_come_and_go() {
     );
 }
 
+/// When the head of the line starts, one step a second, with these tasks behind it. What runs has an end each.
+fn start_of_head(running: &[(u64, u64)], head: u64, behind: &[(u64, u64, u64)]) -> Option<u64> {
+    let mut ledger = Ledger::new(Capacity::Limited(rate(100)), rate(1000));
+    let mut ends = BTreeMap::new();
+    for (task, (items, end)) in (100..).zip(running) {
+        if ledger.reserve(&request(task, *items, 0, 0)).is_ok() {
+            ends.insert(shard(task), seconds(*end));
+        }
+    }
+    let head = request(1, head, 1, 0);
+    for second in 0..200 {
+        let now = seconds(second);
+        let over: Vec<ShardId> = ends
+            .iter()
+            .filter(|(_, end)| **end <= now)
+            .map(|(shard, _)| *shard)
+            .collect();
+        for shard in over {
+            ledger.release(shard);
+            ends.remove(&shard);
+        }
+        let of_line = |(task, (items, takes, _)): (i64, &(u64, u64, u64))| Request {
+            takes: Some(Duration::from_secs(*takes)),
+            ..request(task, *items, 0, 1)
+        };
+        let here = (2..).zip(behind).filter(|(task, (_, _, from))| {
+            *from <= second && *from + 200 > second && ledger.held_by(shard(*task)).is_none()
+        });
+        let line: Vec<Request> = std::iter::once(head.clone()).chain(here.map(of_line)).collect();
+        let known = ends.clone();
+        for answer in ledger.admit(&line, || known, now) {
+            let takes = line
+                .iter()
+                .find(|request| request.shard == answer.shard)
+                .and_then(|request| request.takes);
+            match (answer.outcome, takes) {
+                (Ok(_), Some(takes)) => drop(ends.insert(answer.shard, now.plus(takes))),
+                (Ok(_), None) => return Some(second),
+                (Err(_), _) => {}
+            }
+        }
+    }
+    None
+}
+
+proptest! {
+    #[test]
+    fn whoever_is_filled_in_makes_the_head_no_later(
+        running in prop::collection::vec((1..50_u64, 1..100_u64), 0..6),
+        head in 1..=100_u64,
+        behind in prop::collection::vec((1..60_u64, 1..150_u64, 0..100_u64), 0..8),
+    ) {
+        let alone = start_of_head(&running, head, &[]);
+        prop_assert!(alone.is_some());
+        prop_assert_eq!(start_of_head(&running, head, &behind), alone);
+    }
+}
+
+#[test]
+fn short_and_small_ones_are_filled_in_behind_a_head_whose_start_is_known() {
+    let mut ledger = Ledger::new(Capacity::Limited(rate(2000)), rate(1000));
+    ledger.reserve(&paced(1, limit(1000))).expect("it fits");
+    let ends = || BTreeMap::from([(shard(1), seconds(36_000))]);
+    let takes = |span: u64, request: Request| Request {
+        takes: Some(Duration::from_secs(span)),
+        ..request
+    };
+    let line = [
+        request(2, 1500, 0, 0),
+        takes(36_000, request(3, 600, 0, 1)),
+        takes(36_001, request(4, 400, 0, 2)),
+        request(5, 101, 0, 3),
+        request(6, 100, 0, 4),
+    ];
+    // Its start is known, so that no minute of grace is over.
+    let answers = ledger.admit(&line[..1], ends, seconds(0));
+    let refusal = answers[0].outcome.expect_err("it doesn't fit yet");
+    assert_eq!(
+        refusal.waiting_text(),
+        "it needs 1500/s; too much of the node's 2000/s is taken by other tasks, most of it by t1"
+    );
+    let outcomes: Vec<_> = ledger
+        .admit(&line, ends, seconds(0))
+        .iter()
+        .map(|answer| answer.outcome.map(drop).map_err(|refusal| refusal.obstacle))
+        .collect();
+    assert_eq!(
+        outcomes,
+        [
+            Err(Obstacle::Full),
+            Ok(()),
+            Ok(()),
+            Err(Obstacle::Full),
+            Err(Obstacle::Full),
+        ]
+    );
+    ledger.release(shard(3));
+    let obstacles: Vec<_> = ledger
+        .admit(
+            &[line[0].clone(), line[3].clone(), line[4].clone()],
+            ends,
+            seconds(600),
+        )
+        .iter()
+        .map(|answer| answer.outcome.map(drop).map_err(|refusal| refusal.obstacle))
+        .collect();
+    assert_eq!(
+        obstacles,
+        [Err(Obstacle::Full), Err(Obstacle::Behind(shard(2))), Ok(())],
+        "beside the head and t4 100/s are free for good"
+    );
+}
+
 /// The twin: a list, and everything computed from it each time.
 struct Twin {
     capacity: u64,
@@ -314,7 +431,8 @@ impl Twin {
                     .get(other)
                     .is_some_and(|since| now.since(*since) >= PASSED_OVER_MAX)
             };
-            if waits.iter().any(long) || self.held.iter().any(|(held, _)| *held == task) {
+            // Nobody's end is known, and the first that doesn't fit is the head of the line.
+            if waits.first().is_some_and(long) || self.held.iter().any(|(held, _)| *held == task) {
                 continue;
             }
             match self.fit(task, items_of[&task]) {
@@ -322,8 +440,8 @@ impl Twin {
                     self.held.push((task, items_of[&task]));
                     self.passed.remove(&task);
                     admitted.push(task);
-                    for other in &waits {
-                        self.passed.entry(*other).or_insert(now);
+                    if let Some(head) = waits.first() {
+                        self.passed.entry(*head).or_insert(now);
                     }
                 }
                 Fit::Never => {}

@@ -60,7 +60,7 @@ async fn what_does_not_fit_says_why_and_runs_within_a_second_of_the_room() {
     let text = waits(&world, second, "capacity").await;
     assert_eq!(
         text,
-        "it needs 500/s; too much of the node's 1000/s is taken by other tasks"
+        "it needs 500/s; too much of the node's 1000/s is taken by other tasks, most of it by t1"
     );
     let version = world.view(second).await.version;
     // Many scans, each of which sees it wait.
@@ -285,4 +285,46 @@ async fn a_task_that_is_started_again_says_again_why_it_waits() {
     world.command(second, TaskCommand::Start).await;
     assert_eq!(world.view(second).await.status_reason, None, "the stop took it");
     waits(&world, second, "capacity").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_no_longer_fits_after_a_restart_says_so() {
+    let mut world = node("line-smaller").await;
+    let task = paced(&world, 800).await;
+    world.until(task, Status::Running).await;
+    world.crash().await;
+    world.capacity = Capacity::Limited(rate(100));
+    // The row says that it runs until the session of the node before is fenced.
+    world.boot().await;
+    let says = |reason: Option<&str>| reason == Some("too_big");
+    let view = world
+        .until_that(task, "too_big", |view| says(view.status_reason.as_deref()))
+        .await;
+    assert_eq!(view.status, Status::Recovering);
+}
+
+#[tokio::test(start_paused = true)]
+async fn short_ones_are_filled_in_behind_one_that_waits_for_a_task_whose_end_is_known() {
+    let world = node("line-fill").await;
+    let long = world
+        .task(900_000, |tuning| tuning.rate = RateLimit::Limited(rate(900)))
+        .await;
+    world.until(long, Status::Running).await;
+    let head = paced(&world, 1_000).await;
+    waits(&world, head, "capacity").await;
+    // A thousand seconds are left: these end before, one after the other, also long after the first minute.
+    for _ in 0..3 {
+        let small = world
+            .task(5_000, |tuning| tuning.rate = RateLimit::Limited(rate(100)))
+            .await;
+        world.until(small, Status::Running).await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        world.until(small, Status::Finished).await;
+    }
+    let endless = paced(&world, 100).await;
+    let text = waits(&world, endless, "behind").await;
+    assert_eq!(
+        text,
+        format!("it waits behind {head}, which is ahead in the line and doesn't fit yet")
+    );
 }

@@ -6,8 +6,8 @@
 //! What all tasks of a business may have together isn't booked: they share it while they run (`limit`).
 //!
 //! The waiting line (`line`) is what the restorer finds, in each scan anew: nobody waits here who is no longer
-//! runnable. The ledger remembers only since when a candidate has been passed over, because after
-//! [`PASSED_OVER_MAX`] nothing behind it is admitted until it fits.
+//! runnable. The ledger remembers only since when the head of the line has been passed, because after
+//! [`PASSED_OVER_MAX`] nothing behind one whose start can't be foreseen is admitted until it fits.
 
 mod line;
 pub mod placement;
@@ -23,7 +23,7 @@ use super::ids::{Moment, ShardId, TaskId, WallMs};
 use super::settings::{Rate, RateLimit};
 use super::shards::Share;
 
-/// How long later candidates may overtake one that doesn't fit.
+/// How long later candidates may pass one that doesn't fit, where its start can't be foreseen.
 pub const PASSED_OVER_MAX: Duration = Duration::from_secs(60);
 
 /// An amount of capacity. Unit: millionths of an item per second.
@@ -105,6 +105,8 @@ pub struct Request {
     pub priority: i32,
     /// Since when it waits; of the same priority, who waited longer goes first.
     pub waiting_since: WallMs,
+    /// The least time that what is left of it takes; none where that isn't known.
+    pub takes: Option<Duration>,
 }
 
 /// What came of one request of [`Ledger::admit`].
@@ -120,6 +122,8 @@ pub struct Admission {
 struct Booking {
     load: Load,
     share: Share,
+    /// When it was to have ended, where it was filled in behind one that didn't fit.
+    promised: Option<Moment>,
 }
 
 /// The bookings of one node.
@@ -136,6 +140,7 @@ struct Booking {
 ///     share: Share::ALL,
 ///     priority: 0,
 ///     waiting_since: WallMs(0),
+///     takes: None,
 /// };
 /// let two = Request { shard: ShardId { task: TaskId(2), no: 0 }, rate: "501/s".parse()?, ..one.clone() };
 /// ledger.reserve(&one)?;
@@ -207,21 +212,30 @@ impl Ledger {
     /// # Errors
     /// When it doesn't fit or is booked already; nothing is changed then.
     pub fn reserve(&mut self, request: &Request) -> Result<Load, Refusal> {
+        let need = self.check(request)?;
+        self.book(request, need, None);
+        Ok(need)
+    }
+
+    /// What it needs, where that fits now.
+    fn check(&self, request: &Request) -> Result<Load, Refusal> {
         let need = self.need_of(request.rate);
         if self.held.contains_key(&request.shard) {
             return Err(self.refusal(need, self.free(), Obstacle::Held));
         }
         self.check_fit(need, Load(0))?;
-        self.held.insert(
-            request.shard,
-            Booking {
-                load: need,
-                share: request.share,
-            },
-        );
-        self.held_sum = self.held_sum.plus(need);
-        self.passed_over_since.remove(&request.shard);
         Ok(need)
+    }
+
+    fn book(&mut self, request: &Request, load: Load, promised: Option<Moment>) {
+        let booking = Booking {
+            load,
+            share: request.share,
+            promised,
+        };
+        self.held.insert(request.shard, booking);
+        self.held_sum = self.held_sum.plus(load);
+        self.passed_over_since.remove(&request.shard);
     }
 
     /// Changes what a shard has booked. Less always fits.
@@ -323,6 +337,7 @@ impl Ledger {
             free,
             capacity: self.whole(),
             obstacle,
+            holder: None,
         }
     }
 }

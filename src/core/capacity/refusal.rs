@@ -1,7 +1,7 @@
 //! Why a shard may not run here now, in words for people.
 
 use super::Load;
-use crate::ids::ShardId;
+use crate::ids::{ShardId, TaskId};
 
 /// Why a shard may not run here now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub enum Obstacle {
     Full,
     /// Never: it needs more than the node's whole capacity.
     TooBig,
-    /// It would fit, but this one was passed over for too long and goes first.
+    /// It would fit, but this one is ahead in the line and would start later for it.
     Behind(ShardId),
     /// It is booked already.
     Held,
@@ -30,6 +30,8 @@ pub struct Refusal {
     pub capacity: Load,
     /// Why not.
     pub obstacle: Obstacle,
+    /// Of a line that is full: the task that has booked most.
+    pub holder: Option<TaskId>,
 }
 
 impl Refusal {
@@ -39,10 +41,32 @@ impl Refusal {
             free,
             capacity,
             obstacle,
+            ..
         } = self;
         match obstacle {
             Obstacle::Full => format!("it needs {need}, {free} of the node's {capacity} would fit now"),
             _ => self.waiting_text(),
+        }
+    }
+
+    /// The same of one that isn't in the line yet.
+    pub fn foretold(&self) -> String {
+        let Refusal {
+            need,
+            free,
+            capacity,
+            holder,
+            ..
+        } = self;
+        match (self.obstacle, holder) {
+            (Obstacle::Full, Some(task)) => format!(
+                "it will wait behind {task}: it needs {need}, and {free} of the node's {capacity} are free now"
+            ),
+            (Obstacle::Behind(shard), _) => format!(
+                "it will wait behind {}, which is ahead in the line and doesn't fit yet",
+                shard.task
+            ),
+            _ => format!("it will wait: {}", self.text()),
         }
     }
 
@@ -52,18 +76,28 @@ impl Refusal {
             need,
             capacity,
             obstacle,
+            holder,
             ..
         } = self;
         match obstacle {
             Obstacle::Full => {
-                format!("it needs {need}; too much of the node's {capacity} is taken by other tasks")
+                let most = holder.map(|task| format!(", most of it by {task}"));
+                format!(
+                    "it needs {need}; too much of the node's {capacity} is taken by other tasks{}",
+                    most.unwrap_or_default()
+                )
             }
             Obstacle::TooBig => {
                 format!(
                     "it needs {need}, more than the node's whole capacity of {capacity}; lower its rate or raise node.capacity_rate"
                 )
             }
-            Obstacle::Behind(shard) => format!("{shard} has waited longer and goes first"),
+            Obstacle::Behind(shard) => {
+                format!(
+                    "it waits behind {}, which is ahead in the line and doesn't fit yet",
+                    shard.task
+                )
+            }
             Obstacle::Held => "it runs here already".to_owned(),
             Obstacle::NotHeld => "it doesn't run here".to_owned(),
         }

@@ -2,7 +2,9 @@
 
 use super::{Author, Deeds, Life, Record, ShardLife, status_json};
 use crate::ids::WallMs;
-use crate::task::lifecycle::{Note, ShardState, Shards, Status, TaskResult, note_after, status_of};
+use crate::task::lifecycle::{
+    Ending, Note, ShardState, Shards, Status, StopReason, TaskResult, note_after, status_of,
+};
 
 /// The reason of a task whose owner is silent, and whose lease nobody can look at: it is told also of a running task,
 /// since its shard isn't released.
@@ -22,6 +24,28 @@ pub struct Evidence {
 }
 
 impl Life {
+    /// How it has ended; none while it hasn't.
+    pub fn ending(&self) -> Option<Ending> {
+        match self.status {
+            Status::Finished if self.result == Some(TaskResult::WithFailures) => Some(Ending::WithFailures),
+            Status::Finished => Some(Ending::Succeeded),
+            Status::Cancelled => Some(Ending::Cancelled),
+            Status::Stopped => Some(match self.stop_reason {
+                None | Some(StopReason::Operator | StopReason::Business | StopReason::CanaryDone) => {
+                    Ending::ByPeople
+                }
+                Some(reason) => Ending::Stopped(reason),
+            }),
+            _ => None,
+        }
+    }
+
+    /// Whether it was to publish its results, and has ended for good without.
+    pub fn has_withheld(&self) -> bool {
+        let is_over = matches!(self.status, Status::Finished | Status::Cancelled);
+        is_over && self.publishing.is_some() && self.publication().is_none()
+    }
+
     /// Whether every item is settled, so that [`Life::refresh`] needs evidence; of a task that publishes again once it has.
     pub fn is_settled(&self) -> bool {
         self.status_of_shards() == Status::Finalizing && !self.awaits_publication()

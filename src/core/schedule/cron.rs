@@ -40,6 +40,9 @@ fn wrong_field(text: &str, parser: &CronParser) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let fields = FIELDS.get(FIELDS.len().checked_sub(words.len())?..)?;
     let is_wrong = |at: &usize| {
+        if is_passed_over(words[*at], *at + 1 == words.len()) {
+            return true;
+        }
         let alone = (0..words.len()).map(|no| if no == *at { words[no] } else { "*" });
         parser.parse(&alone.collect::<Vec<_>>().join(" ")).is_err()
     };
@@ -50,6 +53,29 @@ fn wrong_field(text: &str, parser: &CronParser) -> Option<String> {
         "the {field} can't be {}; it is {range}",
         quoted(words[at])
     ))
+}
+
+/// Whether the library takes a field although a part of it says nothing: `1,`, or an `L` of no weekday.
+fn is_passed_over(field: &str, is_weekday: bool) -> bool {
+    field
+        .split(',')
+        .any(|part| part.is_empty() || (is_weekday && part.eq_ignore_ascii_case("L")))
+}
+
+fn has_slip(text: &str) -> bool {
+    let mut fields = text.split_whitespace().rev().enumerate();
+    fields.any(|(from_end, field)| is_passed_over(field, from_end == 0))
+}
+
+/// Whether the day of the month and the weekday must both be right. Of two that are restricted one is enough, and a field that
+/// begins with `*` isn't restricted, whatever its step: cron's rule.
+fn needs_both_days(text: &str) -> bool {
+    let mut fields = text.split_whitespace().rev();
+    let (weekday, day) = (fields.next(), fields.nth(1));
+    [weekday, day]
+        .into_iter()
+        .flatten()
+        .any(|field| field.starts_with(['*', '?']))
 }
 
 /// A cron expression and the zone whose clocks it is about.
@@ -68,6 +94,16 @@ impl PartialEq for Cron {
     }
 }
 
+fn fault(why: String) -> SpecFault {
+    SpecFault {
+        member: "cron",
+        what: why,
+        advice: "minute hour day month weekday: `0 3 * * *` is daily at 3:00, `*/15 * * * *` each quarter of an hour, \
+                 `0 9 * * MON-FRI` on working days"
+            .to_owned(),
+    }
+}
+
 impl Cron {
     /// Reads an expression of five fields (minute, hour, day, month, weekday), or six with seconds first, and the IANA name
     /// of a zone.
@@ -80,15 +116,6 @@ impl Cron {
             what: format!("there is no time zone {}", quoted(zone)),
             advice: "an IANA name such as UTC, Europe/Berlin, America/New_York".to_owned(),
         })?;
-        let fault = |why: String| {
-            SpecFault {
-            member: "cron",
-            what: why,
-            advice: "minute hour day month weekday: `0 3 * * *` is daily at 3:00, `*/15 * * * *` each quarter of an hour, \
-                     `0 9 * * MON-FRI` on working days"
-                .to_owned(),
-        }
-        };
         if text.len() > CRON_BYTES_MAX {
             return Err(fault(format!("it has more than {CRON_BYTES_MAX} bytes")));
         }
@@ -98,15 +125,22 @@ impl Cron {
                 "it has {fields} fields, not 5 (or 6, with seconds first)"
             )));
         }
-        let parser = CronParser::builder().seconds(Seconds::Optional).build();
-        let expression = parser.parse(text).map_err(|error| {
-            let why = wrong_field(text, &parser).unwrap_or_else(|| error.to_string());
-            fault(format!(
-                "{} can't be read: {}",
-                quoted(text),
-                why.trim_end_matches('.')
-            ))
-        })?;
+        let parser = CronParser::builder()
+            .seconds(Seconds::Optional)
+            .dom_and_dow(needs_both_days(text))
+            .build();
+        let is_midnight = text.trim().eq_ignore_ascii_case("@midnight");
+        let parsed = parser.parse(if is_midnight { "@daily" } else { text });
+        let expression = parsed
+            .map_err(|error| error.to_string())
+            .and_then(|expression| match has_slip(text) {
+                true => Err(String::new()),
+                false => Ok(expression),
+            })
+            .map_err(|why| {
+                let why = wrong_field(text, &parser).unwrap_or(why);
+                fault(format!("{} can't be read: {}", quoted(text), why.trim_end_matches('.')))
+            })?;
         let cron = Cron {
             text: text.trim().to_owned(),
             zone,

@@ -48,6 +48,33 @@ fn fires(cron: &str, zone: &str, after: &str, count: usize) -> Vec<String> {
 }
 
 #[test]
+fn a_day_field_that_begins_with_a_star_leaves_the_choice_to_the_other() {
+    for (cron, expected) in [
+        // Mondays with an odd number.
+        (
+            "0 0 */2 * 1",
+            ["2026-06-01T00:00Z", "2026-06-15T00:00Z", "2026-06-29T00:00Z"],
+        ),
+        // Every second day of the week, as long as it is one of the first ten of the month.
+        (
+            "0 0 1-10 * */3",
+            ["2026-06-03T00:00Z", "2026-06-06T00:00Z", "2026-06-07T00:00Z"],
+        ),
+        // Neither begins with one: the first of the month, and each Monday.
+        (
+            "0 0 10 * 1",
+            ["2026-06-01T00:00Z", "2026-06-08T00:00Z", "2026-06-10T00:00Z"],
+        ),
+        (
+            "@midnight",
+            ["2026-06-01T00:00Z", "2026-06-02T00:00Z", "2026-06-03T00:00Z"],
+        ),
+    ] {
+        assert_eq!(fires(cron, "UTC", "2026-05-31T12:00:00Z", 3), expected, "{cron}");
+    }
+}
+
+#[test]
 fn fixed_hours_fire_once_a_day_where_the_clock_jumps_over_them() {
     for (cron, zone, after, expected) in [
         (
@@ -262,6 +289,12 @@ fn every_is_at_whole_multiples_of_its_period() {
 fn a_cron_expression_that_is_wrong_says_which_field_and_what_it_may_be() {
     for (text, said) in [
         ("99 3 * * *", r#"the minute can't be "99"; it is 0 to 59"#),
+        ("1, 3 * * *", r#"the minute can't be "1,"; it is 0 to 59"#),
+        ("0 3,,4 * * *", r#"the hour can't be "3,,4"; it is 0 to 23"#),
+        (
+            "0 0 * * L",
+            r#"the weekday can't be "L"; it is 0 to 7, or SUN to SAT"#,
+        ),
         ("0 24 * * *", r#"the hour can't be "24"; it is 0 to 23"#),
         (
             "0 3 32 * *",

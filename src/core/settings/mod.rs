@@ -69,6 +69,13 @@ impl Rate {
         }
     }
 
+    /// The time that so many items take.
+    pub fn time_of(self, items: u64) -> Duration {
+        let nanos = u128::from(items).saturating_mul(u128::from(self.period_ns)) / u128::from(self.items);
+        let seconds = u64::try_from(nanos / 1_000_000_000).unwrap_or(u64::MAX);
+        Duration::new(seconds, (nanos % 1_000_000_000) as u32)
+    }
+
     /// How many items the rate makes in `span`, rounded up.
     pub fn items_in(self, span: Duration) -> u64 {
         let items = (span.as_nanos() * u128::from(self.items)).div_ceil(u128::from(self.period_ns));

@@ -62,7 +62,7 @@ pub struct Shortfall {
 pub fn shortfall(plan: &Plan) -> Option<Shortfall> {
     let (rate, is_limit) = binding(plan).filter(|_| plan.items > 0)?;
     let has = plan.deadline.since(plan.begins);
-    let needs = time_for(plan.items, rate);
+    let needs = rate.time_of(plan.items);
     let needed = least(plan.items, has);
     let is_lower = |rate: Rate| needed.is_some_and(|needed| needed.is_faster_than(rate));
     let own = match plan.rate {
@@ -88,12 +88,6 @@ fn binding(plan: &Plan) -> Option<(Rate, bool)> {
         (RateLimit::Limited(own), _) => Some((own, false)),
         (RateLimit::Unlimited, most) => most.map(|most| (most, true)),
     }
-}
-
-fn time_for(items: u64, rate: Rate) -> Duration {
-    let nanos = u128::from(items).saturating_mul(u128::from(rate.period_ns())) / u128::from(rate.items());
-    let seconds = u64::try_from(nanos / 1_000_000_000).unwrap_or(u64::MAX);
-    Duration::new(seconds, (nanos % 1_000_000_000) as u32)
 }
 
 fn items_in(rate: Rate, span: Duration) -> u64 {

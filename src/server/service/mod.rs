@@ -203,7 +203,7 @@ impl Service {
             results: Results::new(store.clone()),
             datasets: Datasets::new(node.clone(), &store),
             statistics: Statistics::new(node.clone(), store.clone()),
-            schedules: Schedules::new(node.clone(), store.clone()),
+            schedules: Schedules::new(node.clone(), store.clone(), store.clone()),
             previews: Previews::new(node.clone(), store.clone(), parts.provider),
             tries: Tries::new(businesses.clone(), parts.tries, store.clone()),
             reports: Reports::new(node.clone(), store.clone(), failures.clone()),

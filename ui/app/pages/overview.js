@@ -38,6 +38,7 @@ const SAID = {
   handler_down: (task) => t('the handler does not answer: {why}', { why: task.handler_down.example ?? task.handler_down.code ?? task.handler_down.class ?? '' }),
   queued: (task) => task.status_text ?? t('no node has room for it'),
   awaited: () => t('the business has not said that it is ready'),
+  failures: (task) => t('finished with failures: {n} items', { n: count(task.counts.abandoned) }),
   failing: (task) => t('calls fail with {code}: {example}', { code: task.last_error.code, example: task.last_error.example }),
 };
 
@@ -52,13 +53,16 @@ const NEEDS_MAX = 20;
 
 const LOOKS = { bad: ['warn', 'bad'], warn: ['warn', 'warn'], note: ['pause', 'run'] };
 
-function Attention({ needs, reasons }) {
-  if (!needs.length && !reasons.length) {
+function Attention({ needs, reasons, schedules }) {
+  if (!needs.length && !reasons.length && !schedules.length) {
     return html`<p class="all-well"><${Icon} name="check" class="ok" /> ${t('Everything goes by itself. Nothing waits for you.')}</p>`;
   }
   return html`<ul class="needs">
     ${reasons.map((one) => html`<li key=${one.reason + one.text}><${Icon} name="warn" class="bad" />
       <span class="grow">${one.text}</span><a class="button is-small" href="/nodes">${t('Nodes')}</a></li>`)}
+    ${schedules.slice(0, NEEDS_MAX).map((one) => html`<li key=${one.id}><${Icon} name="warn" class="bad" />
+      <a class="nowrap strong" href=${`/schedules/${one.id}`}>${one.id} ${one.name}</a>
+      <span class="grow said" title=${one.trouble}>${one.trouble}</span></li>`)}
     ${needs.slice(0, NEEDS_MAX).map((one) => html`<li key=${one.task.id}>
       <${Icon} name=${LOOKS[one.level][0]} class=${LOOKS[one.level][1]} />
       <a class="nowrap strong" href=${`/tasks/${one.task.id}`}>${one.task.id} ${one.task.name ?? one.task.business}</a>
@@ -176,12 +180,13 @@ export function Overview() {
   const today = useResource(`/v1/statistics?by=day&since=${new Date().toISOString().slice(0, 10)}T00:00:00Z`, { every: 10_000 });
   const stopped = useResource('/v1/tasks?status=stopped,recovering,queued,awaiting_business&limit=50', { every: 10_000 });
   const health = useResource('/v1/cluster', { every: 10_000 });
+  const schedules = useResource('/v1/schedules?limit=200', { every: 30_000 });
   if (!tasks.value) return html`<${Page} title=${t('Overview')}><${Loading} /><//>`;
   const list = [...tasks.value.values()];
   const known = new Map([...(stopped.data?.items ?? []).map((task) => [task.id, task]), ...tasks.value]);
   const reasons = (health.data?.reasons ?? []).filter((one) => one.reason !== 'none_takes_tasks' || list.length);
   return html`<${Page} title=${t('Overview')} acts=${html`<a class="button is-main" href="/tasks/new" data-key="c"><${Icon} name="plus" />${t('New task')}</a>`}>
-    <${Attention} needs=${needy([...known.values()], now.value)} reasons=${reasons} />
+    <${Attention} needs=${needy([...known.values()], now.value)} reasons=${reasons} schedules=${(schedules.data?.items ?? []).filter((one) => one.trouble && !one.paused)} />
     <${Figures} cluster=${cluster} list=${list} today=${today.data} />
     <${Throughput} list=${list} />
     <div class="columns is-wide">

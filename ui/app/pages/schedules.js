@@ -15,9 +15,10 @@ import { Pager, Table } from '../parts/table.js';
 /** When a schedule fires, as it was written. */
 export const times = (one) => (one.cron ? `${one.cron} ${one.zone ?? 'UTC'}` : t('every {span}', { span: one.every }));
 
-/** Whether it fires by itself. */
+/** Whether it fires by itself, and whether that goes well. */
 export function ScheduleState({ one }) {
   if (one.paused) return html`<${Mark} icon="pause" tone="warn" text=${t('paused')} />`;
+  if (one.trouble) return html`<${Mark} icon="warn" tone="bad" text=${t('in trouble')} title=${one.trouble} />`;
   return one.next_fire ? html`<${Mark} icon="clock" tone="ok" text=${t('fires')} />` : html`<${Mark} icon="stop" tone="soft" text=${t('over')} />`;
 }
 

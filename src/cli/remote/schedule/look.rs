@@ -120,7 +120,11 @@ fn last_cell(schedule: &Value, times: &Times) -> Cell {
         return Cell::nothing();
     };
     let since = times.text(text(&fire["time"]));
-    let tone = if is_trouble(fire) { Tone::Bad } else { Tone::Plain };
+    let tone = if schedule["trouble"].is_string() {
+        Tone::Bad
+    } else {
+        Tone::Plain
+    };
     Cell::new(format!("{word} ({since})"))
         .short(word)
         .plain(word)
@@ -131,10 +135,6 @@ fn last_cell(schedule: &Value, times: &Times) -> Cell {
 fn last_word(fire: &Value) -> Option<&str> {
     let outcome = fire["outcome"].as_str()?;
     Some(if outcome == "pending" { "retrying" } else { outcome })
-}
-
-fn is_trouble(fire: &Value) -> bool {
-    matches!(last_word(fire), Some("retrying" | "failed" | "missed"))
 }
 
 fn outcome(fire: &Value, _: &Times) -> Cell {
@@ -172,19 +172,17 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
         link.is_business(args.business.as_deref()).await?;
     }
     let exit = link.show_list(&SCHEDULES, &listed, &things)?;
-    for schedule in things
-        .iter()
-        .filter(|schedule| is_trouble(&schedule["last_fire"]))
-    {
+    for schedule in &things {
+        let Some(trouble) = schedule["trouble"].as_str().map(clean) else {
+            continue;
+        };
         let (fire, address) = (&schedule["last_fire"], address(schedule));
-        let why = fire["text"].as_str().map(|why| format!(": {}", clean(why)));
-        let (outcome, why) = (last_word(fire).unwrap_or_default(), why.unwrap_or_default());
         let gives_up = match fire["outcome"] == "pending" {
             true => format!("; windrow schedule skip {} gives it up", shell_word(&address)),
             false => String::new(),
         };
         link.hint(&format!(
-            "{address}: its last fire is {outcome}{why}; windrow schedule fires {}{gives_up}",
+            "{address}: {trouble}; windrow schedule fires {}{gives_up}",
             shell_word(&address)
         ));
     }
@@ -286,6 +284,7 @@ pub(super) fn card(schedule: &Value, times: &Times) -> Card {
         .maybe("jitter", jitter)
         .line("overlap", text(&schedule["overlap"]))
         .line("missed", text(&schedule["missed"]))
+        .maybe("trouble", schedule["trouble"].as_str())
         .maybe("fires", open(schedule));
     let when_next = if paused.is_empty() { "next" } else { "if resumed" };
     for at in next {

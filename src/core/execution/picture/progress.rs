@@ -72,6 +72,13 @@ pub struct HeadAttempt {
 }
 
 impl Execution {
+    /// The least time that what is left takes at the rate in force; none where nothing paces it, or items may be added.
+    pub fn ends_in(&self) -> Option<Duration> {
+        let rate = self.pace.rate().filter(|_| !self.supply.is_open())?;
+        let left = self.range.len().0.saturating_sub(self.counters.settled());
+        Some(rate.time_of(left))
+    }
+
     /// The picture now.
     pub fn progress(&self, now: Now) -> Progress {
         let counters = Counters {

@@ -114,6 +114,38 @@ crate::slugs! {
     }
 }
 
+/// How a task has ended, for whoever is to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Nothing failed.
+    Succeeded,
+    /// Items failed.
+    WithFailures,
+    /// It stopped by itself.
+    Stopped(StopReason),
+    /// People stopped it, or have to go on with it.
+    ByPeople,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl Ending {
+    /// The slugs of all of them.
+    pub const SLUGS: [&str; 5] = ["succeeded", "with_failures", "stopped", "by_people", "cancelled"];
+
+    /// Its slug, one of [`Ending::SLUGS`].
+    pub fn slug(self) -> &'static str {
+        let at = match self {
+            Ending::Succeeded => 0,
+            Ending::WithFailures => 1,
+            Ending::Stopped(_) => 2,
+            Ending::ByPeople => 3,
+            Ending::Cancelled => 4,
+        };
+        Ending::SLUGS[at]
+    }
+}
+
 impl StopReason {
     /// The reason as people read it: the slug where that says it.
     pub fn text(self) -> &'static str {

@@ -9,8 +9,8 @@ use crate::actors::executor::results::ResultRoom;
 use crate::actors::executor::run_cell::RunCell;
 use crate::actors::executor::run_view::{RunSample, RunView};
 use crate::actors::runtime::lock;
-use windrow_core::execution::{Progress, WindowPicture};
-use windrow_core::ids::{RunNo, ShardId, TaskId};
+use windrow_core::execution::{Execution, Progress, WindowPicture};
+use windrow_core::ids::{Moment, RunNo, ShardId, TaskId};
 
 /// Runs that have ended and that nobody has looked at yet; the oldest go.
 const ENDED_MAX: usize = 1024;
@@ -41,6 +41,15 @@ impl RunDirectory {
     /// Every live run.
     pub fn runs(&self) -> Vec<RunView> {
         self.cells().iter().map(|cell| RunView::of(cell)).collect()
+    }
+
+    /// When each live run ends at the earliest, where its rate tells.
+    pub(crate) fn ends(&self) -> BTreeMap<ShardId, Moment> {
+        let end = |cell: Arc<RunCell>| {
+            let ends_in = cell.peek(Execution::ends_in)?;
+            Some((cell.shard, cell.clock.now().plus(ends_in)))
+        };
+        self.cells().into_iter().filter_map(end).collect()
     }
 
     /// The live runs of a task.

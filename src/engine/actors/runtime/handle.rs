@@ -19,7 +19,7 @@ use crate::actors::supervisor::{Msg, Supervisor};
 use crate::ports::StoreError;
 use crate::ports::ownership::hints::Hint;
 use crate::ports::ownership::limit_store::PartView;
-use windrow_core::capacity::{Capacity, Ledger, Refusal};
+use windrow_core::capacity::{Capacity, Ledger, Refusal, Request};
 use windrow_core::execution::{Progress, WindowPicture};
 use windrow_core::ids::{RunNo, SessionId, ShardId, TaskId};
 use windrow_core::settings::RateLimit;
@@ -148,6 +148,16 @@ impl SupervisorHandle {
     pub async fn would_book(&self, task: TaskId, rate: RateLimit, share: Share) -> Result<(), Refusal> {
         let (sender, answer) = oneshot::channel();
         self.address.tell(Msg::TryBook(task, (rate, share), sender));
+        answer.await.unwrap_or(Ok(()))
+    }
+
+    /// Says whether a shard would be admitted if it stood in this node's line now.
+    ///
+    /// # Errors
+    /// Why it would wait.
+    pub async fn would_admit(&self, request: Request) -> Result<(), Refusal> {
+        let (sender, answer) = oneshot::channel();
+        self.address.tell(Msg::TryAdmit(request, sender));
         answer.await.unwrap_or(Ok(()))
     }
 

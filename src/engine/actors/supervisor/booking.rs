@@ -1,11 +1,13 @@
 //! What of the node's capacity is booked. Admitting and booking are one step, so that concurrent starts can't exceed it.
 
+use std::collections::{BTreeMap, HashSet};
+
 use tokio::sync::oneshot;
 
 use crate::actors::launcher::share::{Booked, Part};
 use crate::actors::runtime::context::RoomBoard;
-use windrow_core::capacity::{Ledger, Refusal};
-use windrow_core::ids::{ShardId, TaskId};
+use windrow_core::capacity::{Admission, Ledger, Refusal, Request};
+use windrow_core::ids::{Moment, ShardId, TaskId};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
 
@@ -15,11 +17,50 @@ pub(crate) type Answer = oneshot::Sender<Result<(), Refusal>>;
 pub(crate) struct Booking {
     pub(crate) ledger: Ledger,
     room: RoomBoard,
+    /// Who waited after the last scan.
+    line: Vec<Request>,
 }
 
 impl Booking {
     pub(crate) fn new(ledger: Ledger, room: RoomBoard) -> Booking {
-        Booking { ledger, room }
+        Booking {
+            ledger,
+            room,
+            line: Vec::new(),
+        }
+    }
+
+    /// Books whoever fits of all that wait, and remembers the others.
+    pub(crate) fn admit(
+        &mut self,
+        waiting: Vec<Request>,
+        ends: impl FnOnce() -> BTreeMap<ShardId, Moment>,
+        now: Moment,
+    ) -> Vec<Admission> {
+        let admissions = self.ledger.admit(&waiting, ends, now);
+        let refused = admissions.iter().filter(|admission| admission.outcome.is_err());
+        let refused: HashSet<ShardId> = refused.map(|admission| admission.shard).collect();
+        self.line = waiting;
+        self.line.retain(|request| refused.contains(&request.shard));
+        admissions
+    }
+
+    /// Says whether a shard would be booked if it stood in the line now.
+    pub(crate) fn try_admit(
+        &self,
+        request: Request,
+        ends: impl FnOnce() -> BTreeMap<ShardId, Moment>,
+        now: Moment,
+        answer: Answer,
+    ) {
+        let task = request.shard.task;
+        let others = self.line.iter().filter(|other| other.shard.task != task);
+        let line: Vec<Request> = others.cloned().chain([request]).collect();
+        let admissions = self.ledger.clone().admit(&line, ends, now);
+        let own = admissions
+            .into_iter()
+            .find(|admission| admission.shard.task == task);
+        send(task, answer, own.map_or(Ok(()), |own| own.outcome.map(drop)));
     }
 
     /// Writes how much is taken where others read it.

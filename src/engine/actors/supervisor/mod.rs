@@ -40,7 +40,7 @@ use crate::ports::ownership::hints::Hint;
 use crate::ports::ownership::run_store::Candidate;
 use crate::ports::ownership::run_store::RunClose;
 use crate::ports::ownership::session_store::OwnedShard;
-use windrow_core::capacity::{Capacity, Ledger};
+use windrow_core::capacity::{Capacity, Ledger, Request};
 use windrow_core::explain::counted;
 use windrow_core::ids::{Moment, ShardId, TaskId};
 use windrow_core::settings::RateLimit;
@@ -57,6 +57,8 @@ pub(crate) enum Msg {
     /// Book another rate for what runs of a task; one shard of it would have this share.
     Rebook(TaskId, (RateLimit, Share), Answer),
     TryBook(TaskId, (RateLimit, Share), Answer),
+    /// Say whether this shard would be admitted now.
+    TryAdmit(Request, Answer),
     /// A launcher asks for another part of its task's rate.
     Book(ShardId, Part, Booked),
     SetCapacity(Capacity),
@@ -144,6 +146,11 @@ impl TreeActor for Supervisor {
                 self.look_where(is_freed);
             }
             Msg::TryBook(task, (rate, share), answer) => self.booking.try_book(task, rate, share, answer),
+            Msg::TryAdmit(request, answer) => {
+                let now = self.node.clock.now();
+                self.booking
+                    .try_admit(request, || self.node.directory.ends(), now, answer);
+            }
             Msg::SetCapacity(capacity) => {
                 self.booking.ledger.set_capacity(capacity);
                 self.look_for_work();

@@ -206,7 +206,8 @@ impl Supervisor {
             .into_iter()
             .map(|candidate| (candidate.shard, candidate))
             .collect();
-        for admission in self.booking.ledger.admit(&requests, now) {
+        let ends = || self.node.directory.ends();
+        for admission in self.booking.admit(requests, ends, now) {
             match (admission.outcome, candidates.remove(&admission.shard)) {
                 (Ok(_), Some(candidate)) => {
                     starts = true;
@@ -309,5 +310,6 @@ fn request(candidate: &Candidate) -> Request {
         share: candidate.share,
         priority: candidate.priority,
         waiting_since: candidate.waiting_since,
+        takes: candidate.takes(),
     }
 }

@@ -114,7 +114,8 @@ fn is_same(one: &Wait, other: &Wait) -> bool {
     one.since == other.since
         && match (one.why, other.why) {
             (Why::Refused(one), Why::Refused(other)) => {
-                let read = |refusal: Refusal| (refusal.obstacle, refusal.need, refusal.capacity);
+                let read =
+                    |refusal: Refusal| (refusal.obstacle, refusal.holder, refusal.need, refusal.capacity);
                 read(one) == read(other)
             }
             (Why::Unclaimable(one), Why::Unclaimable(other)) => one == other,
@@ -164,7 +165,11 @@ impl Supervisor {
                 .chain(news.iter().map(|news| note(news, &node.times)))
                 .collect();
             let told = match node.tasks.explain_waits(&notes, node.clock.wall()).await {
-                Ok(()) => news,
+                // What wasn't taken, for instance of a task whose row still says that it runs, is said again.
+                Ok(taken) => news
+                    .into_iter()
+                    .filter(|(task, _)| taken.contains(task))
+                    .collect(),
                 Err(error) => {
                     tracing::warn!(%error, "reasons for waiting were not stored; again after the next scan");
                     Vec::new()

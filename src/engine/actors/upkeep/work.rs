@@ -174,7 +174,7 @@ async fn dormant(node: &NodeContext, now: WallMs) -> Result<(), StoreError> {
         text: dormant_text(window),
     };
     let notes: Vec<WaitNote> = found.into_iter().map(note).collect();
-    node.tasks.explain_waits(&notes, now).await
+    node.tasks.explain_waits(&notes, now).await.map(drop)
 }
 
 /// Says of waiting tasks that no live node takes them. Whoever begins to take them says something else, or runs them.
@@ -199,7 +199,7 @@ async fn unserved(node: &NodeContext, now: WallMs) -> Result<(), StoreError> {
         .into_iter()
         .map(|(task, pool)| note(task, &pool, &drained))
         .collect();
-    node.tasks.explain_waits(&notes, now).await
+    node.tasks.explain_waits(&notes, now).await.map(drop)
 }
 
 fn note(task: TaskId, pool: &str, drained: &[SessionView]) -> WaitNote {

@@ -98,9 +98,19 @@ pub struct Candidate {
     pub is_sent_here: bool,
     /// When its row was last written: a checkpoint of its owner, if it has one.
     pub written_at: WallMs,
+    /// Items that are to be done yet, as far as its row says; none of an open task, which may get more.
+    pub left: Option<u64>,
 }
 
 impl Candidate {
+    /// The least time that what is left takes at its rate; none where that isn't known.
+    pub fn takes(&self) -> Option<Duration> {
+        match self.rate {
+            RateLimit::Limited(rate) => Some(rate.time_of(self.left?)),
+            RateLimit::Unlimited => None,
+        }
+    }
+
     /// Who goes first among those that wait: the lowest. Higher priority, then the older start.
     pub fn precedence(&self) -> (Reverse<i32>, WallMs, ShardId) {
         (Reverse(self.priority), self.waiting_since, self.shard)

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 
 use crate::ports::StoreError;
 pub use crate::ports::schedules::error::{InTheWay, ScheduleError};
-pub use crate::ports::schedules::tries::{NextTry, given_up, skipped_by};
+pub use crate::ports::schedules::tries::{NextTry, given_up, skipped_by, skipped_for};
 use crate::ports::tasks::store::Write;
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::Spec;

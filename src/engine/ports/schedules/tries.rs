@@ -1,6 +1,10 @@
 //! How often the task of a fire is tried to be made, and what is said of one that was given up. Each take is a try, whatever
 //! becomes of it, so that one which ends its node doesn't end all nodes for ever.
 
+use crate::ports::schedules::store::FIRE_TEXT_MAX;
+use windrow_core::ids::TaskId;
+use windrow_core::task::lifecycle::Status;
+
 /// How often a fire's task is tried to be made, whatever ended the tries: a source may be so large that it ends each node that
 /// reads it.
 const TRIES_MAX: u32 = 5;
@@ -40,6 +44,19 @@ pub fn given_up(tries: u32, before: Option<&str>) -> String {
         None => format!("given up after {tries} tries: each time {end}"),
         Some(before) => format!("given up after {tries} tries: {end}; an earlier try came to: {before}"),
     }
+}
+
+/// The text of a fire that made no task since this one of its schedule had not ended, with its status and why it has that; none
+/// where that task was still to be made.
+pub fn skipped_for(task: Option<(TaskId, Status, Option<&str>)>) -> String {
+    let text = match task {
+        Some((task, status, Some(why))) => {
+            format!("{task} of the schedule had not ended; it is {status}: {why}")
+        }
+        Some((task, status, None)) => format!("{task} of the schedule had not ended; it is {status}"),
+        None => "a task of the schedule was still to be made".to_owned(),
+    };
+    text.chars().take(FIRE_TEXT_MAX).collect()
 }
 
 /// What is said of a fire that somebody gave up; `before` is what a try came to.

@@ -1,6 +1,6 @@
 //! Businesses and tasks: create, find, command, show. Every change keeps an audit entry in its transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 use async_trait::async_trait;
@@ -251,8 +251,9 @@ pub trait TaskStore: Send + Sync {
     }
 
     /// Says why queued tasks wait, and writes only what changed; nothing for a task of any other status, but
-    /// [`COORDINATOR_DOWN`] also of a running one. An empty reason takes that one away again.
-    async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError>;
+    /// [`COORDINATOR_DOWN`] also of a running one. An empty reason takes that one away again. Answers the tasks that say
+    /// now what their note does.
+    async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<BTreeSet<TaskId>, StoreError>;
 
     /// Deletes a task that has ended, with its items, runs, lines and calls, in transactions of bounded size; the
     /// audit stays. A repeat goes on where an interrupted one was.

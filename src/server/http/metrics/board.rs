@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::calls::Calls;
+use super::ends::Ends;
 use crate::service::stats::RunView;
 use windrow_core::ids::{Moment, RunNo, ShardId, TaskId};
 use windrow_core::items::counters::Counters;
@@ -138,6 +139,7 @@ pub(super) struct Board {
     pub(super) entries: BTreeMap<TaskId, Entry>,
     pub(super) others: Others,
     pub(super) calls: Calls,
+    pub(super) ends: Ends,
 }
 
 impl Board {
@@ -181,7 +183,7 @@ impl Board {
         let unknown = self
             .entries
             .values()
-            .filter(|entry| entry.gone_at.is_some() && entry.status.is_none());
+            .filter(|entry| entry.gone_at.is_some() && entry.status.is_none_or(is_passing));
         unknown.map(|entry| entry.sample.task).collect()
     }
 
@@ -235,6 +237,11 @@ impl Board {
         };
         self.entries.insert(task, entry);
     }
+}
+
+/// Whether a task that no longer runs has this status for a moment only.
+fn is_passing(status: Status) -> bool {
+    matches!(status, Status::Stopping | Status::Finalizing)
 }
 
 impl Others {

@@ -1,20 +1,26 @@
-//! What is published, and what waits in open tasks.
+//! What is published, what waits in open tasks, and which schedules make none.
 
 use super::families as f;
 use super::text::Page;
 use crate::http::App;
+use crate::service::ServiceError;
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::datasets::store::Dataset;
+use windrow_engine::ports::schedules::store::{Schedule, ScheduleFilter};
 use windrow_engine::ports::tasks::store::TaskView;
 
 /// Datasets that are told, in the order of their names.
 const DATASETS_MAX: u32 = 200;
 
-/// Where datasets and open tasks stand, as far as the store can be read.
+/// Schedules that are told, in the order of their numbers.
+const SCHEDULES_MAX: u32 = 200;
+
+/// Where datasets, open tasks and schedules stand, as far as the store can be read.
 #[derive(Default)]
 pub(super) struct Data {
     datasets: Vec<(Dataset, Option<f64>)>,
     backlogs: Vec<Backlog>,
+    schedules: Vec<(Schedule, u64)>,
 }
 
 /// What waits in an open task.
@@ -46,6 +52,10 @@ impl Data {
                 Err(error) => tracing::debug!(%error, "a backlog was not read for metrics"),
             }
         }
+        data.schedules = idle(app).await.unwrap_or_else(|error| {
+            tracing::debug!(%error, "schedules were not read for metrics");
+            Vec::new()
+        });
         data
     }
 
@@ -72,7 +82,29 @@ impl Data {
         page.by(f::TASK_BACKLOG_ITEMS, "task", items);
         let bytes = each().map(|(task, backlog)| (task, backlog.bytes));
         page.by(f::TASK_BACKLOG_BYTES, "task", bytes);
+        let idle = self.schedules.iter().map(|(schedule, idle)| {
+            let labels = [
+                ("business", schedule.business.as_str()),
+                ("schedule", schedule.name.as_str()),
+            ];
+            (labels, *idle)
+        });
+        page.all(f::SCHEDULE_IDLE, idle);
     }
+}
+
+/// Schedules that fire, each with its newest fires that made no task.
+async fn idle(app: &App) -> Result<Vec<(Schedule, u64)>, ServiceError> {
+    let schedules = &app.service.schedules;
+    let all = schedules
+        .list(&ScheduleFilter::default(), None, SCHEDULES_MAX)
+        .await?;
+    let mut found = Vec::new();
+    for schedule in all.into_iter().filter(|schedule| !schedule.paused) {
+        let idle = schedules.idle(schedule.id).await?;
+        found.push((schedule, idle));
+    }
+    Ok(found)
 }
 
 /// Those that aren't settled, as far as is saved.

@@ -59,6 +59,8 @@ families! {
         "1 while the handler of a task that runs here doesn't answer";
     TASK_RUNNING, "windrow_task_running", Gauge, "1 while a task runs here";
     TASK_STATUS, "windrow_task_status", Gauge, "1 for the status that a task has";
+    TASKS_ENDED, "windrow_tasks_ended_total", Counter,
+        "Tasks that ran here last and ended: succeeded, with failures, stopped by themselves, by people, or cancelled";
     DISPATCH_STALL, "windrow_dispatch_stall_seconds_total", Counter,
         "Time in which nothing left although the rate allowed it";
     CHECKPOINT_DURATION, "windrow_checkpoint_duration_seconds", Histogram,
@@ -72,6 +74,8 @@ families! {
     RECOVERIES, "windrow_recoveries_total", Counter, "Runs that ended here and are tried again";
     SCHEDULE_FIRES, "windrow_schedule_fires_total", Counter,
         "Fires of schedules by what they came to on this node";
+    SCHEDULE_IDLE, "windrow_schedule_idle_fires", Gauge,
+        "The newest fires of a schedule that made no task, one after the other; of the newest ten";
     SCHEDULE_LATE, "windrow_schedule_late_seconds", Histogram,
         "How long after they were due fires were decided here";
     SINK_COPIES, "windrow_sink_copies_total", Counter,
@@ -84,6 +88,8 @@ families! {
         "Tasks that were to be deleted, by whether they could be written to the archive; those that could not are kept";
     PUBLICATIONS, "windrow_publications_total", Counter,
         "Publications that were worked out here: done (or withheld, since a later one came first), tried again, or failed";
+    PUBLICATIONS_WITHHELD, "windrow_publications_withheld_total", Counter,
+        "Tasks that ran here last and ended without publishing what they were to publish";
     DATASET_AGE, "windrow_dataset_age_seconds", Gauge,
         "How long ago the current generation of a dataset was published, or made current again";
     DATASET_PUBLICATIONS, "windrow_dataset_publications_total", Counter,

@@ -6,6 +6,7 @@
 mod board;
 mod calls;
 mod data;
+mod ends;
 mod families;
 mod inside;
 mod process;
@@ -111,7 +112,11 @@ async fn look(app: &App) {
     let over = app.front.meter.board().take_in(&mut live, &ended, now);
     for task in over {
         match app.service.tasks.store.get(task).await {
-            Ok(Some(view)) => app.front.meter.board().settle(task, view.counters, view.status),
+            Ok(Some(view)) => {
+                let mut board = app.front.meter.board();
+                board.settle(task, view.counters, view.status);
+                board.ends.note(&view.life);
+            }
             Ok(None) => {
                 app.front.meter.board().entries.remove(&task);
             }
@@ -227,6 +232,7 @@ fn write_tasks(page: &mut Page, board: &Board, under_way: &[TaskView]) {
     });
     page.all(f::ITEMS, items);
     calls::write(page, board, &own);
+    board.ends.write(page);
     write_gauges(page, &own);
     write_statuses(page, &own, under_way);
     let stalled = own

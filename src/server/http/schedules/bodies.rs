@@ -10,6 +10,7 @@ use crate::http::guard::{reason, some, time, time_option};
 use crate::http::tasks::warnings::WarningJson;
 use crate::service::ServiceError;
 use crate::service::schedules::SpecRequest;
+use crate::service::schedules::fares::Fares;
 use crate::service::schedules::names::foretold;
 use windrow_core::ids::WallMs;
 use windrow_core::schedule::timing::Timing;
@@ -268,10 +269,14 @@ pub(crate) struct ScheduleJson {
     /// Its newest fire of which something is known; null before that.
     #[schema(value_type = Option<FireJson>)]
     last_fire: Option<FireJson>,
+    /// Its newest fires that made no task, one after the other.
+    idle_fires: u64,
+    /// Why it isn't well: its fires make no task, or its last task stopped or has failures; null where it is.
+    trouble: Option<String>,
 }
 
 impl ScheduleJson {
-    pub(super) fn new(schedule: &Schedule, last: Option<&Fire>) -> ScheduleJson {
+    pub(super) fn new(schedule: &Schedule, fares: &Fares) -> ScheduleJson {
         let spec = &schedule.spec;
         let (cron, every) = match &spec.timing {
             Timing::Cron(cron) => (Some(cron), None),
@@ -297,7 +302,9 @@ impl ScheduleJson {
             revision: schedule.revision,
             created_at: rfc3339(schedule.created_at),
             updated_at: rfc3339(schedule.updated_at),
-            last_fire: last.map(|fire| FireJson::new(schedule, fire)),
+            last_fire: fares.last.as_ref().map(|fire| FireJson::new(schedule, fire)),
+            idle_fires: fares.idle,
+            trouble: fares.trouble.clone(),
         }
     }
 }

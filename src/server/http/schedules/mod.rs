@@ -23,8 +23,9 @@ use crate::http::answer::time::rfc3339;
 use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonBody, ReasonQuery, headers};
 use crate::http::tasks::path::path_param;
 use crate::http::tasks::warnings::WarningJson;
-use crate::service::ServiceError;
 use crate::service::schedules::{NEXT_SHOWN, ScheduleChange, ScheduleRequest, names};
+use crate::service::tasks::outlook::Warning;
+use crate::service::{FieldFault, ServiceError};
 use windrow_core::business::access::Role;
 use windrow_core::ids::{ScheduleId, WallMs};
 use windrow_core::schedule::placeholders::FireTimes;
@@ -104,6 +105,39 @@ fn beneath_task(error: ServiceError) -> ServiceError {
     }
 }
 
+/// What its next task would not come to. What can't be looked up now isn't told.
+async fn warnings_of_tasks(app: &App, schedule: &Schedule) -> Vec<Warning> {
+    let now = app.service.now();
+    let filling = Filling {
+        business: &schedule.business,
+        is_guarded: schedule.is_guarded,
+        times: FireTimes {
+            fire: schedule.next_fire.unwrap_or(now),
+            previous: None,
+            zone: schedule.spec.timing.zone(),
+        },
+        now,
+    };
+    let found = match request(&schedule.template, &filling) {
+        Ok(request) => app.service.tasks.warnings_of_request(&request).await,
+        Err(error) => Err(error),
+    };
+    let beneath = |warning: Warning| Warning {
+        fault: FieldFault {
+            pointer: format!("/task{}", warning.fault.pointer),
+            ..warning.fault
+        },
+        ..warning
+    };
+    match found {
+        Ok(found) => found.into_iter().map(beneath).collect(),
+        Err(error) => {
+            tracing::debug!(schedule = %schedule.id, %error, "what its tasks come to isn't known now");
+            Vec::new()
+        }
+    }
+}
+
 async fn ahead(app: &App, schedule: &Schedule, open: OpenFires) -> Result<ScheduleAheadJson, ServiceError> {
     let next = app
         .service
@@ -111,13 +145,14 @@ async fn ahead(app: &App, schedule: &Schedule, open: OpenFires) -> Result<Schedu
         .next_fires(schedule, None, NEXT_SHOWN)
         .await?;
     let schedules = &app.service.schedules;
-    let last = schedules.last_fire(schedule.id).await?;
+    let mut warnings = schedules.warnings(schedule).await?;
+    warnings.extend(warnings_of_tasks(app, schedule).await);
     Ok(ScheduleAheadJson {
-        schedule: ScheduleJson::new(schedule, last.as_ref()),
+        schedule: ScheduleJson::new(schedule, &schedules.fares(schedule).await?),
         next_fires: next.into_iter().map(rfc3339).collect(),
         pending: open.pending,
         queued: open.queued,
-        warnings: WarningJson::all(schedules.warnings(schedule).await?),
+        warnings: WarningJson::all(warnings),
     })
 }
 
@@ -204,8 +239,8 @@ pub(crate) async fn list(
     let page = paging.page(found, |schedule| schedule.id.0);
     let mut items = Vec::with_capacity(page.items.len());
     for schedule in &page.items {
-        let last = app.service.schedules.last_fire(schedule.id).await?;
-        items.push(ScheduleJson::new(schedule, last.as_ref()));
+        let fares = app.service.schedules.fares(schedule).await?;
+        items.push(ScheduleJson::new(schedule, &fares));
     }
     let next_cursor = page.next_cursor;
     Ok(paging.answer(Page { items, next_cursor }))

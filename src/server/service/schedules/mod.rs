@@ -2,6 +2,7 @@
 //! tasks of what fires is in `http/schedules/maker.rs`, since a task is described there as requests describe it.
 
 mod backfill;
+pub mod fares;
 pub mod names;
 
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use windrow_engine::ports::schedules::store::{
     Fire, FireOutcome, InTheWay, NewSchedule, OpenFires, Schedule, ScheduleEdit, ScheduleError,
     ScheduleFilter, ScheduleStore,
 };
-use windrow_engine::ports::tasks::store::Write;
+use windrow_engine::ports::tasks::store::{TaskStore, Write};
 
 /// How often a change without an expected revision is made again because another one came first.
 const TRIES: u32 = 4;
@@ -29,8 +30,6 @@ pub const TEMPLATE_BYTES_MAX: usize = 64 * 1024;
 pub const NEXT_SHOWN: usize = 5;
 /// Fires ahead that are told, at most.
 pub const NEXT_MAX: usize = 100;
-/// So many of the newest fires are looked at for the last of which something is known.
-const LAST_LOOKS: u32 = 10;
 /// How long whoever orders a fire waits for its task, and how often it is looked for.
 const FIRE_PATIENCE: Duration = Duration::from_secs(10);
 const FIRE_LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -161,11 +160,16 @@ pub struct ScheduleChange {
 pub struct Schedules {
     pub(super) node: Arc<ThisNode>,
     pub(super) store: Arc<dyn ScheduleStore>,
+    tasks: Arc<dyn TaskStore>,
 }
 
 impl Schedules {
-    pub(super) fn new(node: Arc<ThisNode>, store: Arc<dyn ScheduleStore>) -> Schedules {
-        Schedules { node, store }
+    pub(super) fn new(
+        node: Arc<ThisNode>,
+        store: Arc<dyn ScheduleStore>,
+        tasks: Arc<dyn TaskStore>,
+    ) -> Schedules {
+        Schedules { node, store, tasks }
     }
 
     /// Makes a schedule.
@@ -227,19 +231,6 @@ impl Schedules {
         count: u32,
     ) -> Result<Vec<Schedule>, ServiceError> {
         Ok(self.store.schedules(filter, after, count).await?)
-    }
-
-    /// The newest fire of a schedule of which something is known: not one that is only waiting.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn last_fire(&self, id: ScheduleId) -> Result<Option<Fire>, ServiceError> {
-        let newest = self.store.fires(id, None, None, LAST_LOOKS).await?;
-        let says = |fire: &Fire| {
-            let is_open = matches!(fire.outcome, FireOutcome::Pending | FireOutcome::Queued);
-            !is_open || fire.text.is_some()
-        };
-        Ok(newest.into_iter().find(says))
     }
 
     /// Fires of a schedule that are not settled.

@@ -94,6 +94,7 @@ impl Tasks {
     pub async fn create(&self, request: TaskRequest, write: &Write) -> Result<TaskView, ServiceError> {
         let business = self.businesses.open(&request.business).await?;
         self.check_plan(&request.plan)?;
+        self.check_priority(request.plan.priority.unwrap_or_default(), write)?;
         self.limits.check(&request.plan, &business, write).await?;
         let mut tuning = self.settings(&business, &request.plan.tuning)?;
         let (publish, said) = (request.plan.publish.as_ref(), &request.plan.tuning);
@@ -140,6 +141,7 @@ impl Tasks {
         }
         let business = self.businesses.open(&request.business).await?;
         self.check_plan(&request.plan)?;
+        self.check_priority(request.plan.priority.unwrap_or_default(), write)?;
         self.limits.check(&request.plan, &business, write).await?;
         self.settings(&business, &request.plan.tuning).map(drop)
     }
@@ -198,6 +200,7 @@ impl Tasks {
     ) -> Result<(Business, Tuning), ServiceError> {
         let business = self.businesses.open(&origin.business).await?;
         self.check_plan(plan)?;
+        self.check_priority(plan.priority.unwrap_or(origin.priority), write)?;
         self.limits.check(plan, &business, write).await?;
         let tuning = plan.tuning.apply(&origin.tuning);
         self.check_settings(&tuning, &business)?;

@@ -7,6 +7,7 @@ pub mod create;
 mod fill;
 pub(crate) mod hooks;
 pub mod items;
+pub mod line;
 pub mod merge_patch;
 pub mod outlook;
 pub mod preview;

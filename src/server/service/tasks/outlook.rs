@@ -1,19 +1,23 @@
 //! What would not come about as it was wished: a deadline that can't be met, a start time of a task that nobody
 //! started, results that don't fit where they are kept. It is told where a task is made, changed, started or looked at; with `strict` it is refused.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::service::results::SHORTAGE_ADVICE;
 use crate::service::tasks::Tasks;
 use crate::service::tasks::ceiling::Ceiling;
+use crate::service::tasks::create::{Defaults, TaskRequest};
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::capacity::Load;
 use windrow_core::ids::WallMs;
 use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::task::Tuning;
 use windrow_core::task::deadline::{Plan, Shortfall, shortfall};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::sources::resolver::SourceRequest;
 use windrow_engine::ports::tasks::store::{NewTask, TaskEdit, TaskView};
 
 /// The code of a deadline that can't be met.
@@ -27,7 +31,7 @@ pub const RESULTS_ROOM: &str = "results_room";
 /// What would not come about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// [`DEADLINE`], [`NOT_STARTED`], [`RESULTS_ROOM`], or [`RATE`](super::ceiling::RATE).
+    /// [`DEADLINE`], [`NOT_STARTED`], [`RESULTS_ROOM`], [`IN_LINE`](super::line::IN_LINE), or [`RATE`](super::ceiling::RATE).
     pub code: &'static str,
     /// Of which member, what is wrong, and what would do.
     pub fault: FieldFault,
@@ -38,7 +42,7 @@ pub struct Warning {
 pub(crate) struct Outlook {
     pub(super) items: u64,
     pub(super) rate: RateLimit,
-    shards: Option<u32>,
+    pub(super) shards: Option<u32>,
     /// The limits that the task itself names.
     pub(super) limits: Vec<String>,
     /// Whether it runs as soon as it may.
@@ -58,6 +62,25 @@ impl Outlook {
             is_wanted: starts,
             start_at: task.start_at,
             deadline: task.deadline,
+        }
+    }
+
+    /// Of tasks that are made by a request, before its source is read.
+    fn of_request(request: &TaskRequest, tuning: &Tuning, shards: Auto<NonZeroU32>) -> Outlook {
+        let plan = &request.plan;
+        let head = plan.skip_first.unwrap_or_default().0;
+        Outlook {
+            // Of other sources nobody knows more than that they have one.
+            items: match request.source {
+                SourceRequest::Range { total } => total.0.saturating_sub(head),
+                _ => 1,
+            },
+            rate: tuning.rate,
+            shards: fixed(plan.shards.unwrap_or(shards)),
+            limits: plan.limits.clone().unwrap_or_default(),
+            is_wanted: plan.start,
+            start_at: plan.start_at,
+            deadline: plan.deadline,
         }
     }
 
@@ -138,7 +161,26 @@ impl Tasks {
         };
         let mut found = self.warnings_of_time(task, &outlook).await;
         found.extend(self.warning_of_room(task).await);
+        // One whose status says why it waits needs no second word.
+        if outlook.is_wanted && outlook.start_at.is_none() && task.status_reason.is_none() {
+            found.extend(self.warning_of_line(task, &outlook).await);
+        }
         found
+    }
+
+    /// What of the tasks that are made by a request would not come about, as far as that is known before its source is read.
+    ///
+    /// # Errors
+    /// When its business or its settings aren't sound, or the store can't be read.
+    pub(crate) async fn warnings_of_request(
+        &self,
+        request: &TaskRequest,
+    ) -> Result<Vec<Warning>, ServiceError> {
+        let business = self.businesses.open(&request.business).await?;
+        let tuning = self.settings(&business, &request.plan.tuning)?;
+        let defaults = Defaults::of(&self.node.config().task_defaults, &tuning);
+        let outlook = Outlook::of_request(request, &tuning, defaults.shards);
+        Ok(self.foreseen(&outlook, &business).await?)
     }
 
     /// That the results don't fit where they are kept.

@@ -13,7 +13,6 @@ use sea_orm::sqlx::pool::PoolConnection;
 use sea_orm::sqlx::{self, AssertSqlSafe, Either, MySql, Postgres};
 use sea_orm::{
     DatabaseConnection, DbBackend, DbErr, EntityTrait, FromQueryResult, QueryResult, QueryTrait, RuntimeErr,
-    TryGetableMany,
 };
 use tokio::time::Instant;
 
@@ -52,12 +51,6 @@ impl Reply {
     pub(crate) fn one<M: FromQueryResult>(&self) -> Result<Option<M>, StoreError> {
         let row = self.rows.first().map(|row| M::from_query_result(row, ""));
         row.transpose().map_err(error)
-    }
-
-    /// Its rows by the places of their columns.
-    pub(crate) fn tuples<T: TryGetableMany>(&self) -> Result<Vec<T>, StoreError> {
-        let rows = self.rows.iter().map(QueryResult::try_get_many_by_index);
-        rows.collect::<Result<_, _>>().map_err(error)
     }
 
     /// The first column of its first row.

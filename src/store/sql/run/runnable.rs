@@ -7,8 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use sea_orm::sea_query::SelectStatement;
-use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
+use sea_orm::sea_query::{CaseStatement, Expr, SelectStatement};
+use sea_orm::{
+    ColumnTrait, Condition, DbErr, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QueryResult,
+    QuerySelect, Select,
+};
 use serde::Deserialize;
 
 use crate::sql::entity::{business, session, shard_head, task};
@@ -39,55 +42,27 @@ struct Row {
     rate_share: Option<i64>,
     move_to: Option<String>,
     updated_at: i64,
+    left: Option<i64>,
 }
 
-/// The columns of a row in their order: found by their place, since looking up twelve names costs more than
-/// reading twelve values.
-type Columns = (
-    i64,
-    i32,
-    i64,
-    Option<String>,
-    String,
-    Option<i64>,
-    Option<String>,
-    i64,
-    String,
-    i32,
-    i64,
-    String,
-);
-
-impl From<Columns> for Row {
-    fn from(columns: Columns) -> Row {
-        let (
-            task_id,
-            shard_no,
-            epoch,
-            session_id,
-            wish,
-            rate_share,
-            move_to,
-            updated_at,
-            tuning,
-            priority,
-            queued_at,
-            business,
-        ) = columns;
-        Row {
-            task_id,
-            shard_no,
-            epoch,
-            session_id,
-            wish,
-            tuning,
-            priority,
-            queued_at,
-            business,
-            rate_share,
-            move_to,
-            updated_at,
-        }
+/// By the places of its columns: looking up thirteen names costs more than reading thirteen values.
+impl FromQueryResult for Row {
+    fn from_query_result(row: &QueryResult, _: &str) -> Result<Row, DbErr> {
+        Ok(Row {
+            task_id: row.try_get_by_index(0)?,
+            shard_no: row.try_get_by_index(1)?,
+            epoch: row.try_get_by_index(2)?,
+            session_id: row.try_get_by_index(3)?,
+            wish: row.try_get_by_index(4)?,
+            rate_share: row.try_get_by_index(5)?,
+            move_to: row.try_get_by_index(6)?,
+            updated_at: row.try_get_by_index(7)?,
+            tuning: row.try_get_by_index(8)?,
+            priority: row.try_get_by_index(9)?,
+            queued_at: row.try_get_by_index(10)?,
+            business: row.try_get_by_index(11)?,
+            left: row.try_get_by_index(12)?,
+        })
     }
 }
 
@@ -129,21 +104,21 @@ async fn pages(
     wanted: Vec<(ShardState, Select<shard_head::Entity>)>,
 ) -> Result<Vec<(ShardState, Row)>, StoreError> {
     let states: Vec<ShardState> = wanted.iter().map(|(state, _)| *state).collect();
-    let found: Vec<Vec<Columns>> = match store.talk().await? {
+    let found: Vec<Vec<Row>> = match store.talk().await? {
         Some(mut talk) => {
             let texts: Vec<String> = wanted.iter().map(|(_, page)| talk.text(page)).collect();
             let replies = talk.say(&texts).await?;
-            replies.iter().map(Reply::tuples).collect::<Result<_, _>>()?
+            replies.iter().map(Reply::all).collect::<Result<_, _>>()?
         }
         None => {
             let found = wanted
                 .into_iter()
-                .map(|(_, page)| page.into_tuple().all(&store.readers));
+                .map(|(_, page)| page.into_model().all(&store.readers));
             try_join_all(found).await.map_err(error)?
         }
     };
     let found = states.into_iter().zip(found);
-    let rows = found.flat_map(|(state, page)| page.into_iter().map(move |it| (state, Row::from(it))));
+    let rows = found.flat_map(|(state, page)| page.into_iter().map(move |row| (state, row)));
     Ok(rows.collect())
 }
 
@@ -173,6 +148,7 @@ fn page(
             task::Column::QueuedAt,
         ])
         .column(business::Column::Slug)
+        .column_as(left(), "items_left")
         .join(sea_orm::JoinType::InnerJoin, task_of_shard())
         .join(sea_orm::JoinType::InnerJoin, business_of_task())
         .filter(C::State.eq(state.as_str()))
@@ -195,6 +171,19 @@ fn page(
         .order_by_asc(C::TaskId)
         .order_by_asc(C::ShardNo)
         .limit(u64::from(hunt.limit))
+}
+
+/// Items that are to be done yet; none of an open task, which may get more.
+fn left() -> Expr {
+    use sea_orm::sea_query::ExprTrait as _;
+    use shard_head::Column as C;
+    let settled = [C::FirstIndex, C::Succeeded, C::Skipped, C::Abandoned];
+    let left = settled.into_iter().fold(C::EndIndex.into_expr(), |left, column| {
+        left.sub(column.into_expr())
+    });
+    CaseStatement::new()
+        .case(ColumnTrait::is_null(&task::Column::Intake), left)
+        .into()
 }
 
 /// What is due, of a pool that is served, and of a task that was active (or was told to wait until) not long ago and
@@ -315,5 +304,6 @@ fn candidate(
         business,
         is_sent_here: row.move_to.as_deref() == Some(hunt.node.as_str()),
         written_at: WallMs(row.updated_at),
+        left: row.left.map(i64::cast_unsigned),
     })
 }

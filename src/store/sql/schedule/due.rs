@@ -8,18 +8,19 @@ use sea_orm::{
     QuerySelect,
 };
 
-use super::{change, lock, rows, standing, view};
-use crate::sql::entity::{fire, schedule};
-use crate::sql::{Store, Transaction, dialect, error};
-use windrow_core::ids::{ScheduleId, WallMs};
+use super::{change, in_the_way, lock, rows, standing, view};
+use crate::sql::entity::{fire, schedule, task};
+use crate::sql::{Store, Transaction, dialect, error, words};
+use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::Spec;
 use windrow_core::schedule::plan::{Gap, Outcome, Plan, plan};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::actor::Actor;
-use windrow_engine::ports::schedules::store::{Agenda, CLOCK_SLACK, Due, FireKind, FireOutcome, Fired};
+use windrow_engine::ports::schedules::store::{
+    Agenda, CLOCK_SLACK, Due, FireKind, FireOutcome, Fired, skipped_for,
+};
 
-/// Why a fire was skipped.
-pub(super) const OVERLAP: &str = "a task of the schedule had not ended, or was still to be made";
+/// Why a fire was skipped that no task of its schedule was in the way of.
 const CROWDED: &str = "too many tasks of the schedule were about to be made";
 pub(super) const SUPERSEDED: &str = "a newer fire took its place";
 
@@ -179,7 +180,11 @@ async fn write(
                 *earlier = skipped(earlier, SUPERSEDED, now);
             }
         }
-        new.push(row(id, *time, FireKind::Scheduled, *outcome, now));
+        let mut fire = row(id, *time, FireKind::Scheduled, *outcome, now);
+        if *outcome == Outcome::SkipOverlap {
+            fire.note = Some(way(transaction, id).await?);
+        }
+        new.push(fire);
     }
     for row in &new {
         fire::Entity::insert(row.clone().into_active_model().reset_all())
@@ -188,6 +193,19 @@ async fn write(
             .map_err(error)?;
     }
     Ok(new)
+}
+
+/// The text of a fire that is skipped since a task of its schedule is in its way.
+async fn way(transaction: &Transaction, id: ScheduleId) -> Result<String, StoreError> {
+    let found = in_the_way(id)
+        .order_by_asc(task::Column::Id)
+        .one(transaction)
+        .await;
+    let row = found.map_err(error)?;
+    let status = row.as_ref().map(|row| words::status(row)).transpose()?;
+    let task = row.as_ref().zip(status);
+    let task = task.map(|(row, status)| (TaskId(row.id), status, row.status_text.as_deref()));
+    Ok(skipped_for(task))
 }
 
 /// The row of a fire that this becomes of.
@@ -201,7 +219,7 @@ pub(super) fn row(
     let (outcome, note) = match outcome {
         Outcome::Make => (FireOutcome::Pending, None),
         Outcome::Queue | Outcome::Supersede => (FireOutcome::Queued, None),
-        Outcome::SkipOverlap => (FireOutcome::Skipped, Some(OVERLAP)),
+        Outcome::SkipOverlap => (FireOutcome::Skipped, None),
         Outcome::SkipCrowded => (FireOutcome::Skipped, Some(CROWDED)),
     };
     rows::decided(id, time, (kind, outcome), note, now)

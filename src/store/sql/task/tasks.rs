@@ -1,5 +1,7 @@
 //! Businesses and tasks: the port's methods; changes are in `task_create` and `task_command`.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
@@ -88,7 +90,7 @@ impl TaskStore for Store {
         settled(|| command::command(self, (id, expected), command, write, now)).await
     }
 
-    async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError> {
+    async fn explain_waits(&self, notes: &[WaitNote], now: WallMs) -> Result<BTreeSet<TaskId>, StoreError> {
         settled(|| wait::explain(self, notes, now)).await
     }
 

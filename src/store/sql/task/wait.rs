@@ -1,13 +1,13 @@
 //! Says why tasks wait.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter};
 
 use crate::sql::entity::task;
 use crate::sql::{Store, error, words};
-use windrow_core::ids::WallMs;
+use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{COORDINATOR_DOWN, WaitNote};
@@ -22,18 +22,27 @@ const RUNNING: &str = "running";
 const TASKS_AT_ONCE: usize = 500;
 
 /// See [`windrow_engine::ports::tasks::store::TaskStore::explain_waits`].
-pub(crate) async fn explain(store: &Store, notes: &[WaitNote], now: WallMs) -> Result<(), StoreError> {
+pub(crate) async fn explain(
+    store: &Store,
+    notes: &[WaitNote],
+    now: WallMs,
+) -> Result<BTreeSet<TaskId>, StoreError> {
+    let mut say = BTreeSet::new();
     for some in notes.chunks(TASKS_AT_ONCE) {
-        let news = news(store, some).await?;
+        let (known, news) = news(store, some).await?;
+        say.extend(known);
         if !news.is_empty() {
-            write(store, &news, now).await?;
+            say.extend(write(store, &news, now).await?);
         }
     }
-    Ok(())
+    Ok(say)
 }
 
-/// The notes that say something new, read without the write lock.
-async fn news<'a>(store: &Store, notes: &'a [WaitNote]) -> Result<Vec<&'a WaitNote>, StoreError> {
+/// The tasks that say their note already, and the notes that say something new; read without the write lock.
+async fn news<'a>(
+    store: &Store,
+    notes: &'a [WaitNote],
+) -> Result<(Vec<TaskId>, Vec<&'a WaitNote>), StoreError> {
     let rows = task::Entity::find()
         .filter(task::Column::Id.is_in(notes.iter().map(|note| note.task.0)))
         .filter(task::Column::Status.is_in(WAITING.map(Status::as_str).into_iter().chain([RUNNING])))
@@ -41,23 +50,28 @@ async fn news<'a>(store: &Store, notes: &'a [WaitNote]) -> Result<Vec<&'a WaitNo
         .await
         .map_err(error)?;
     let rows: HashMap<i64, task::Model> = rows.into_iter().map(|row| (row.id, row)).collect();
-    let is_new = |note: &&WaitNote| {
+    let (mut known, mut news) = (Vec::new(), Vec::new());
+    for note in notes {
         let Some(row) = rows.get(&note.task.0) else {
-            return false;
+            continue;
         };
-        let known = row.status_reason.as_deref();
-        let is_news = known != Some(&note.reason) || row.status_text.as_deref() != Some(&note.text);
-        is_news && words::status(row).is_ok_and(|status| note.is_for(status, known))
-    };
-    let mut news: Vec<&WaitNote> = notes.iter().filter(is_new).collect();
+        let reason = row.status_reason.as_deref();
+        if reason == Some(&note.reason) && row.status_text.as_deref() == Some(&note.text) {
+            known.push(note.task);
+        } else if words::status(row).is_ok_and(|status| note.is_for(status, reason)) {
+            news.push(note);
+        }
+    }
     // The order in which tasks are locked.
     news.sort_by_key(|note| note.task);
-    Ok(news)
+    Ok((known, news))
 }
 
-async fn write(store: &Store, notes: &[&WaitNote], now: WallMs) -> Result<(), StoreError> {
+/// Answers the tasks whose row took its note.
+async fn write(store: &Store, notes: &[&WaitNote], now: WallMs) -> Result<Vec<TaskId>, StoreError> {
     use task::Column as C;
     let transaction = store.write().await?;
+    let mut written = Vec::new();
     for note in notes {
         let text = |text: &str| Some(text.to_owned()).filter(|_| !note.reason.is_empty());
         // One that waits no more has nothing to wait for.
@@ -68,7 +82,7 @@ async fn write(store: &Store, notes: &[&WaitNote], now: WallMs) -> Result<(), St
         if note.reason.is_empty() {
             of = Condition::all().add(of).add(C::StatusReason.eq(COORDINATOR_DOWN));
         }
-        task::Entity::update_many()
+        let done = task::Entity::update_many()
             .col_expr(C::StatusReason, Expr::value(text(&note.reason)))
             .col_expr(C::StatusText, Expr::value(text(&note.text)))
             .col_expr(C::NextAt, Expr::value(None::<i64>))
@@ -79,6 +93,10 @@ async fn write(store: &Store, notes: &[&WaitNote], now: WallMs) -> Result<(), St
             .exec(&transaction)
             .await
             .map_err(error)?;
+        if done.rows_affected > 0 {
+            written.push(note.task);
+        }
     }
-    transaction.commit().await.map_err(error)
+    transaction.commit().await.map_err(error)?;
+    Ok(written)
 }

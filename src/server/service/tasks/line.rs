@@ -1,0 +1,70 @@
+//! The line of tasks that wait for room: who may go first in it, and whether a task would wait.
+
+use super::Tasks;
+use super::outlook::{Outlook, Warning};
+use crate::service::{FieldFault, ServiceError};
+use windrow_core::capacity::{Obstacle, Request};
+use windrow_core::ids::ShardId;
+use windrow_core::settings::RateLimit;
+use windrow_core::shards::Share;
+use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::tasks::store::{TaskView, Write};
+
+/// The code of a task that waits until others have ended.
+pub const IN_LINE: &str = "waits_in_line";
+
+impl Tasks {
+    /// Refuses a priority that whoever asks may not give: a business only up to what operators allow, since a higher one
+    /// starves the others.
+    ///
+    /// # Errors
+    /// `Unprocessable` names the most.
+    pub(super) fn check_priority(&self, priority: i32, write: &Write) -> Result<(), ServiceError> {
+        let most = self.node.config().auth.business_priority_max;
+        if write.actor.source != "business" || i64::from(priority) <= i64::from(most) {
+            return Ok(());
+        }
+        let text = format!("{priority} is more than the {most} that a business may give its tasks");
+        let fault = FieldFault::new("/priority", text);
+        Err(fault
+            .advise(format!(
+                "at most {most}; operators may give more, or raise auth.business_priority_max"
+            ))
+            .into())
+    }
+
+    /// That this node's line would not let it start now. Where other nodes may have room nothing is known.
+    pub(super) async fn warning_of_line(&self, task: &TaskView, outlook: &Outlook) -> Option<Warning> {
+        let is_made = matches!(task.status, Status::Created | Status::Queued);
+        if !is_made || outlook.items == 0 || (self.cluster.parts.is_shared && self.has_others().await) {
+            return None;
+        }
+        let share = Share::of_each(outlook.shards?.max(1) as usize);
+        let rate = share.of_limit(outlook.rate);
+        let request = Request {
+            shard: ShardId { task: task.id, no: 0 },
+            rate,
+            share,
+            priority: task.life.priority,
+            waiting_since: self.node.now(),
+            takes: match rate {
+                RateLimit::Limited(rate) if task.intake.is_none() => {
+                    Some(rate.time_of(share.of(outlook.items)))
+                }
+                _ => None,
+            },
+        };
+        let refusal = self.node.supervisor.would_admit(request).await.err()?;
+        // One that fits nowhere is told as that.
+        let waits = matches!(refusal.obstacle, Obstacle::Full | Obstacle::Behind(_));
+        let fault = FieldFault::new("/rate", refusal.foretold());
+        waits.then(|| Warning {
+            code: IN_LINE,
+            fault: fault.advise("nothing: it starts by itself; or a lower rate, or a higher priority"),
+        })
+    }
+
+    async fn has_others(&self) -> bool {
+        self.capacities().await.is_ok_and(|nodes| nodes.len() > 1)
+    }
+}
