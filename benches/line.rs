@@ -10,6 +10,7 @@
 #[path = "shared/smoke.rs"]
 mod smoke;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -58,7 +59,7 @@ async fn measure(file: &Path) -> Result<()> {
         let mut ledger = Ledger::new(Capacity::Limited("50/s".parse()?), "1000/s".parse()?);
         let begun = Instant::now();
         let refused = ledger
-            .admit(&line, Moment(0))
+            .admit(&line, BTreeMap::new, Moment(0))
             .iter()
             .filter(|one| one.outcome.is_err())
             .count();
@@ -97,6 +98,7 @@ async fn scan(store: &Store) -> Result<Vec<Request>> {
             share: one.share,
             priority: one.priority,
             waiting_since: one.waiting_since,
+            takes: one.takes(),
         }));
         match game.next {
             Some(place) => hunt.after = Some(place),

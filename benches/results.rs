@@ -26,6 +26,7 @@ use std::time::Instant;
 use engine::{Engine, Job, Work};
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_core::settings::{Rate, RateLimit};
+use windrow_core::text::csv::Guard;
 use windrow_engine::ports::tasks::store::TaskStore;
 use windrow_host::state_dir::StateDir;
 use windrow_server::http::answer::result_rows::{Columns, Form, Rows};
@@ -112,6 +113,7 @@ async fn read(place: &Path, task: TaskId) {
             task,
         },
         with_position: false,
+        guard: Guard::On,
         data: None,
     };
     let (began, cpu) = (Instant::now(), cpu_seconds());

@@ -161,11 +161,7 @@ pub async fn tunnel(proxy: &Proxy, stream: &mut TcpStream, host: &str, port: u16
     if first.starts_with("HTTP/1.") && status.len() == 3 && status.starts_with('2') {
         return Ok(());
     }
-    let shown: String = first
-        .chars()
-        .filter(|c| !c.is_control())
-        .take(80)
-        .collect();
+    let shown: String = first.chars().filter(|c| !c.is_control()).take(80).collect();
     Err(format!("it answered {shown:?}"))
 }
 

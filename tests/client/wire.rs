@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
-use windrow_client::{Client, ClientError, Options, Request, Tap};
+use windrow_client::{Client, ClientError, EnvironmentProxies, Options, Request, Tap};
 
 use crate::business::{Act, Business};
 use crate::support::Node;
@@ -18,6 +18,7 @@ fn client(url: &str, token: Option<&str>) -> Client {
         token: token.map(str::to_owned),
         timeout: Duration::from_secs(60),
         ca_file: None,
+        proxies: EnvironmentProxies::default(),
         tap: Tap::none(),
     })
     .expect("a client")

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 use windrow::{Error, Item, Node, NodeBuilder, Windrow};
-use windrow_client::{Client, ClientError, Depth, Options, Request, Tap};
+use windrow_client::{Client, ClientError, Depth, EnvironmentProxies, Options, Request, Tap};
 
 /// How often each key was seen.
 type Seen = Arc<Mutex<BTreeMap<String, u64>>>;
@@ -41,6 +41,7 @@ fn client(node: &Node) -> Client {
         token: token.map(|token| token.trim().to_owned()),
         timeout: Duration::from_secs(10),
         ca_file: None,
+        proxies: EnvironmentProxies::default(),
         tap: Tap::new(Depth::Nothing, |_| {}),
     })
     .expect("an address")

@@ -317,7 +317,7 @@ fn unusable_delimiters_and_quotes_are_refused() {
         let format = Format::Csv(CsvFormat {
             delimiter,
             quote,
-            header: true,
+            ..CsvFormat::default()
         });
         assert!(
             matches!(index(b"a\n1\n", &format, TINY), Err(IndexError::BadFormat(_))),

@@ -139,7 +139,11 @@ impl Cron {
             })
             .map_err(|why| {
                 let why = wrong_field(text, &parser).unwrap_or(why);
-                fault(format!("{} can't be read: {}", quoted(text), why.trim_end_matches('.')))
+                fault(format!(
+                    "{} can't be read: {}",
+                    quoted(text),
+                    why.trim_end_matches('.')
+                ))
             })?;
         let cron = Cron {
             text: text.trim().to_owned(),
