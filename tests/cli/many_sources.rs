@@ -318,11 +318,13 @@ fn a_source_without_items_is_nothing_to_do_and_leaves_an_empty_file() {
             std::fs::remove_file(place.path(file)).expect("it is there");
         }
         run(&["--if-empty", "error"]).refused(7, &[]);
-        assert_eq!(
-            place.names(),
-            ["blank.txt", "empty.ndjson", "header.csv"],
-            "{source:?}"
-        );
+        // The place is its home too, where the state of all jobs is.
+        let names: Vec<String> = place
+            .names()
+            .into_iter()
+            .filter(|name| !name.starts_with('.'))
+            .collect();
+        assert_eq!(names, ["blank.txt", "empty.ndjson", "header.csv"], "{source:?}");
     }
     // Nothing was begun: the items of the next day are no other items of the same job.
     place.write("header.csv", "a,b\n1,2\n");

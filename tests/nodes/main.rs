@@ -5,6 +5,7 @@
     clippy::disallowed_methods,
     clippy::type_complexity,
     dead_code,
+    unreachable_pub,
     reason = "tests: real time, readable tables; each uses its own part of what is shared"
 )]
 

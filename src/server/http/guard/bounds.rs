@@ -72,7 +72,7 @@ fn bound(schema: &mut Value, used: &mut Vec<String>) {
             {
                 used.push(name);
             }
-            if is_text(&members["type"].clone())
+            if members.get("type").is_some_and(is_text)
                 && !["maxLength", "enum", "const"]
                     .iter()
                     .any(|one| members.contains_key(*one))
