@@ -70,6 +70,11 @@ impl Listing {
             pattern: pattern.to_owned(),
             why,
         };
+        let spool = |error| OpenSourceError::Spool {
+            name: pattern.to_owned(),
+            path: dir.to_owned(),
+            error,
+        };
         let parsed = Pattern::parse(pattern).map_err(bad)?;
         let (mut parts, mut hits, mut size) = (Vec::new(), Vec::new(), 0);
         let mut skipped: Option<Skipped> = None;
@@ -88,11 +93,7 @@ impl Listing {
             if size > sorted_bytes {
                 hits.sort_unstable();
                 let written = write_part(dir, std::mem::take(&mut hits));
-                parts.push(Part::File(written.map_err(|error| OpenSourceError::Spool {
-                    name: pattern.to_owned(),
-                    path: dir.to_owned(),
-                    error,
-                })?));
+                parts.push(Part::File(written.map_err(spool)?));
                 size = 0;
             }
         }
@@ -111,11 +112,7 @@ impl Listing {
             skipped,
         };
         for part in 0..listing.parts.len() {
-            listing.pull(part).map_err(|error| OpenSourceError::Spool {
-                name: pattern.to_owned(),
-                path: dir.to_owned(),
-                error,
-            })?;
+            listing.pull(part).map_err(spool)?;
         }
         Ok(listing)
     }

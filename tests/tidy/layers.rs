@@ -43,6 +43,7 @@ const SHARED_ROOMS: &[&str] = &["items", "stats", "handler"];
 /// What every module of `core` may import: words. Only those that compose import mechanisms.
 const VOCABULARY: &[&str] = &[
     "ids",
+    "text",
     "invariants",
     "items::run",
     "items::verdict",

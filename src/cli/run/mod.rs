@@ -2,6 +2,7 @@
 //! starts a node that runs this task only, follows it, and says what came of it.
 
 pub(super) mod args;
+mod begin;
 pub(super) mod control;
 mod end;
 pub(crate) mod handler;
@@ -35,7 +36,7 @@ use super::fault::Fault;
 use super::signals::Signals;
 use crate::output::table::clean;
 use crate::output::table::human::counted;
-use crate::run::handler::identity;
+
 use crate::run::items::source::{Opened, open_shown};
 use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_core::task::lifecycle::Status;
@@ -157,27 +158,7 @@ impl JobRun<'_> {
         if let Some(skipped) = &opened.skipped {
             self.shell.screen.must_say(&clean(&skipped.to_string()));
         }
-        self.check_columns(&opened).await?;
-        let job = self.job(&opened);
-        if self.args.only_failed {
-            return Box::pin(self.go_over_failed(job, signals)).await;
-        }
-        let before = Before::of(&*self.store, &job.business, &job.name).await?;
-        match self.begin(&job).await? {
-            JobStart::Ended(task) => Box::pin(self.tell_ended(task)).await,
-            JobStart::New(task) => {
-                self.introduce(&task, &job.name, &opened).await;
-                self.tell_of_others(&task).await?;
-                self.drive(task, opened.source, signals).await
-            }
-            JobStart::Resumed(task) => {
-                let other = identity::note(&task, self.args);
-                other.iter().for_each(|note| self.shell.screen.must_say(note));
-                self.say(&resume::told(&task, before));
-                self.remember(&task, &job).await?;
-                self.drive(task, opened.source, signals).await
-            }
-        }
+        self.go(opened, signals).await
     }
 
     /// Does again what a job abandoned.

@@ -18,7 +18,6 @@ pub const MESSAGE_BYTES_MAX: usize = 1024;
 pub const CODE_BYTES_MAX: usize = 64;
 /// The longest `output` kept of a failed item. Unit: bytes.
 pub const OUTPUT_BYTES_MAX: usize = 4096;
-
 /// Failed attempts that an item's timeline keeps: the latest ones.
 pub const NOTES_MAX: usize = 8;
 
