@@ -409,8 +409,8 @@ fn a_pipe_that_takes_its_time_is_told_to_be_read_to_its_end_first() {
         .end()
         .expect(0);
     assert!(
-        done.stderr
-            .contains("reading standard input; items leave once it has ended"),
+        done.stderr.contains("reading standard input")
+            && done.stderr.contains("items leave once it has ended"),
         "{}",
         done.stderr
     );

@@ -103,7 +103,7 @@ async fn a_database_file_that_is_deleted_under_its_node_stops_all_writes_and_no_
         assert!(begun.elapsed() < PATIENCE, "{}", node.said());
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    let task = json!({"business": "push", "total": 5});
+    let task = json!({"business": "push", "source": {"type": "range", "total": 5}});
     node.admin
         .post("/v1/tasks", task.clone())
         .await

@@ -13,8 +13,9 @@ async fn every_verb_is_answered_or_refused_for_its_reason_on_each_server() {
     let mariadb = Mariadb::start();
     for url in [cluster.postgres.url("windrow"), mariadb.url("windrow")] {
         let text = format!(
-            "[store]\nurl = \"{url}\"\npassword_file = \"{}\"\n",
-            cluster.path("password").display()
+            "[store]\nurl = \"{url}\"\npassword_file = \"{}\"\n[auth]\nkey_file = \"{}\"\n",
+            cluster.path("password").display(),
+            cluster.path("key").display()
         );
         let person = Person::new();
         let config = person.write("config.toml", &text);
@@ -50,9 +51,10 @@ async fn the_doctor_says_of_a_node_that_its_database_acknowledges_too_early() {
         .sql("postgres", "ALTER ROLE windrow SET synchronous_commit = off");
     // Sessions that are there keep what they have; the doctor's own is new.
     let config = format!(
-        "[store]\nurl = \"{}\"\npassword_file = \"{}\"\n",
+        "[store]\nurl = \"{}\"\npassword_file = \"{}\"\n[auth]\nkey_file = \"{}\"\n",
         cluster.postgres.url("windrow"),
-        cluster.path("password").display()
+        cluster.path("password").display(),
+        cluster.path("key").display()
     );
     let config = person.write("config.toml", &config);
     let report = person.windrow(&format!("doctor --config {config}")).await.stdout;

@@ -49,7 +49,7 @@ Conversions, for values of a CSV are texts:
 
 Where they stand:
   path, query, form  percent-encoded
-  header             as it is; a line end in it is refused, in quotes a quote too
+  header             as it is; line ends are refused, in quotes a quote too
   cookie             as it is; ; and what else no cookie may have are refused
   JSON               a JSON value; inside of quotes, a part of the string
   XML                escaped (--body-file x.xml, or content-type names XML)

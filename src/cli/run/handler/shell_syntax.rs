@@ -114,7 +114,7 @@ mod tests {
             ("cp *.txt {}", "*.txt"),
             ("~/bin/tool {}", "~/bin/tool"),
             ("FOO=1 printenv FOO", "FOO=1"),
-            ("echo a\necho b", "echo"),
+            ("echo a\necho b", "a"),
             ("curl http://h/?a={a}&b=1&& x", "http://h/?a={a}&b=1&&"),
         ];
         for (text, word) in table {

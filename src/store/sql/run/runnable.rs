@@ -304,6 +304,7 @@ fn candidate(
         business,
         is_sent_here: row.move_to.as_deref() == Some(hunt.node.as_str()),
         written_at: WallMs(row.updated_at),
-        left: row.left.map(i64::cast_unsigned),
+        // A total that people lowered may be below what was settled.
+        left: row.left.map(|left| left.max(0).cast_unsigned()),
     })
 }
