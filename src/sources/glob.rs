@@ -92,8 +92,9 @@ impl Listing {
             hits.push(hit);
             if size > sorted_bytes {
                 hits.sort_unstable();
-                let written = write_part(dir, std::mem::take(&mut hits));
-                parts.push(Part::File(written.map_err(spool)?));
+                parts.push(Part::File(
+                    write_part(dir, std::mem::take(&mut hits)).map_err(spool)?,
+                ));
                 size = 0;
             }
         }

@@ -329,6 +329,9 @@ mod tests {
         seen: &mut HashSet<String>,
         found: &mut Vec<String>,
     ) {
+        if !schema.is_object() {
+            return;
+        }
         if let Some(name) = named(&schema["$ref"]).filter(|name| seen.insert(name.clone())) {
             let schema = &document["components"]["schemas"][&name];
             unbounded(schema, document, place, seen, found);

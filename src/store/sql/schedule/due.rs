@@ -202,7 +202,7 @@ async fn way(transaction: &Transaction, id: ScheduleId) -> Result<String, StoreE
         .one(transaction)
         .await;
     let row = found.map_err(error)?;
-    let status = row.as_ref().map(|row| words::status(row)).transpose()?;
+    let status = row.as_ref().map(words::status).transpose()?;
     let task = row.as_ref().zip(status);
     let task = task.map(|(row, status)| (TaskId(row.id), status, row.status_text.as_deref()));
     Ok(skipped_for(task))
