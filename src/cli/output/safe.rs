@@ -94,7 +94,7 @@ mod tests {
         );
         let hostile = "\u{1B}[2J\u{1B}]0;t\u{7}\u{1B}[1;31Hx\u{1B}\u{202E}y\u{9B}31m\r";
         let shown = visible(hostile);
-        assert!(!shown.chars().any(|c| steers(c)), "{shown:?}");
+        assert!(!shown.chars().any(steers), "{shown:?}");
     }
 
     #[test]

@@ -158,7 +158,7 @@ impl JobRun<'_> {
         if let Some(skipped) = &opened.skipped {
             self.shell.screen.must_say(&clean(&skipped.to_string()));
         }
-        self.go(opened, signals).await
+        Box::pin(self.go(opened, signals)).await
     }
 
     /// Does again what a job abandoned.
