@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -82,9 +82,7 @@ impl Listing {
             let hit = match seen? {
                 Seen::File(hit) => hit,
                 Seen::Skipped(first, why) => {
-                    let count = skipped.as_ref().map_or(0, |skipped| skipped.count) + 1;
-                    let first = skipped.unwrap_or(Skipped { count, first, why });
-                    skipped = Some(Skipped { count, ..first });
+                    skipped = Some(one_more(skipped, first, why));
                     continue;
                 }
             };
@@ -143,6 +141,15 @@ impl Read for Listing {
         self.pull(part)?;
         self.line = io::Cursor::new(line(&hit));
         self.line.read(buffer)
+    }
+}
+
+/// The tally with one more that can't be listed; the first one stays the example.
+fn one_more(before: Option<Skipped>, first: PathBuf, why: String) -> Skipped {
+    let count = before.as_ref().map_or(0, |skipped| skipped.count) + 1;
+    Skipped {
+        count,
+        ..before.unwrap_or(Skipped { count, first, why })
     }
 }
 

@@ -369,13 +369,13 @@ mod tests {
             style: TimeStyle::Utc,
             now_ms: 0,
         };
-        let cell = |outcome: &str| {
-            let fire =
-                json!({"time": "2026-01-05T02:00:00.000Z", "outcome": outcome, "text": "no such file"});
-            last_cell(&json!({ "last_fire": fire }), &times)
+        let cell = |outcome: &str, trouble: Option<&str>| {
+            let fire = json!({"time": "2026-01-05T02:00:00.000Z", "outcome": outcome});
+            last_cell(&json!({ "last_fire": fire, "trouble": trouble }), &times)
         };
-        assert_eq!((cell("made").tone, cell("failed").tone), (Tone::Plain, Tone::Bad));
-        let again = cell("pending");
+        assert_eq!(cell("made", None).tone, Tone::Plain);
+        assert_eq!(cell("made", Some("t9 is failing")).tone, Tone::Bad);
+        let again = cell("pending", Some("no such file"));
         assert!(
             again.text.starts_with("retrying (") && again.tone == Tone::Bad,
             "{again:?}"
