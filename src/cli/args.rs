@@ -132,6 +132,9 @@ pub struct Items {
     /// Lines of text, each an item {"line": "…"}; lines without any character are skipped; - is standard input
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub lines: Option<String>,
+    /// A NUL ends each text of --lines, as find -print0 writes it
+    #[arg(short = '0', long, requires = "lines")]
+    pub null: bool,
     /// Between the fields of the CSV; "tab" is a tab
     #[arg(long, value_name = "CHAR", value_parser = one_char)]
     pub delimiter: Option<char>,

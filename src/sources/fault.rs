@@ -144,7 +144,7 @@ impl FaultKind {
                 "convert the file from what it was written in: iconv -f LATIN1 -t UTF-8 FILE (Western Europe), -f GB18030 (Chinese)"
             }
             FaultKind::Nul => {
-                "names of files are found with --glob PATTERN; items that NULs separate become lines with tr '\\0' '\\n'"
+                "items that NULs end, as find -print0 writes them, are read with --lines FILE --null; names of files are found with --glob PATTERN"
             }
             FaultKind::NotJson(_, Looks::Csv) => "it looks like CSV: read it as such with --csv FILE",
             FaultKind::LikeJson(false) => "read it as NDJSON: --ndjson FILE",

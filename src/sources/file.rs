@@ -238,7 +238,8 @@ pub(super) fn parse(
     match format {
         Format::Csv(csv) => parse_block(CsvRows::new(csv, columns), bytes, block),
         Format::Ndjson => parse_block(NdjsonRows, bytes, block),
-        Format::Lines => parse_block(TextLines, bytes, block),
+        Format::Lines => parse_block(TextLines::LF, bytes, block),
+        Format::Nul => parse_block(TextLines::NUL, bytes, block),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Lines of text: each is an item `{"line":"…"}`, to the character as it stands in the file.
 //!
 //! A line ends with LF or CRLF; the last one needs no end. Lines without any character are skipped, as `xargs` skips them
-//! and as the other formats do; blanks are characters and stay.
+//! and as the other formats do; blanks are characters and stay. Texts that a NUL ends (`find -print0`) are cut only there
+//! and hold any other character.
 
 use super::csv_simple::{ROW_END, write_field};
 use super::fault::FaultKind;
@@ -13,9 +14,25 @@ const COLUMN: &str = "line";
 /// What stands before its text.
 const BEFORE: &[u8] = br#"{"line":""#;
 
-/// Cuts lines; has no state.
+/// The end of each text: LF or NUL.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TextLines;
+pub(super) struct TextLines(u8);
+
+impl TextLines {
+    /// Lines of text.
+    pub(super) const LF: TextLines = TextLines(b'\n');
+    /// Texts that a NUL ends.
+    pub(super) const NUL: TextLines = TextLines(0);
+
+    /// A row without its end.
+    fn text<'a>(&self, row: &'a [u8]) -> &'a [u8] {
+        let row = row.strip_suffix(&[self.0]).unwrap_or(row);
+        match self.0 {
+            b'\n' => row.strip_suffix(b"\r").unwrap_or(row),
+            _ => row,
+        }
+    }
+}
 
 impl RowFormat for TextLines {
     fn begin(&mut self, rest: &[u8], eof: bool) -> Beginning {
@@ -29,12 +46,12 @@ impl RowFormat for TextLines {
     }
 
     fn split(&mut self, rest: &[u8], eof: bool) -> Split {
-        let len = match memchr::memchr(b'\n', rest) {
+        let len = match memchr::memchr(self.0, rest) {
             Some(at) => at + 1,
             None if eof => rest.len(),
             None => return Split::More,
         };
-        if text(&rest[..len]).is_empty() {
+        if self.text(&rest[..len]).is_empty() {
             Split::Blank(len)
         } else {
             Split::Row(len)
@@ -43,7 +60,7 @@ impl RowFormat for TextLines {
 
     /// Lines without a NUL are items; UTF-8 is checked for all formats alike.
     fn check(&self, row: &[u8]) -> Result<(), FaultKind> {
-        match memchr::memchr(0, row) {
+        match memchr::memchr(0, self.text(row)) {
             Some(_) => Err(FaultKind::Nul),
             None => Ok(()),
         }
@@ -51,7 +68,7 @@ impl RowFormat for TextLines {
 
     fn write(&mut self, row: &[u8], rows: &mut JsonRows) -> Result<(), FaultKind> {
         rows.push(BEFORE);
-        write_field(text(row), rows)?;
+        write_field(self.text(row), rows)?;
         rows.push(ROW_END);
         Ok(())
     }
@@ -59,10 +76,4 @@ impl RowFormat for TextLines {
     fn overhead(&self) -> usize {
         BEFORE.len() + ROW_END.len()
     }
-}
-
-/// A line without its end.
-fn text(line: &[u8]) -> &[u8] {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    line.strip_suffix(b"\r").unwrap_or(line)
 }

@@ -212,7 +212,10 @@ fn run(
         Format::Ndjson => Cutter::new(NdjsonRows, limits)
             .packing(packer)
             .run(reader, watch, false),
-        Format::Lines => Cutter::new(TextLines, limits)
+        Format::Lines => Cutter::new(TextLines::LF, limits)
+            .packing(packer)
+            .run(reader, watch, false),
+        Format::Nul => Cutter::new(TextLines::NUL, limits)
             .packing(packer)
             .run(reader, watch, false),
     }
@@ -238,7 +241,8 @@ impl FedPass {
                 FedPass::Csv(Box::new(Cutter::new(CsvRows::new(csv, &[]), limits)), csv.header)
             }
             Format::Ndjson => FedPass::Ndjson(Box::new(Cutter::new(NdjsonRows, limits))),
-            Format::Lines => FedPass::Lines(Box::new(Cutter::new(TextLines, limits))),
+            Format::Lines => FedPass::Lines(Box::new(Cutter::new(TextLines::LF, limits))),
+            Format::Nul => FedPass::Lines(Box::new(Cutter::new(TextLines::NUL, limits))),
         })
     }
 

@@ -226,5 +226,6 @@ fn row_format(format: &RowFormat) -> Format {
         }),
         RowFormat::Ndjson => Format::Ndjson,
         RowFormat::Lines => Format::Lines,
+        RowFormat::Nul => Format::Nul,
     }
 }

@@ -67,6 +67,8 @@ pub enum Format {
     Ndjson,
     /// One text per line.
     Lines,
+    /// Texts that a NUL ends, as `find -print0` writes them.
+    Nul,
 }
 
 /// The options of a CSV.
@@ -97,12 +99,13 @@ impl Default for CsvFormat {
 }
 
 impl Format {
-    /// `csv`, `ndjson` or `lines`.
+    /// `csv`, `ndjson`, `lines` or `nul`.
     pub fn kind(&self) -> &'static str {
         match self {
             Format::Csv(_) => "csv",
             Format::Ndjson => "ndjson",
             Format::Lines => "lines",
+            Format::Nul => "nul",
         }
     }
 
@@ -112,6 +115,7 @@ impl Format {
             Format::Csv(csv) => serde_json::to_string(csv).expect("characters and flags are JSON"),
             Format::Ndjson => r#"{"ndjson":true}"#.to_owned(),
             Format::Lines => r#"{"lines":true}"#.to_owned(),
+            Format::Nul => r#"{"nul":true}"#.to_owned(),
         }
     }
 
@@ -186,6 +190,7 @@ mod tests {
             r#"{"kind":"ndjson","spooled":"stdin-00.ndjson"}"#,
             r#"{"kind":"ndjson","upload":7}"#,
             r#"{"kind":"lines","path":"urls.txt"}"#,
+            r#"{"kind":"nul","path":"-"}"#,
             r#"{"kind":"redrive","origin":42,"keys_of":40,"groups":[{"code":"BUSY","first":0,"count":3}]}"#,
             r#"{"kind":"redrive","origin":42,"indexes":[[5,1],[9,12]]}"#,
             r#"{"kind":"appended"}"#,

@@ -158,9 +158,10 @@ fn file_format(kind: &str, format: Option<CsvFormat>) -> Result<Format, String> 
         ("csv", format) => Ok(Format::Csv(format.unwrap_or_default())),
         ("ndjson", None) => Ok(Format::Ndjson),
         ("lines", None) => Ok(Format::Lines),
-        ("ndjson" | "lines", Some(_)) => Err(format!("{kind} has no format options")),
+        ("nul", None) => Ok(Format::Nul),
+        ("ndjson" | "lines" | "nul", Some(_)) => Err(format!("{kind} has no format options")),
         _ => Err(format!(
-            "{kind:?} is no kind of source; there are range, inline, csv, ndjson, lines and redrive"
+            "{kind:?} is no kind of source; there are range, inline, csv, ndjson, lines, nul and redrive"
         )),
     }
 }
@@ -185,7 +186,7 @@ impl From<SourceSpec> for RawSpec {
             SourceSpec::File { input, format } => {
                 let format = match format {
                     Format::Csv(csv) => Some(csv),
-                    Format::Ndjson | Format::Lines => None,
+                    Format::Ndjson | Format::Lines | Format::Nul => None,
                 };
                 let raw = RawSpec { format, ..raw };
                 match input {

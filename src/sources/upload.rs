@@ -52,6 +52,7 @@ pub(super) fn stored_format(upload: &Upload) -> Option<(Format, Option<String>)>
         "csv" => Format::Csv(serde_json::from_value(options).ok()?),
         "ndjson" => Format::Ndjson,
         "lines" => Format::Lines,
+        "nul" => Format::Nul,
         _ => return None,
     };
     Some((format, packing))

@@ -190,3 +190,23 @@ async fn a_compressed_file_at_a_url_is_copied_and_told_if_it_can_not_be_unpacked
     let refused = of(&broken).await.problem(422, "not-unpacked");
     assert_eq!(refused["reason"], "truncated");
 }
+
+#[tokio::test]
+async fn texts_that_a_nul_ends_are_uploaded_as_such() {
+    let node = Node::start().await;
+    let send = async |path: &str, kind: &str| {
+        let body = Bytes::from_static(b"a\nb\0c\0");
+        node.admin
+            .send(Method::POST, path, &[("content-type", kind)], body)
+            .await
+    };
+    let made = send("/v1/uploads?null=true", "text/plain").await.expect(201);
+    assert_eq!(
+        (&made["kind"], &made["rows"]),
+        (&json!("nul"), &json!(2)),
+        "{made:#}"
+    );
+    assert_eq!(made["sample"][0], json!({"line": "a\nb"}), "{made:#}");
+    send("/v1/uploads", "text/plain").await.expect(422);
+    send("/v1/uploads?null=true", "text/csv").await.expect(422);
+}

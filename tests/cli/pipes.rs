@@ -380,6 +380,21 @@ fn a_reader_that_has_seen_enough_ends_no_job_and_changes_no_exit_code() {
 }
 
 #[test]
+fn names_of_files_that_nuls_end_are_items_to_the_character() {
+    let place = Place::new();
+    let program = env!("CARGO_BIN_EXE_windrow");
+    let job = format!("{program} run --lines - -0 --name found --results-out - -q --each 'cat {{}}'");
+    let script =
+        format!("mkdir d; echo a >'d/b c'; echo b >'d/n\nl'; find d -type f -print0 | sort -z | {job}");
+    let ran = place.start_shell(&script).end().expect(0);
+    let lines: Vec<serde_json::Value> = (ran.stdout.lines())
+        .map(|line| serde_json::from_str(line).expect("a result"))
+        .collect();
+    let texts: Vec<&str> = lines.iter().filter_map(|line| line["output"].as_str()).collect();
+    assert_eq!(texts, ["b", "a"], "{}", ran.stdout);
+}
+
+#[test]
 fn what_was_to_be_written_to_a_closed_pipe_is_missed() {
     let place = Place::new();
     let program = env!("CARGO_BIN_EXE_windrow");

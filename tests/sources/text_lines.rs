@@ -37,6 +37,19 @@ fn text() -> impl Strategy<Value = String> {
     vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
+#[test]
+fn texts_that_a_nul_ends_hold_any_other_character() {
+    let text = "a\nb\r\0\0\u{feff}c\0 \0d";
+    let expected: Vec<Value> = ["a\nb\r", "\u{feff}c", " ", "d"]
+        .map(|text| json!({"line": text}))
+        .into();
+    let indexed = index(text.as_bytes(), &Format::Nul, TINY).expect("it has rows");
+    assert_eq!(indexed.rows, 4);
+    let dir = tempfile::tempdir().expect("a directory can be made");
+    let source = file_source(dir.path(), text.as_bytes(), &Format::Nul, TINY);
+    assert_eq!(runtime().block_on(rows(&source)), expected);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 

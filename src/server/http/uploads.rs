@@ -43,6 +43,9 @@ pub(crate) struct UploadParams {
     /// Whether rows of a CSV are taken whose quotes RFC 4180 doesn't have: fields may change, rows may be swallowed.
     #[param(default = false)]
     lenient: Option<bool>,
+    /// Whether a NUL ends each text of a `text/plain` body, as `find -print0` writes it, and not the end of its line.
+    #[param(default = false)]
+    null: Option<bool>,
 }
 
 /// An upload.
@@ -52,7 +55,7 @@ pub(crate) struct UploadBody {
     id: String,
     /// `open` while bytes are missing, else `ready`.
     state: &'static str,
-    /// `csv`, `ndjson` or `lines`.
+    /// `csv`, `ndjson`, `lines` or `nul`.
     kind: String,
     /// Size, as it is stored; what was sent compressed is kept compressed. Unit: bytes.
     bytes: u64,
@@ -250,9 +253,17 @@ fn refuse_long(app: &App, headers: &HeaderMap) -> Result<(), ServiceError> {
 
 /// How the body becomes rows; none for a body of another type.
 fn row_format(params: &UploadParams, headers: &HeaderMap) -> Result<Option<RowFormat>, ServiceError> {
-    let format = match headers::content_type(headers).as_str() {
+    let kind = headers::content_type(headers);
+    if params.null.is_some() && kind != "text/plain" {
+        return Err(ServiceError::invalid(
+            "null",
+            "only text/plain has texts that a NUL ends",
+        ));
+    }
+    let format = match kind.as_str() {
         "text/csv" => return csv_format(params).map(Some),
         "application/x-ndjson" | "application/ndjson" | "application/jsonl" => RowFormat::Ndjson,
+        "text/plain" if params.null == Some(true) => RowFormat::Nul,
         "text/plain" => RowFormat::Lines,
         _ => return Ok(None),
     };

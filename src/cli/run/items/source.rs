@@ -56,6 +56,7 @@ pub(crate) fn spec(
     let (path, format) = match (&items.csv, &items.ndjson, &items.lines) {
         (Some(path), ..) => (path, Format::Csv(csv_format(items))),
         (None, Some(path), _) => (path, Format::Ndjson),
+        (None, None, Some(path)) if items.null => (path, Format::Nul),
         (None, None, Some(path)) => (path, Format::Lines),
         (None, None, None) => {
             return Ok(SourceSpec::Range {

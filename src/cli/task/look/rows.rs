@@ -126,7 +126,8 @@ pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<(String, Ve
         .query_option("delimiter", delimiter)
         .query_option("header", items.no_header.then_some(false))
         .query_option("quote", items.no_quote.then_some("none"))
-        .query_option("lenient", items.lenient.then_some(true));
+        .query_option("lenient", items.lenient.then_some(true))
+        .query_option("null", items.null.then_some(true));
     let name = if path == "-" { "standard input" } else { path };
     let wrong = |error: std::io::Error| unread(name, &of_file(&error));
     let (mut input, size) = open(path).await.map_err(wrong)?;

@@ -63,6 +63,8 @@ pub enum RowFormat {
     Ndjson,
     /// One text per line.
     Lines,
+    /// Texts that a NUL ends.
+    Nul,
 }
 
 /// Failures of a task, by their places or by their indexes.

@@ -33,6 +33,8 @@ pub(crate) enum FileFormat {
     Ndjson,
     /// One text per line: `{"line": "…"}`.
     Lines,
+    /// The same of texts that a NUL ends.
+    Nul,
 }
 
 /// Where a task's items come from. Each type has members of its own.
@@ -129,6 +131,7 @@ impl SourceBody {
             }),
             Some(FileFormat::Ndjson) => Ok(RowFormat::Ndjson),
             Some(FileFormat::Lines) => Ok(RowFormat::Lines),
+            Some(FileFormat::Nul) => Ok(RowFormat::Nul),
             None => Err(ServiceError::invalid(
                 "/source/format",
                 "say csv, ndjson or lines: the path doesn't tell",
