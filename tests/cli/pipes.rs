@@ -391,7 +391,7 @@ fn names_of_files_that_nuls_end_are_items_to_the_character() {
         .map(|line| serde_json::from_str(line).expect("a result"))
         .collect();
     let texts: Vec<&str> = lines.iter().filter_map(|line| line["output"].as_str()).collect();
-    assert_eq!(texts, ["b", "a"], "{}", ran.stdout);
+    assert_eq!(texts, ["a", "b"], "{}", ran.stdout);
 }
 
 #[test]
