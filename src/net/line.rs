@@ -8,7 +8,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
 use futures_util::future::BoxFuture;
@@ -69,7 +69,7 @@ impl Service<Uri> for Lines {
                 io,
                 is_shared,
                 owes_answer: false,
-                reads: Arc::default(),
+                last: Arc::default(),
             })
         })
     }
@@ -81,14 +81,39 @@ pub struct Line {
     is_shared: bool,
     /// Something was sent, and nothing came back since.
     owes_answer: bool,
-    reads: Arc<AtomicU32>,
+    last: Arc<LastRequest>,
+}
+
+/// The request that left last on a line of HTTP/1.1. Only the call that uses the line changes and asks it.
+#[derive(Debug, Default)]
+pub struct LastRequest {
+    /// Something came back before it left.
+    is_on_kept_line: AtomicBool,
+    /// Pieces of its answer, and the end of the line.
+    reads: AtomicU32,
+}
+
+impl LastRequest {
+    /// The line ended, and no byte of an answer came, where an earlier request had one: the server closed it as this one left.
+    pub fn is_unheard(&self) -> bool {
+        self.is_on_kept_line.load(Ordering::Relaxed) && self.reads.load(Ordering::Relaxed) <= 1
+    }
+
+    fn begin(&self) {
+        let is_kept = self.reads.swap(0, Ordering::Relaxed) > 0;
+        self.is_on_kept_line.store(is_kept, Ordering::Relaxed);
+    }
+
+    fn read(&self) {
+        let reads = self.reads.load(Ordering::Relaxed);
+        self.reads.store(reads.saturating_add(1), Ordering::Relaxed);
+    }
 }
 
 impl Line {
-    /// Counts what comes from the other side: a piece of an answer, or the end of the connection. An end that is the only one
-    /// since it was set to zero came before any byte of an answer.
-    pub fn reads(&self) -> Arc<AtomicU32> {
-        self.reads.clone()
+    /// What is known of the last request; a general client finds it among the extras of its errors' connection.
+    pub fn last_request(&self) -> Arc<LastRequest> {
+        self.last.clone()
     }
 
     fn is_given_up(&self) -> bool {
@@ -96,7 +121,11 @@ impl Line {
     }
 
     fn on_written(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        self.owes_answer |= matches!(written, Poll::Ready(Ok(bytes)) if bytes > 0);
+        let has_left = matches!(written, Poll::Ready(Ok(bytes)) if bytes > 0);
+        if has_left && !self.owes_answer {
+            self.owes_answer = true;
+            self.last.begin();
+        }
         written
     }
 }
@@ -115,7 +144,7 @@ impl Drop for Line {
 
 impl Connection for Line {
     fn connected(&self) -> Connected {
-        self.io.connected()
+        self.io.connected().extra(self.last.clone())
     }
 }
 
@@ -128,9 +157,7 @@ impl Read for Line {
         let read = Pin::new(&mut self.io).poll_read(context, buffer);
         if read.is_ready() {
             self.owes_answer = false;
-            let reads = self.reads.load(Ordering::Relaxed);
-            // Only the call that uses the connection reads it.
-            self.reads.store(reads.saturating_add(1), Ordering::Relaxed);
+            self.last.read();
         }
         read
     }

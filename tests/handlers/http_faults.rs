@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use windrow_core::items::verdict::FailureClass;
@@ -242,25 +242,28 @@ async fn a_peer_that_speaks_something_else_is_a_bad_reply() {
 async fn closes_kept_connections(last_words: &'static str) -> (String, Arc<AtomicU32>) {
     let asked = Arc::new(AtomicU32::new(0));
     let heard = asked.clone();
-    let address = raw(move |mut stream| {
-        let heard = heard.clone();
-        async move {
-            let is_first = heard.load(Ordering::SeqCst) == 0;
-            while read_request(&mut stream)
-                .await
-                .is_ok_and(|request| !request.is_empty())
-            {
-                let is_second = heard.fetch_add(1, Ordering::SeqCst) == 1;
-                if is_first && is_second {
-                    drop(stream.write_all(last_words.as_bytes()).await);
-                    return;
-                }
-                drop(stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await);
-            }
-        }
-    })
-    .await;
+    let address = raw(move |stream| answer_until_second(stream, heard.clone(), last_words)).await;
     (format!("http://{address}/"), asked)
+}
+
+/// Answers what comes on a connection; the second request of all gets `last_words` and the end, if the first one came here too.
+pub(crate) async fn answer_until_second(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    heard: Arc<AtomicU32>,
+    last_words: &'static str,
+) {
+    let is_first = heard.load(Ordering::SeqCst) == 0;
+    while read_request(&mut stream)
+        .await
+        .is_ok_and(|request| !request.is_empty())
+    {
+        let is_second = heard.fetch_add(1, Ordering::SeqCst) == 1;
+        if is_first && is_second {
+            drop(stream.write_all(last_words.as_bytes()).await);
+            return;
+        }
+        drop(stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await);
+    }
 }
 
 #[tokio::test]

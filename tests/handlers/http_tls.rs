@@ -1,8 +1,10 @@
 //! Callbacks over https.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use h2::Reason;
 use hyper::Version;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::ServerConfig;
@@ -17,12 +19,20 @@ use windrow_engine::ports::ownership::gate::Gate;
 use windrow_handlers::http::{HttpHandlerFactory, HttpOptions};
 use windrow_net::Outbound;
 
+use crate::http_faults::answer_until_second;
 use crate::support_server::{
     Act, Seen, Server, answer, clock, context, failure, open, raw, read_request, single,
 };
 
 /// A server whose certificate is for `host`, and the file that holds it.
 pub(crate) async fn secure(host: &str) -> (Server, TempDir) {
+    let (tls, folder) = acceptor(host, &[b"h2", b"http/1.1"]);
+    let server = Server::start_with(|_| answer(204, ""), Some(tls)).await;
+    (server, folder)
+}
+
+/// TLS with a certificate for `host` and these protocols, and the folder with the file that holds it.
+fn acceptor(host: &str, protocols: &[&[u8]]) -> (TlsAcceptor, TempDir) {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed([host.to_owned()]).expect("a certificate");
     let key = PrivateKeyDer::Pkcs8(signing_key.serialize_der().into());
@@ -32,11 +42,10 @@ pub(crate) async fn secure(host: &str) -> (Server, TempDir) {
         .with_no_client_auth()
         .with_single_cert(vec![cert.der().clone()], key)
         .expect("a matching key");
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let server = Server::start_with(|_| answer(204, ""), Some(TlsAcceptor::from(Arc::new(config)))).await;
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("ca.pem"), cert.pem()).expect("written");
-    (server, folder)
+    (TlsAcceptor::from(Arc::new(config)), folder)
 }
 
 fn options(server: &Server, folder: &TempDir) -> HttpOptions {
@@ -51,8 +60,63 @@ fn trusting(folder: &TempDir) -> Outbound {
 }
 
 fn through(server: &Server, outbound: Outbound) -> HttpOptions {
-    let url = format!("https://localhost:{}/windrow", server.address.port());
+    at(server.address, outbound)
+}
+
+fn at(address: SocketAddr, outbound: Outbound) -> HttpOptions {
+    let url = format!("https://localhost:{}/windrow", address.port());
     HttpOptions::new(url).through(outbound)
+}
+
+#[tokio::test]
+async fn a_request_that_met_the_end_of_a_kept_secure_connection_is_sent_again() {
+    for (last_words, calls) in [("", 3), ("HTTP/1.1 2", 2)] {
+        let (tls, folder) = acceptor("localhost", &[b"http/1.1"]);
+        let asked = Arc::new(AtomicU32::new(0));
+        let heard = asked.clone();
+        let address = raw(move |stream| {
+            let (tls, heard) = (tls.clone(), heard.clone());
+            async move {
+                let stream = tls.accept(stream).await.expect("a session");
+                answer_until_second(stream, heard, last_words).await;
+            }
+        })
+        .await;
+        let handler = open(at(address, trusting(&folder)));
+        assert_eq!(handler.process(single()).await, Reply::AllOk);
+        let is_taken = handler.process(single()).await == Reply::AllOk;
+        assert_eq!(is_taken, last_words.is_empty(), "{last_words}");
+        assert_eq!(asked.load(Ordering::SeqCst), calls, "{last_words}");
+    }
+}
+
+/// Answers each stream but the second one, which ends for this reason.
+async fn reset_second(stream: TcpStream, tls: TlsAcceptor, heard: Arc<AtomicU32>, reason: Reason) {
+    let stream = tls.accept(stream).await.expect("a session");
+    let mut connection = h2::server::handshake(stream).await.expect("HTTP/2");
+    while let Some(Ok((_, mut respond))) = connection.accept().await {
+        if heard.fetch_add(1, Ordering::SeqCst) == 1 {
+            respond.send_reset(reason);
+            continue;
+        }
+        let head = hyper::Response::builder().status(204).body(()).expect("a head");
+        drop(respond.send_response(head, true));
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_the_server_refused_is_sent_again() {
+    for (reason, calls) in [(Reason::REFUSED_STREAM, 3), (Reason::INTERNAL_ERROR, 2)] {
+        let (tls, folder) = acceptor("localhost", &[b"h2"]);
+        let asked = Arc::new(AtomicU32::new(0));
+        let heard = asked.clone();
+        let address = raw(move |stream| reset_second(stream, tls.clone(), heard.clone(), reason)).await;
+        let handler = open(at(address, trusting(&folder)));
+        assert_eq!(handler.process(single()).await, Reply::AllOk);
+        let is_taken = handler.process(single()).await == Reply::AllOk;
+        assert_eq!(is_taken, reason == Reason::REFUSED_STREAM, "{reason}");
+        assert_eq!(asked.load(Ordering::SeqCst), calls, "{reason}");
+    }
 }
 
 #[tokio::test]

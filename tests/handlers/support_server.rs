@@ -205,7 +205,7 @@ where
 }
 
 /// Reads one request of HTTP/1.1.
-pub(crate) async fn read_request(stream: &mut TcpStream) -> Result<Vec<u8>, Infallible> {
+pub(crate) async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, Infallible> {
     let mut read = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&read).to_lowercase();

@@ -8,7 +8,6 @@
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -22,7 +21,7 @@ use hyper_util::client::legacy::connect::Connection as _;
 
 use super::client::{GatedBody, HEADER_BYTES_MAX, HEADERS_MAX};
 use super::fault::RequestError;
-use windrow_net::line::{Line, Lines};
+use windrow_net::line::{LastRequest, Line, Lines};
 use windrow_tls::Trouble;
 
 /// How often idle connections are looked at, at most and at least.
@@ -37,8 +36,7 @@ pub(super) struct Wire {
     is_proxied: bool,
     /// What each request says to the proxy, where that wants credentials.
     proxy_authorization: Option<HeaderValue>,
-    /// What came from the other side since the request left; see [`Line::reads`].
-    reads: Arc<AtomicU32>,
+    last: Arc<LastRequest>,
     idle_for: Duration,
 }
 
@@ -58,11 +56,6 @@ impl Wire {
         if driver.is_some_and(|driver| Pin::new(driver).poll(cx).is_ready()) {
             self.driver = None;
         }
-    }
-
-    /// Whether the connection ended before any byte of the answer came.
-    fn is_unheard(&self) -> bool {
-        self.reads.load(Ordering::Relaxed) <= 1
     }
 
     /// Whether another request may leave on it.
@@ -133,7 +126,6 @@ impl Direct {
                 None => (Box::pin(self.connect(&target, &host)).await?, true),
             };
             let wire = used.insert(wire);
-            wire.reads.store(0, Ordering::Relaxed);
             *request.uri_mut() = written(&target, wire.is_proxied);
             if let Some(authorization) = &wire.proxy_authorization {
                 request
@@ -147,7 +139,7 @@ impl Direct {
             };
             match error.take_message() {
                 Some(not_sent) if !is_fresh => request = not_sent,
-                None if !is_fresh && wire.is_unheard() => {
+                None if wire.last.is_unheard() => {
                     return Err(RequestError::Unheard(error.into_error()));
                 }
                 _ => return Err(RequestError::Broken(error.into_error())),
@@ -165,7 +157,7 @@ impl Direct {
         let made = self.lines.connect(target.clone()).await;
         let line = made.map_err(RequestError::Unconnected)?;
         let authorization = self.lines.proxy_authorization(target);
-        let (is_proxied, reads) = (line.connected().is_proxied(), line.reads());
+        let (is_proxied, last) = (line.connected().is_proxied(), line.last_request());
         let begun = Builder::new()
             .max_buf_size(HEADER_BYTES_MAX)
             .max_headers(HEADERS_MAX)
@@ -178,7 +170,7 @@ impl Direct {
             host: host.as_str().into(),
             is_proxied,
             proxy_authorization: authorization.filter(|_| is_proxied),
-            reads,
+            last,
             idle_for: Duration::ZERO,
         }))
     }

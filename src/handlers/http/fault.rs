@@ -1,9 +1,10 @@
 //! What it means when a request has no usable answer.
 
+use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
-use std::error::Error;
-
+use hyper::http::Extensions;
 use hyper_util::client::legacy;
 
 use super::client::{GateShut, HEADER_BYTES_MAX, HEADERS_MAX};
@@ -11,6 +12,7 @@ use crate::wire::BAD_REPLY;
 use windrow_core::items::verdict::{Failure, FailureClass};
 use windrow_engine::ports::handling::handler::CallFailure;
 use windrow_net::connect::ConnectError;
+use windrow_net::line::LastRequest;
 use windrow_tls::{Trouble, causes, deepest};
 
 /// A guess, where no answer ever came to plain HTTP.
@@ -52,17 +54,45 @@ pub(crate) enum RequestError {
     /// A kept connection ended before any byte of the answer.
     #[error("the kept connection was closed")]
     Unheard(#[source] hyper::Error),
+    /// The same of a client that agrees with the server on its protocol, or the server said over HTTP/2 that it did nothing.
+    #[error("the request was not taken")]
+    NotTaken(#[source] legacy::Error),
     #[error("no answer")]
     Negotiated(#[source] legacy::Error),
 }
 
 impl RequestError {
+    /// The error of a client that agrees with the server on its protocol.
+    pub(super) fn negotiated(why: legacy::Error) -> RequestError {
+        let is_not_taken = match why.connect_info() {
+            Some(line) if line.is_negotiated_h2() => causes(&why)
+                .filter_map(|cause| cause.downcast_ref::<h2::Error>())
+                .any(is_not_processed),
+            Some(line) => {
+                let mut extras = Extensions::new();
+                line.get_extras(&mut extras);
+                let last = extras.get::<Arc<LastRequest>>();
+                last.is_some_and(|last| last.is_unheard())
+            }
+            None => false,
+        };
+        match is_not_taken {
+            true => RequestError::NotTaken(why),
+            false => RequestError::Negotiated(why),
+        }
+    }
+
+    /// The server did nothing with the request, or ended a kept connection before any byte of its answer: it may be sent again.
+    pub(super) fn is_to_be_sent_again(&self) -> bool {
+        matches!(self, RequestError::Unheard(_) | RequestError::NotTaken(_))
+    }
+
     fn cause(&self) -> &(dyn Error + 'static) {
         match self {
             RequestError::NoHost => self,
             RequestError::Unconnected(why) => &**why,
             RequestError::Broken(why) | RequestError::Unheard(why) => why,
-            RequestError::Negotiated(why) => why,
+            RequestError::NotTaken(why) | RequestError::Negotiated(why) => why,
         }
     }
 
@@ -70,9 +100,19 @@ impl RequestError {
         match self {
             RequestError::Unconnected(_) => true,
             RequestError::Negotiated(why) => why.is_connect(),
-            RequestError::NoHost | RequestError::Broken(_) | RequestError::Unheard(_) => false,
+            RequestError::NoHost
+            | RequestError::Broken(_)
+            | RequestError::Unheard(_)
+            | RequestError::NotTaken(_) => false,
         }
     }
+}
+
+/// The server says that it did nothing with the stream (RFC 9113 §8.7).
+fn is_not_processed(error: &h2::Error) -> bool {
+    let is_refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
+    let is_behind_last = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
+    error.is_remote() && (is_refused || is_behind_last)
 }
 
 impl Fault {

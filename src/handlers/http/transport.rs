@@ -74,26 +74,30 @@ pub(super) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// Sends the request. One whose kept connection ended before any byte of an answer is sent once more, as `again` makes it,
-    /// over a new connection.
+    /// Sends the request. One that the server didn't take, or whose kept connection ended before any byte of an answer, is sent
+    /// once more, as `again` makes it.
     pub(super) async fn send(
         &mut self,
         request: Request<GatedBody>,
         again: impl FnOnce() -> Option<Request<GatedBody>>,
     ) -> Result<Response<Incoming>, RequestError> {
+        let error = match self.send_once(request, Connect::IfNoneIsIdle).await {
+            Err(error) if error.is_to_be_sent_again() => error,
+            sent => return sent,
+        };
+        let request = again().ok_or(error)?;
+        // In a box: it is rare, and would make the future of every call large.
+        Box::pin(self.send_once(request, Connect::Anew)).await
+    }
+
+    async fn send_once(
+        &mut self,
+        request: Request<GatedBody>,
+        connection: Connect,
+    ) -> Result<Response<Incoming>, RequestError> {
         match self.way {
-            Way::Direct(direct) => {
-                let sent = direct.send(request, &mut self.used, Connect::IfNoneIsIdle).await;
-                match sent {
-                    Err(unheard @ RequestError::Unheard(_)) => {
-                        let request = again().ok_or(unheard)?;
-                        // In a box: it is rare, and would make the future of every call large.
-                        Box::pin(direct.send(request, &mut self.used, Connect::Anew)).await
-                    }
-                    sent => sent,
-                }
-            }
-            Way::Negotiated(client) => client.request(request).await.map_err(RequestError::Negotiated),
+            Way::Direct(direct) => direct.send(request, &mut self.used, connection).await,
+            Way::Negotiated(client) => client.request(request).await.map_err(RequestError::negotiated),
         }
     }
 
