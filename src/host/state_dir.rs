@@ -29,6 +29,8 @@ const OWN: [&str; 12] = [
     "admin.token",
     "control.sock",
 ];
+/// The mode bit of a directory in which only owners remove and rename.
+const STICKY: u32 = 0o1000;
 /// The user who may do anything.
 const ROOT: u32 = 0;
 /// Text read of another process's lock file. Unit: bytes.
@@ -222,6 +224,15 @@ fn refuse_unsafe(path: &Path) -> Result<(), LockError> {
     let refused = if found.uid() == me.as_raw() { 0o022 } else { 0o002 };
     if found.mode() & refused != 0 {
         return unsafe_(path.to_owned(), "can be written by other users");
+    }
+    let whole = path.canonicalize().map_err(|cause| refuse(path, cause))?;
+    for above in whole.ancestors().skip(1) {
+        let mode = above.metadata().map_err(|cause| refuse(above, cause))?.mode();
+        // Where it is sticky, as /tmp is, others can't rename what isn't theirs.
+        if mode & 0o002 != 0 && mode & STICKY == 0 {
+            let why = "can be written by other users, who could put another directory in the place of what is below it";
+            return unsafe_(above.to_owned(), why);
+        }
     }
     for name in OWN {
         let own = path.join(name);

@@ -154,11 +154,13 @@ impl CsvRows {
 
     /// The length of a first line `sep=;`, with which Excel names the delimiter.
     fn sep_line(&self, text: &[u8]) -> Result<usize, FaultKind> {
-        let Some([named, rest @ ..]) = text.strip_prefix(b"sep=") else {
+        // As Excel has it, in letters of any size.
+        let Some((word, [named, rest @ ..])) = text.split_at_checked(b"sep=".len()) else {
             return Ok(0);
         };
         match line_ends(rest) {
             0 => Ok(0),
+            _ if !word.eq_ignore_ascii_case(b"sep=") => Ok(0),
             _ if *named != self.delimiter => Err(FaultKind::SepLine(char::from(*named))),
             len => Ok(b"sep=;".len() + len),
         }

@@ -881,6 +881,16 @@ async fn a_business_gives_no_priority_that_operators_do_not_allow() {
         .await
         .problem(422, "validation-failed");
     push.post(&clone, json!({"priority": 0})).await.expect(201);
+    let path = format!("/v1/tasks/{}", made["id"].as_str().unwrap());
+    let problem = push
+        .patch(&path, json!({"priority": 8}))
+        .await
+        .problem(422, "validation-failed");
+    assert_eq!(pointers(&problem), ["/priority"]);
+    // What operators gave stays while other things change.
+    push.patch(&path, json!({"priority": 7, "rate": "5/s"}))
+        .await
+        .expect(200);
     let url = json!({"source": {"type": "url", "url": "https://example.com/rows.csv", "format": "csv"}, "priority": 1});
     let schedule = json!({"business": "push", "name": "board", "every": "1h", "task": url});
     let problem = push

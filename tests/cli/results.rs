@@ -94,6 +94,27 @@ fn each_success_is_a_line_in_index_order_and_the_file_has_its_name_at_the_end() 
 }
 
 #[test]
+fn an_output_that_is_too_long_to_be_kept_is_told_however_quiet_one_is() {
+    let place = Place::new();
+    let script = r#"[ "$WINDROW_INDEX" = 1 ] || head -c 70000 /dev/zero | tr '\0' x"#;
+    let job = [
+        "run",
+        "--total",
+        "3",
+        "-q",
+        "--results-out",
+        "o.ndjson",
+        "--each",
+        "--",
+    ];
+    let ran = place
+        .windrow(&[&job[..], &["sh", "-c", script]].concat())
+        .expect(0);
+    let told = "the output of 2 items is longer than 64 KiB and isn't kept";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+}
+
+#[test]
 fn a_column_that_no_output_has_is_told_at_the_end() {
     let place = place();
     let told = |columns: &str| {

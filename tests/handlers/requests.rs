@@ -388,15 +388,19 @@ async fn an_api_that_says_back_what_it_was_sent_does_not_make_a_secret_known() {
         );
         let status = path[1..4].parse().expect("a status");
         let body = serde_json::json!({"sent": sent, "path": path, "pad": "x"}).to_string();
+        let encoding = if status == 201 { sent } else { "identity" };
         Act::Answer(
             status,
-            vec![("location", format!("http://other/?k={sent}"))],
+            vec![
+                ("location", format!("http://other/?k={sent}")),
+                ("content-encoding", encoding.to_owned()),
+            ],
             body,
         )
     })
     .await;
     let secret = r#"ge"heim/42 tokenvalue99"#;
-    for status in [200, 302, 401, 409, 429, 500, 503] {
+    for status in [200, 201, 302, 401, 409, 429, 500, 503] {
         let spec = RequestSpec {
             headers: [("authorization".to_owned(), "{secret.v}".to_owned())].into(),
             ..to(format!("GET http://{}/{status}/x?k={{secret.v}}", server.address))

@@ -172,7 +172,7 @@ fn the_line_with_which_excel_names_the_delimiter_is_skipped_or_refused() {
         faults("sep=;\r\nid;name\r\n1;a\r\n", &csv()),
         [(1, FaultKind::SepLine(';'))]
     );
-    let text = b"\xef\xbb\xbfsep=;\r\nid;name\r\n1;a\r\n";
+    let text = b"\xef\xbb\xbfSep=;\r\nid;name\r\n1;a\r\n";
     let indexed = index(text, &semicolon, TINY).expect("the line is no row");
     assert_eq!(
         (indexed.rows, indexed.columns),

@@ -37,9 +37,9 @@ const ADDRESS_BYTES_MAX: usize = 100;
 /// The longest question. Unit: bytes.
 const ASK_BYTES_MAX: u64 = 16 << 10;
 /// For so long a question may take to come.
-const ASK_PATIENCE: Duration = Duration::from_secs(5);
+const ASK_PATIENCE: Duration = Duration::from_secs(2);
 /// Questions at once; one more waits until another is answered.
-const ASKED_AT_ONCE: usize = 16;
+const ASKED_AT_ONCE: usize = 256;
 
 /// What another terminal asks of a run.
 #[derive(Debug, Serialize, Deserialize)]

@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use self::request::RequestHandlerSpec;
+use self::secrets::origin;
 use super::settings::Rate;
 use crate::settings::json::object_option;
 use crate::settings::table::TuningPatch;
@@ -75,6 +76,20 @@ pub enum HandlerSpec {
     Command(String),
     /// A request that is made for each item, to an API that knows nothing of Windrow.
     Request(Box<RequestHandlerSpec>),
+}
+
+impl HandlerSpec {
+    /// Who is called, as [`origin`] has it; none for a command.
+    pub fn origin(&self) -> Option<String> {
+        match self {
+            HandlerSpec::Http(http) => origin(&http.url),
+            HandlerSpec::Command(_) => None,
+            HandlerSpec::Request(request) => {
+                let call = request.request.call.trim();
+                origin(call.split_once(' ').map_or(call, |(_, url)| url.trim_start()))
+            }
+        }
+    }
 }
 
 /// A URL and how it is called.

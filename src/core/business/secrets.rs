@@ -28,6 +28,19 @@ pub fn unmarked(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
+/// The scheme, host and port of a URL (RFC 6454), to whom what was given for it belongs; none where it is no URL of HTTP.
+pub fn origin(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let (scheme, host) = (scheme.to_lowercase(), rest.split(['/', '?', '#', '\\']).next()?);
+    let usual = match scheme.as_str() {
+        "https" => ":443",
+        "http" => ":80",
+        _ => return None,
+    };
+    let host = host.strip_suffix(usual).unwrap_or(host).to_lowercase();
+    (!host.is_empty()).then(|| format!("{scheme}://{host}"))
+}
+
 /// A business's secrets.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -145,6 +158,24 @@ impl BusinessSecrets {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_origin_is_scheme_host_and_port() {
+        let own = origin("https://Push.example/windrow?a=1");
+        assert_eq!(own.as_deref(), Some("https://push.example"));
+        for (other, is_same) in [
+            ("https://push.example:443/hooks", true),
+            ("https://push.example", true),
+            ("http://push.example/", false),
+            ("https://push.example:8443/", false),
+            ("https://push.example.evil/", false),
+            ("https://push.example@hooks.example/", false),
+            ("https://hooks.example\\push.example/", false),
+            ("push.example", false),
+        ] {
+            assert_eq!(origin(other) == own, is_same, "{other}");
+        }
+    }
 
     #[test]
     fn during_a_rotation_both_secrets_sign_and_afterwards_only_the_new_one() {

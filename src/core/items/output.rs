@@ -4,6 +4,8 @@ use crate::handler::text::minified;
 
 /// The longest output that is kept of an item. Unit: bytes of minified JSON. A longer one still settles its item.
 pub const OUTPUT_KEPT_MAX: usize = 64 << 10;
+/// The code under which the data log says that an output is longer, and so isn't kept.
+pub const OUTPUT_TOO_LARGE: &str = "OUTPUT_TOO_LARGE";
 
 /// The output of a success: JSON in one line, or how large it would have been.
 #[derive(Clone, Debug, PartialEq, Eq)]

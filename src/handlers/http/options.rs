@@ -12,7 +12,7 @@ use crate::classify::Pointer;
 use crate::scrub::{SECRET_BYTES_MIN, Scrubber};
 use crate::sign::{KeyRing, Signer};
 use windrow_config::HttpHandler;
-use windrow_core::business::secrets::{BusinessSecrets, is_secret_header};
+use windrow_core::business::secrets::{BusinessSecrets, is_secret_header, origin};
 use windrow_core::business::{BusinessSpec, HandlerSpec};
 use windrow_core::ids::WallMs;
 use windrow_core::items::verdict::Failure;
@@ -117,7 +117,7 @@ impl HttpOptions {
             return options;
         };
         // Credentials belong to who was to get them: a hook elsewhere is told of by its signature.
-        let is_at_home = is_same_origin(url, &http.url);
+        let is_at_home = origin(url).is_some() && origin(url) == origin(&http.url);
         let secret = secrets.headers.iter().filter(|_| is_at_home);
         let own = http.headers.iter().chain(secret);
         options.headers = own.map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -266,18 +266,6 @@ pub(crate) fn uri(url: &str) -> Result<(Uri, bool), String> {
     Ok((uri, is_https))
 }
 
-/// Whether two urls have one scheme, host and port (RFC 6454).
-fn is_same_origin(one: &str, other: &str) -> bool {
-    let origin = |url: &str| {
-        let uri: Uri = url.parse().ok()?;
-        let scheme = uri.scheme_str()?.to_ascii_lowercase();
-        let usual = if scheme == "https" { 443 } else { 80 };
-        let host = uri.host()?.to_ascii_lowercase();
-        Some((scheme, host, uri.port_u16().unwrap_or(usual)))
-    };
-    origin(one).is_some_and(|one| Some(one) == origin(other))
-}
-
 /// A header that a person may set.
 ///
 /// # Errors
@@ -318,23 +306,7 @@ fn refuse(why: impl fmt::Display) -> OpenError {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_same_origin, uri};
-
-    #[test]
-    fn an_origin_is_scheme_host_and_port() {
-        let own = "https://Push.example/windrow?a=1";
-        for (other, is_same) in [
-            ("https://push.example:443/hooks", true),
-            ("https://push.example", true),
-            ("http://push.example/", false),
-            ("https://push.example:8443/", false),
-            ("https://push.example.evil/", false),
-            ("https://hooks.example/", false),
-            ("push.example", false),
-        ] {
-            assert_eq!(is_same_origin(own, other), is_same, "{other}");
-        }
-    }
+    use super::uri;
 
     #[test]
     fn an_address_with_half_a_scheme_is_given_back_whole() {

@@ -11,7 +11,7 @@ mod views;
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use hyper::header::{HeaderValue, LOCATION};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, LOCATION};
 
 use self::needles::Needles;
 use self::views::View;
@@ -43,11 +43,14 @@ impl Scrubber {
         if let Cow::Owned(clean) = self.bytes(&answer.body) {
             answer.body = Bytes::from(clean);
         }
-        let target = answer.headers.get(LOCATION).map(HeaderValue::as_bytes);
-        if let Some(Cow::Owned(clean)) = target.map(|target| self.bytes(target))
-            && let Ok(clean) = HeaderValue::from_bytes(&clean)
-        {
-            answer.headers.insert(LOCATION, clean);
+        // Those that are quoted.
+        for name in [LOCATION, CONTENT_ENCODING, CONTENT_TYPE] {
+            let value = answer.headers.get(&name).map(HeaderValue::as_bytes);
+            if let Some(Cow::Owned(clean)) = value.map(|value| self.bytes(value))
+                && let Ok(clean) = HeaderValue::from_bytes(&clean)
+            {
+                answer.headers.insert(name, clean);
+            }
         }
         answer
     }

@@ -59,6 +59,23 @@ fn a_directory_that_others_may_write_is_refused() {
 }
 
 #[test]
+fn a_directory_below_one_that_others_may_write_is_refused() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (above, path) = (place.path(), place.path().join("a/windrow"));
+    std::fs::create_dir_all(&path).expect("made");
+    for (mode, is_safe) in [(0o755, true), (0o777, false), (0o1777, true)] {
+        std::fs::set_permissions(above, Permissions::from_mode(mode)).expect("ours");
+        match is_safe {
+            true => drop(StateDir::lock(&path).expect("safe")),
+            false => assert!(
+                unsafe_of(&path).contains("another directory in the place"),
+                "{mode:o}"
+            ),
+        }
+    }
+}
+
+#[test]
 fn a_directory_of_another_user_is_refused() {
     if !geteuid().is_root() {
         // Nobody else can give a directory away.

@@ -161,6 +161,13 @@ impl Prepared {
     /// # Errors
     /// `Io`; then what was there is there still, or has its other name.
     pub fn put(self, database: &Path, kept: &Path) -> Result<(), RestoreError> {
+        self.try_put(database, kept).inspect_err(|_| {
+            // The first fault is the one that people have to know of.
+            discard(&self.copy).ok();
+        })
+    }
+
+    fn try_put(&self, database: &Path, kept: &Path) -> Result<(), RestoreError> {
         if database.exists() {
             keep(database, kept)?;
         }

@@ -201,17 +201,17 @@ impl Limits {
         names: &[String],
         business: Option<&str>,
     ) -> Result<Vec<FieldFault>, StoreError> {
-        let mut faults = Vec::new();
         if names.is_empty() {
-            return Ok(faults);
+            return Ok(Vec::new());
         }
         if names.len() > NAMED_MAX {
             let what = format!(
                 "{} limits are more than the {NAMED_MAX} that it may have",
                 names.len()
             );
-            faults.push(FieldFault::new(pointer, what));
+            return Ok(vec![FieldFault::new(pointer, what)]);
         }
+        let mut faults = Vec::new();
         let among = self.seen_by(business).await?;
         let wanted: BTreeSet<String> = names.iter().cloned().collect();
         let there = self.names(Some(&wanted)).await?;

@@ -96,7 +96,7 @@ impl Old {
     /// What is there, if it may be replaced.
     async fn of(args: &RestoreArgs, config: &Config, (database, now): (&Path, WallMs)) -> Result<Old, Fault> {
         let key = key(config);
-        let stamp = stamp(now);
+        let stamp = free_stamp(&[database, &key], now);
         let text = |file: &Path| fs::read(file).ok();
         let old = Old {
             is_replaced: database.exists(),
@@ -149,6 +149,15 @@ impl Old {
             )),
         }
     }
+}
+
+/// The time, and a number where something of that second is kept already.
+fn free_stamp(paths: &[&Path], now: WallMs) -> String {
+    let first = stamp(now);
+    let numbered = (2..).map(|number| format!("{first}-{number}"));
+    let mut stamps = std::iter::once(first.clone()).chain(numbered);
+    let is_free = |stamp: &String| paths.iter().all(|path| !before(path, stamp).exists());
+    stamps.find(is_free).unwrap_or(first)
 }
 
 /// The name under which something is kept.

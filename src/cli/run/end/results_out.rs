@@ -25,7 +25,10 @@ use crate::fault::{Fault, of_file};
 use crate::output::members::{Missing, OutputMembers};
 use crate::run::kept::only_failed;
 use windrow_core::ids::{ItemIndex, TaskId};
+use windrow_core::items::output::OUTPUT_TOO_LARGE;
 use windrow_core::settings;
+use windrow_engine::ports::StoreError;
+use windrow_engine::ports::handling::data_log::{DataLog, LogQuery};
 use windrow_engine::ports::sources::resolver::RedriveSpec;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::results::ItemOutput;
@@ -38,6 +41,8 @@ use windrow_server::service::results::{Keys, Results};
 
 /// Between two looks for more.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
+/// Lines of the data log that are read at once.
+const LINES_OF_A_PAGE: u32 = 500;
 
 /// What was written of a job's results.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +54,8 @@ pub(in crate::run) struct Written {
     /// Items that succeeded without an output, and so have no row; none while the job isn't over, and where only a part
     /// of the rows was wanted or kept.
     pub(in crate::run) without: Option<u64>,
+    /// Items whose output is longer than is kept of one, as far as the data log still says so.
+    pub(in crate::run) too_large: u64,
     /// Columns of which none of the outputs that were written has the member.
     pub(in crate::run) missing: Option<Missing>,
 }
@@ -236,6 +243,7 @@ impl Writer {
             now: self.written,
             before: self.before,
             without: None,
+            too_large: 0,
             missing: self.columns.clone().and_then(OutputMembers::missing),
         }
     }
@@ -300,10 +308,36 @@ impl Writer {
         let finished = spawn_blocking(move || sink.finish()).await;
         let finished = finished.map_err(|error| Fault::bug(error.to_string()))?;
         finished.map_err(|error| unwritten(&self.path, &error))?;
+        let without = self.without(&view);
+        let too_large = match without {
+            Some(0) => 0,
+            _ => self.too_large().await.map_err(|error| self.unread(&error))?,
+        };
         Ok(Written {
-            without: self.without(&view),
+            without,
+            too_large,
             ..so_far
         })
+    }
+
+    async fn too_large(&self) -> Result<u64, StoreError> {
+        let (mut lines, mut before) = (0, None);
+        loop {
+            let page = DataLog::search(
+                &*self.store,
+                &LogQuery {
+                    code: Some(OUTPUT_TOO_LARGE.to_owned()),
+                    before,
+                    ..LogQuery::newest(Some(self.task.id), LINES_OF_A_PAGE)
+                },
+            )
+            .await?;
+            lines += page.lines.len() as u64;
+            before = page.next;
+            if before.is_none() {
+                return Ok(lines);
+            }
+        }
     }
 
     /// See [`Written::without`].

@@ -10,14 +10,11 @@ use crate::ports::handling::handler::{
 use crate::ports::tasks::results::ItemOutput;
 use windrow_core::execution::Reports;
 use windrow_core::ids::{Attempt, ItemCount, ItemIndex, Moment, ShardId, WallMs};
-use windrow_core::items::output::{OUTPUT_KEPT_MAX, Output};
+use windrow_core::items::output::{OUTPUT_KEPT_MAX, OUTPUT_TOO_LARGE, Output};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
     Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, Signal, Wish,
 };
-
-/// The code of the line about an output that was too large to be kept.
-const OUTPUT_TOO_LARGE: &str = "OUTPUT_TOO_LARGE";
 
 /// When a call departed, when its reply came, and how long it took. Plain success needs the first only.
 #[derive(Clone, Copy, Debug, Default)]

@@ -15,7 +15,7 @@ use crate::http::problem::{Problem, Slug};
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::WallMs;
 use windrow_core::settings::json::Object;
-use windrow_core::text::quoted;
+use windrow_core::text::{QUOTE_CHARS_MAX, cut, quoted};
 
 /// The largest body that is read where it arrives: some tens of microseconds. Unit: bytes.
 const SMALL_BYTES_MAX: usize = 64 << 10;
@@ -36,7 +36,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for Bo
             kind.as_str(),
             "" | "application/json" | "application/merge-patch+json"
         ) {
-            let text = format!("the body is {kind}, not JSON");
+            let text = format!("the body is {}, not JSON", cut(&kind, QUOTE_CHARS_MAX));
             return Err(Problem::new(Slug::UnsupportedMediaType, text));
         }
         let bytes = Bytes::from_request(request, state).await;

@@ -1,5 +1,5 @@
-//! What the document says of the size of texts in bodies: completed where nobody says it, and held against every body before
-//! anything is done with it.
+//! What the document says of the size of texts and lists in bodies: completed where nobody says it, and held against every
+//! body before anything is done with it.
 //!
 //! What a value means is for the handler, which says it better. Texts inside values that the document leaves open (a task's
 //! parameters, items) are bounded with the whole.
@@ -29,16 +29,21 @@ pub(crate) fn complete(document: &mut Value) {
     let mut named = std::mem::take(&mut document["components"]["schemas"]);
     let mut used = Vec::new();
     for operation in operations(document) {
-        let parameters = operation["parameters"].as_array_mut().into_iter().flatten();
-        for parameter in parameters {
-            bound(&mut parameter["schema"], &mut used);
-        }
+        // By pointers: an index would put a null where nothing is.
+        let parameters = operation.pointer_mut("/parameters").and_then(Value::as_array_mut);
+        let schemas = parameters
+            .into_iter()
+            .flatten()
+            .filter_map(|one| one.get_mut("schema"));
+        schemas.for_each(|schema| bound(schema, &mut used));
         let bodies = operation
-            .get_mut("requestBody")
-            .and_then(|body| body["content"].as_object_mut());
-        for (_, content) in bodies.into_iter().flatten() {
-            bound(&mut content["schema"], &mut used);
-        }
+            .pointer_mut("/requestBody/content")
+            .and_then(Value::as_object_mut);
+        let schemas = bodies
+            .into_iter()
+            .flatten()
+            .filter_map(|(_, one)| one.get_mut("schema"));
+        schemas.for_each(|schema| bound(schema, &mut used));
     }
     let mut at = 0;
     while let Some(name) = used.get(at).cloned() {
@@ -100,10 +105,14 @@ fn bound(schema: &mut Value, used: &mut Vec<String>) {
 }
 
 fn is_text(kind: &Value) -> bool {
-    kind == "string"
+    is_kind(kind, "string")
+}
+
+fn is_kind(kind: &Value, name: &str) -> bool {
+    kind == name
         || kind
             .as_array()
-            .is_some_and(|all| all.iter().any(|one| one == "string"))
+            .is_some_and(|all| all.iter().any(|one| one == name))
 }
 
 /// The name of the schema that a reference leads to.
@@ -119,6 +128,8 @@ pub(crate) struct Shape {
     is_any: bool,
     /// Unit: characters.
     text: Option<usize>,
+    /// The longest list. Unit: entries.
+    list: Option<usize>,
     members: BTreeMap<String, Shape>,
     /// Of members that have no name in the document, and of items.
     others: Option<Box<Shape>>,
@@ -148,6 +159,10 @@ impl Shape {
             // A closed list of words: no longer text is one of them, and the handler names them.
             self.text = self.text.max(Some(most.unwrap_or(TEXT_CHARS_MAX)));
         }
+        let most = schema["maxItems"]
+            .as_u64()
+            .and_then(|most| usize::try_from(most).ok());
+        self.list = self.list.max(most);
         for form in ["oneOf", "anyOf", "allOf"] {
             let forms = schema[form].as_array().into_iter().flatten();
             forms.for_each(|one| self.add(one, document, within));
@@ -254,11 +269,18 @@ impl<'de> Visitor<'de> for Look<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<(), A::Error> {
-        let Some(shape) = self.0.others.as_deref().filter(|shape| !shape.is_any) else {
-            while from.next_element::<IgnoredAny>()?.is_some() {}
-            return Ok(());
+        let open = Shape {
+            is_any: true,
+            ..Shape::default()
         };
-        for at in 0_u64.. {
+        let shape = self.0.others.as_deref().unwrap_or(&open);
+        let most = self.0.list.unwrap_or(usize::MAX);
+        for at in 0.. {
+            if at == most && from.next_element::<IgnoredAny>()?.is_some() {
+                self.1.add(format!("must have at most {most} entries"));
+                while from.next_element::<IgnoredAny>()?.is_some() {}
+                break;
+            }
             self.1.path.push(at.to_string());
             let next = from.next_element_seed(Look(shape, self.1))?;
             self.1.path.pop();
@@ -321,7 +343,7 @@ mod tests {
         }
     }
 
-    /// Texts that the document takes without a bound.
+    /// Texts, and lists of what the document describes, that it takes without a bound.
     fn unbounded(
         schema: &Value,
         document: &Value,
@@ -343,6 +365,10 @@ mod tests {
         {
             found.push(place.to_owned());
         }
+        let is_open = schema["items"].as_object().is_none_or(serde_json::Map::is_empty);
+        if is_kind(&schema["type"], "array") && !is_open && schema.get("maxItems").is_none() {
+            found.push(place.to_owned());
+        }
         let listed = ["oneOf", "anyOf", "allOf"]
             .iter()
             .flat_map(|form| schema[form].as_array().into_iter().flatten());
@@ -356,9 +382,15 @@ mod tests {
     }
 
     #[test]
-    fn every_text_that_is_taken_has_a_bound_and_it_is_held() {
+    fn every_text_and_list_that_is_taken_has_a_bound_and_that_of_texts_is_held() {
         let mut document = crate::http::tests::document();
+        let before = document.to_string().matches("null").count();
         complete(&mut document);
+        assert_eq!(
+            document.to_string().matches("null").count(),
+            before,
+            "nothing is put beside"
+        );
         let (mut texts, mut free, mut seen) = (0, Vec::new(), HashSet::new());
         for (path, item) in document["paths"].as_object().expect("paths") {
             for (method, operation) in item.as_object().expect("methods") {
@@ -404,6 +436,21 @@ mod tests {
         }
         assert!(texts > 150, "texts are found: {texts}");
         assert_eq!(free, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_list_is_held_against_its_bound_wherever_it_stands() {
+        let schema = json!({"type": "object", "properties": {
+            "names": {"type": ["array", "null"], "maxItems": 2, "items": {"type": "string"}},
+        }});
+        let mut shape = Shape::default();
+        shape.add(&schema, &Value::Null, &mut Vec::new());
+        assert_eq!(shape.check(br#"{"names": ["a", "b"]}"#), Ok(()));
+        let long = json!({"names": vec!["a"; 100_000]}).to_string();
+        assert_eq!(
+            shape.check(long.as_bytes()),
+            Err(FieldFault::new("/names", "must have at most 2 entries").into())
+        );
     }
 
     #[test]

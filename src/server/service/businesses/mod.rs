@@ -84,7 +84,7 @@ impl Businesses {
     ) -> Result<WithSecret, ServiceError> {
         let (slug, spec, now) = (&body.name, body.spec(), self.node.now());
         let (known, secret) = signing(&spec, BusinessSecrets::default(), now)?;
-        let secrets = given(body, &known)?;
+        let secrets = given(body, &known, None)?;
         self.refuse_faults(body, &secrets).await?;
         if self.store.business(slug).await?.is_some() {
             return Err(BusinessError::Taken(slug.clone()).into());
@@ -162,7 +162,7 @@ impl Businesses {
         let body = patched(&before, patch)?;
         let known = self.unseal(&before)?;
         let (signing, secret) = signing(&body.spec(), known.clone(), self.node.now())?;
-        let secrets = given(&body, &signing)?;
+        let secrets = given(&body, &signing, Some(&before.spec.handler))?;
         let secrets_changed = secrets != known;
         self.refuse_faults(&body, &secrets).await?;
         if let Some(expected) = expected.filter(|expected| *expected != before.revision) {

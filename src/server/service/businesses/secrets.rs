@@ -7,9 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::Businesses;
 use super::written::{BusinessBody, MASK};
-use crate::service::ServiceError;
-use windrow_core::business::BusinessSpec;
+use crate::service::{FieldFault, ServiceError};
 use windrow_core::business::secrets::BusinessSecrets;
+use windrow_core::business::{BusinessSpec, HandlerSpec};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::access::business_store::Business;
 
@@ -43,12 +43,37 @@ impl Businesses {
 }
 
 /// The secrets with the values of secret headers and of the request's secrets: those given, and for a [`MASK`] the one that
-/// is stored.
-pub(super) fn given(body: &BusinessBody, known: &BusinessSecrets) -> Result<BusinessSecrets, ServiceError> {
+/// is stored, which belongs to the origin that it was given for.
+pub(super) fn given(
+    body: &BusinessBody,
+    known: &BusinessSecrets,
+    before: Option<&HandlerSpec>,
+) -> Result<BusinessSecrets, ServiceError> {
+    let origin = before.and_then(HandlerSpec::origin);
+    let moved_from = origin.filter(|origin| body.spec().handler.origin().as_ref() != Some(origin));
+    let kept = |member: &str, given, known| {
+        let values = values(member, given, known)?;
+        match (given.iter().find(|(_, value)| *value == MASK), &moved_from) {
+            (Some((name, _)), Some(origin)) => Err(of_another(member, name, origin)),
+            _ => Ok(values),
+        }
+    };
     Ok(known.with_values(
-        values("secret_headers", &body.secret_headers, &known.headers)?,
-        values("request_secrets", &body.request_secrets, &known.request)?,
+        kept("secret_headers", &body.secret_headers, &known.headers)?,
+        kept("request_secrets", &body.request_secrets, &known.request)?,
     ))
+}
+
+fn of_another(member: &str, name: &str, origin: &str) -> ServiceError {
+    let what = format!("its value belongs to {origin}, for which it was given, and isn't sent elsewhere");
+    let fault = FieldFault::new(place(member, name), what);
+    fault
+        .advise("give it anew with the new address, or take it away (null)")
+        .into()
+}
+
+fn place(member: &str, name: &str) -> String {
+    format!("/{member}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 fn values(
@@ -64,9 +89,8 @@ fn values(
             Some(value)
         };
         let value = value.cloned().ok_or_else(|| {
-            let pointer = format!("/{member}/{}", name.replace('~', "~0").replace('/', "~1"));
             ServiceError::unprocessable(
-                pointer,
+                place(member, name),
                 format!("{MASK} stands for a stored value, and there is none"),
             )
         })?;

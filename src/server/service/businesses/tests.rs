@@ -187,9 +187,10 @@ fn a_mask_keeps_a_stored_secret_and_stands_for_none_that_is_not_there() {
     let shown = BusinessBody::of("push", &stored().spec);
     assert_eq!(shown.secret_headers["authorization"], MASK);
     assert!(!shown.to_json().to_string().contains("geheim"));
-    assert_eq!(given(&shown, &known).as_ref(), Ok(&known));
+    assert_eq!(given(&shown, &known, None).as_ref(), Ok(&known));
     let sent = |change: Value| {
-        given(&patched(&stored(), &change).expect("sound"), &known).map(|given| given.headers)
+        let body = patched(&stored(), &change).expect("sound");
+        given(&body, &known, Some(&stored().spec.handler)).map(|given| given.headers)
     };
     let both = sent(json!({"secret_headers": {"x-key": "k2"}})).expect("given");
     assert_eq!(
@@ -200,6 +201,13 @@ fn a_mask_keeps_a_stored_secret_and_stands_for_none_that_is_not_there() {
         sent(json!({"secret_headers": {"authorization": null}})),
         Ok(BTreeMap::new())
     );
+    let elsewhere = json!({"url": "https://other.example/windrow"});
+    let Err(ServiceError::Unprocessable(faults)) = sent(elsewhere) else {
+        panic!("a secret goes to another origin")
+    };
+    assert_eq!(faults[0].pointer, "/secret_headers/authorization");
+    let again = json!({"url": "https://other.example/", "secret_headers": {"authorization": "Bearer neu"}});
+    assert_eq!(sent(again).expect("given")["authorization"], "Bearer neu");
     let Err(ServiceError::Unprocessable(faults)) = sent(json!({"secret_headers": {"x-key": MASK}})) else {
         panic!("a mask without a value was taken")
     };

@@ -51,7 +51,7 @@ impl Tasks {
         let mut turn = None;
         for _ in 0..TRIES_MAX {
             let task = self.get(id).await?;
-            self.check_change(&task, &change)?;
+            self.check_change(&task, &change, write)?;
             let business = self.businesses.get(&task.business).await?;
             let edit = self.edit(&task, &business, change.clone(), write).await?;
             if change.strict {
@@ -122,8 +122,11 @@ impl Tasks {
         }
     }
 
-    fn check_change(&self, task: &TaskView, change: &TaskChange) -> Result<(), ServiceError> {
+    fn check_change(&self, task: &TaskView, change: &TaskChange, write: &Write) -> Result<(), ServiceError> {
         let edit = &change.edit;
+        if let Some(priority) = edit.priority.filter(|priority| *priority != task.priority) {
+            self.check_priority(priority, write)?;
+        }
         let name = edit.name.as_ref().filter(|name| !name.is_empty());
         self.check_words(name, edit.labels.as_ref(), edit.params.as_deref())?;
         self.check_deadline(edit.deadline.flatten())?;

@@ -15,6 +15,7 @@ use crate::run::JobRun;
 use crate::run::watch::{End, Watch};
 use crate::signals::Signals;
 use windrow_core::ids::TaskId;
+use windrow_core::items::output::OUTPUT_KEPT_MAX;
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
 use windrow_server::service::results::{Results, SHORTAGE_ADVICE};
 
@@ -63,6 +64,9 @@ impl JobRun<'_> {
             let screen = &self.shell.screen;
             screen.must_say(&format!("warning: {}", missing.of_all()));
         }
+        if written.too_large > 0 {
+            self.shell.screen.must_say(&too_large(written.too_large));
+        }
         self.say(&match half.exists() {
             true => told(&written, &half.display().to_string(), " so far, in index order"),
             false => told(&written, &place.display().to_string(), ""),
@@ -101,7 +105,11 @@ fn told(written: &Written, place: &str, end: &str) -> String {
             human::count(before + written.now)
         ),
     };
-    let without = match written.without {
+    // What was too large has a sentence of its own.
+    let without = match written
+        .without
+        .map(|items| items.saturating_sub(written.too_large))
+    {
         None | Some(0) => String::new(),
         Some(items) => format!(
             "; {} succeeded without an output: only items with an output have a line",
@@ -109,6 +117,15 @@ fn told(written: &Written, place: &str, end: &str) -> String {
         ),
     };
     format!("{results} written to {place}{all}{end}{without}")
+}
+
+fn too_large(items: u64) -> String {
+    format!(
+        "warning: the output of {} is longer than {} KiB and isn't kept; let the handler put such data elsewhere and answer with \
+         its place",
+        counted(items, "item"),
+        OUTPUT_KEPT_MAX >> 10
+    )
 }
 
 #[cfg(test)]
@@ -123,6 +140,7 @@ mod tests {
                 now,
                 before,
                 without,
+                too_large: 0,
                 missing,
             };
             told(&written, "a.ndjson", "")
