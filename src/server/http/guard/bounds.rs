@@ -17,6 +17,8 @@ use windrow_core::text::{QUOTE_CHARS_MAX, cut};
 const NAME_CHARS_MAX: usize = 256;
 /// The longest text of which nobody says more. Unit: characters.
 const TEXT_CHARS_MAX: usize = 8192;
+/// The same of a parameter: all of them together are a part of a URL, or of headers, which have 64 KiB.
+const PARAMETER_CHARS_MAX: usize = 1000;
 /// The longest text that has a pattern or a format, and no bound of its own. Unit: characters.
 const FORM_CHARS_MAX: usize = 128;
 /// Faults of one body that are told.
@@ -35,7 +37,7 @@ pub(crate) fn complete(document: &mut Value) {
             .into_iter()
             .flatten()
             .filter_map(|one| one.get_mut("schema"));
-        schemas.for_each(|schema| bound(schema, &mut used));
+        schemas.for_each(|schema| bound(schema, PARAMETER_CHARS_MAX, &mut used));
         let bodies = operation
             .pointer_mut("/requestBody/content")
             .and_then(Value::as_object_mut);
@@ -43,12 +45,12 @@ pub(crate) fn complete(document: &mut Value) {
             .into_iter()
             .flatten()
             .filter_map(|(_, one)| one.get_mut("schema"));
-        schemas.for_each(|schema| bound(schema, &mut used));
+        schemas.for_each(|schema| bound(schema, TEXT_CHARS_MAX, &mut used));
     }
     let mut at = 0;
     while let Some(name) = used.get(at).cloned() {
         if let Some(schema) = named.get_mut(&name) {
-            bound(schema, &mut used);
+            bound(schema, TEXT_CHARS_MAX, &mut used);
         }
         at += 1;
     }
@@ -65,10 +67,10 @@ fn operations(document: &mut Value) -> impl Iterator<Item = &mut Value> {
     })
 }
 
-/// Bounds the texts of a schema, and notes the named ones that it refers to.
-fn bound(schema: &mut Value, used: &mut Vec<String>) {
+/// Bounds the texts of a schema of which it says no more, and notes the named ones that it refers to.
+fn bound(schema: &mut Value, most: usize, used: &mut Vec<String>) {
     match schema {
-        Value::Array(all) => all.iter_mut().for_each(|one| bound(one, used)),
+        Value::Array(all) => all.iter_mut().for_each(|one| bound(one, most, used)),
         Value::Object(members) => {
             if let Some(name) = members
                 .get("$ref")
@@ -85,20 +87,20 @@ fn bound(schema: &mut Value, used: &mut Vec<String>) {
                 let is_form = members.contains_key("pattern") || members.contains_key("format");
                 members.insert(
                     "maxLength".to_owned(),
-                    json!(if is_form { FORM_CHARS_MAX } else { TEXT_CHARS_MAX }),
+                    json!(if is_form { FORM_CHARS_MAX } else { most }),
                 );
             }
             for inner in ["items", "additionalProperties", "oneOf", "anyOf", "allOf"] {
                 members
                     .get_mut(inner)
                     .into_iter()
-                    .for_each(|inner| bound(inner, used));
+                    .for_each(|inner| bound(inner, most, used));
             }
             let properties = members.get_mut("properties").and_then(Value::as_object_mut);
             properties
                 .into_iter()
                 .flatten()
-                .for_each(|(_, inner)| bound(inner, used));
+                .for_each(|(_, inner)| bound(inner, most, used));
         }
         _ => {}
     }
