@@ -83,14 +83,14 @@ test('whoever asked for a stop needs no attention', () => {
   assert.deepEqual(kinds({ status: 'running', handler_down: {} }), ['handler_down']);
 });
 
-test('an end is promised only while something moves that never failed', async () => {
+test('what is left is what the node says, and only while it runs', async () => {
   globalThis.navigator ??= { language: 'en' };
   globalThis.localStorage ??= { getItem: () => null };
   const { isLeast, secondsLeft, timeLeft } = await import('../../ui/app/lib/task.js');
-  const at = (pending, in_flight, parked) => secondsLeft({ status: 'running', counts: { pending, in_flight, parked } }, 3);
-  assert.deepEqual([at(70, 10, 10), at(0, 3, 0), at(0, 3, 40)], [30, 1, null]);
-  const told = (parked) => timeLeft({ status: 'running', counts: { pending: 70, in_flight: 10, parked } }, 3);
-  assert.deepEqual([told(0), told(10)], ['26s', '30s+']);
+  const at = (status, eta_seconds) => secondsLeft({ status, eta_seconds });
+  assert.deepEqual([at('running', 30), at('running', null), at('stopped', 30)], [30, null, null]);
+  const told = (parked) => timeLeft({ status: 'running', counts: { parked }, eta_seconds: 30 });
+  assert.deepEqual([told(0), told(10)], ['30s', '30s+']);
   assert.deepEqual([0, 10].map((parked) => isLeast({ counts: { parked } })), [false, true]);
 });
 

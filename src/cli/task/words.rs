@@ -153,17 +153,23 @@ pub fn counts(counts: &Value, terms: &[&str], rare: &[&str]) -> String {
     terms.collect::<Vec<_>>().join("  ")
 }
 
-/// Items that are settled or left out, and all.
+/// Items that are settled, and all that are to be done.
 pub fn done(task: &Value) -> (u64, u64) {
-    let done = ["succeeded", "skipped", "abandoned", "excluded"].map(|name| number(&task["counts"][name]));
-    let done = done.into_iter().fold(0, u64::saturating_add);
-    (done, number(&task["total"]))
+    let progress = &task["progress"];
+    (number(&progress["settled"]), number(&progress["of"]))
 }
 
 /// `389,939 / 1,000,000`
 pub fn done_of(task: &Value) -> String {
-    let (done, total) = done(task);
-    format!("{} / {}", human::count(done), human::count(total))
+    let (done, of) = done(task);
+    format!("{} / {}", human::count(done), human::count(of))
+}
+
+/// `39.0%`
+pub fn percent(task: &Value) -> String {
+    task["progress"]["percent"]
+        .as_f64()
+        .map_or_else(String::new, human::percent_text)
 }
 
 /// The bar of a task: full cells are items that succeeded.
@@ -183,14 +189,12 @@ pub fn is_failed_still(task: &Value) -> bool {
     has_failures(task) && !is_made_good(task)
 }
 
-/// When it will be done at its present pace; none while it doesn't run.
+/// When it will be done at its present pace, as the node says; none while it doesn't run.
 pub fn eta(task: &Value) -> Option<Duration> {
-    let pace = task["actual_rate"]
-        .as_f64()
-        .filter(|_| task["status"] == "running")?;
-    let [pending, in_flight, parked] =
-        ["pending", "in_flight", "parked"].map(|name| number(&task["counts"][name]));
-    human::eta(pending, in_flight, parked, pace)
+    let seconds = task["eta_seconds"].as_u64();
+    seconds
+        .filter(|_| task["status"] == "running")
+        .map(Duration::from_secs)
 }
 
 /// The same for people: see [`human::eta_text`].

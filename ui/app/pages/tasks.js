@@ -69,7 +69,7 @@ function columns(rows) {
     { head: t('Abandoned'), class: 'num', cell: (task) => html`<${Abandoned} task=${task} />` },
     { head: t('Rate'), class: 'num', cell: (task) => html`<${Rate} task=${task} />` },
     { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => task.status === 'running' && html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
-    { head: t('Left'), class: 'num w5', cell: (task) => timeLeft(task, rateOf(task)) },
+    { head: t('Left'), class: 'num w5', cell: (task) => timeLeft(task) },
     { head: t('Since'), class: 'num', cell: (task) => html`<${Ago} at=${task.since} />` },
   ];
 }

@@ -57,9 +57,9 @@ function Sum({ task }) {
 }
 
 function Ends({ task }) {
-  const seconds = secondsLeft(task, task.actual_rate);
+  const seconds = secondsLeft(task);
   if (seconds != null) {
-    const when = { span: timeLeft(task, task.actual_rate), time: minute(Date.now() + seconds * 1000) };
+    const when = { span: timeLeft(task), time: minute(Date.now() + seconds * 1000) };
     return html`<span>${isLeast(task) ? t('{span} left, done {time} at the earliest', when) : t('{span} left, done about {time}', when)}</span>`;
   }
   if (hasEnded(task)) return html`<span>${t('ended')} <${Ago} at=${task.finished_at} isSaid=${true} />${task.started_at && task.finished_at && html`, ${t('after {span}', { span: span((Date.parse(task.finished_at) - Date.parse(task.started_at)) / 1000) })}`}</span>`;

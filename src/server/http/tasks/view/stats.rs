@@ -75,9 +75,11 @@ pub(crate) struct SeriesJson {
     time: Vec<String>,
     /// How many seconds of each the task ran.
     seconds: Vec<f64>,
-    /// Items settled per second.
+    /// Items settled per second: after a stall more than the target.
     rate: Vec<f64>,
-    /// Attempts per second that might leave at the end of the point; null where no rate limits them.
+    /// Attempts sent per second: what the target limits.
+    sent: Vec<f64>,
+    /// Attempts per second that might leave at the end of the point; null where no rate limits them, or nothing ran any more.
     target: Vec<Option<f64>>,
     /// The time in seconds that half of the calls took at most; null where none ended. This and the other percentiles
     /// are right to within a power of two.
@@ -219,6 +221,7 @@ impl SeriesJson {
             series.time.push(rfc3339(*to));
             series.seconds.push(rounded(seconds));
             series.rate.push(per_second(point.settled() as f64));
+            series.sent.push(per_second(point.permits.sent() as f64 / 1e6));
             series
                 .target
                 .push(gauges.target_micros.map(|micros| micros as f64 / 1e6));
