@@ -94,6 +94,20 @@ test('what is left is what the node says, and only while it runs', async () => {
   assert.deepEqual([0, 10].map((parked) => isLeast({ counts: { parked } })), [false, true]);
 });
 
+test('an end has its day unless that is today', async () => {
+  const { near, percentOf } = await import('../../ui/app/lib/format.js');
+  const noon = Date.parse('2026-11-20T12:00:00');
+  assert.equal(near(noon + 3_600_000, noon), '13:00');
+  assert.equal(near(noon + 38 * 86_400_000, noon), '2026-12-28 12:00');
+  assert.deepEqual([0, 38.9, 100, null].map(percentOf), ['0.0%', '38.9%', '100%', '–']);
+});
+
+test('an open task that waits for items is not slow', async () => {
+  const { isSlow, waitsForItems } = await import('../../ui/app/lib/task.js');
+  const task = (stall) => ({ status: 'running', rate: '300/s', live: { stall } });
+  assert.deepEqual(['items', null].map((stall) => [waitsForItems(task(stall)), isSlow(task(stall), 0)]), [[true, false], [false, true]]);
+});
+
 test('fires stand on their days', () => {
   const rows = byDay([{ at: 0 }, { at: 43_200_000 }, { at: 86_400_000 }, { at: -1 }, { at: 172_800_000 }], [0, 86_400_000, 172_800_000], true);
   assert.deepEqual(rows.map((row) => row.moments.map((moment) => moment.part)), [[0, 0.5], [0]]);

@@ -130,3 +130,28 @@ async fn a_finish_before_the_end_has_one_percentage() {
     let listed = person.windrow("task list").await.expect(0).stdout;
     assert!(listed.contains("100%"), "{listed}");
 }
+
+#[tokio::test]
+async fn a_task_that_waits_for_items_or_for_its_time_is_no_fault_and_has_not_run() {
+    let business = Business::willing().await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let person = Person::admin(&node);
+    let open = json!({"business": "push", "open": true, "rate": "60/s", "start": true});
+    node.admin.post("/v1/tasks", open).await.expect(201);
+    let waits = |task: &Value| task["live"]["stall"] == "items";
+    let view = node.until("t1", "waiting for items", waits).await;
+    assert_eq!(
+        (&view["has_run"], &view["eta_seconds"]),
+        (&json!(true), &Value::Null)
+    );
+    let later = json!({"start_at": "2999-01-01T00:00:00Z", "start": true});
+    let queued = node.task("push", 5, later).await;
+    assert_eq!(node.status(&queued, "queued").await["has_run"], false);
+    let listed = person.windrow("task list -o wide").await.expect(0).stdout;
+    assert!(listed.contains("running (waiting for items)"), "{listed}");
+    let shown = person.windrow("task show t1").await.expect(0).stdout;
+    assert!(!shown.contains("held by"), "{shown}");
+    let shown = person.windrow("task show t2").await.expect(0).stdout;
+    assert!(!shown.contains("\n  started"), "{shown}");
+}

@@ -9,11 +9,28 @@ use crate::output::table::times::Times;
 use crate::output::table::{Tone, human};
 use windrow_core::explain::rate_like;
 use windrow_core::settings::{Rate, RateLimit};
+use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::StopReason;
 
 /// `▶ running`, `◌ queued (capacity)`, `↻ recovering 2/10`: the status with its sign and what it doesn't say itself,
 /// and its colour.
 pub fn status(task: &Value) -> (String, Tone) {
+    let (standing, tone) = standing(task);
+    match waits_for_items(task) {
+        true => (format!("{standing} (waiting for items)"), Tone::Plain),
+        false => (standing, tone),
+    }
+}
+
+/// Whether it is open and has sent every item that it has: nothing is wrong, more may come.
+pub fn waits_for_items(task: &Value) -> bool {
+    task["status"] == "running"
+        && !is_handler_down(task)
+        && task["live"]["stall"] == StallReason::Items.as_str()
+}
+
+/// The same without that an open task waits for items, which changes with each of them.
+pub fn standing(task: &Value) -> (String, Tone) {
     let (word, tone) = plain_status(task);
     match remark(task, text(&task["status"])) {
         Some(remark) => (format!("{word} {remark}"), tone),
@@ -267,6 +284,17 @@ mod tests {
             status(&task(1)),
             ("✓ finished (with failures)".to_owned(), Tone::Warn)
         );
+    }
+
+    #[test]
+    fn an_open_task_that_waits_for_items_is_no_fault() {
+        let task = json!({"status": "running", "live": {"stall": "items"}});
+        assert_eq!(
+            status(&task),
+            ("▶ running (waiting for items)".to_owned(), Tone::Plain)
+        );
+        let down = json!({"status": "running", "handler_down": {}, "live": {"stall": "items"}});
+        assert_eq!(status(&down).1, Tone::Warn);
     }
 
     #[test]

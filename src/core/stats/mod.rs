@@ -1,9 +1,9 @@
 //! What is counted of calls and items, for people who watch and for advice.
 
+mod buckets;
 pub mod completion;
 pub mod daily;
 pub mod histogram;
-pub mod latency;
 pub mod permits;
 pub mod series;
 pub mod speed;

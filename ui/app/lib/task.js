@@ -52,8 +52,11 @@ export function timeLeft(task) {
 /** The rate that a task is to have, in items per second; null where nothing limits it. */
 export const target = (task) => perSecond(task.rate);
 
+/** Whether an open task has sent every item that it has: nothing is wrong, more may come. */
+export const waitsForItems = (task) => task.status === 'running' && task.live?.stall === 'items' && !task.handler_down;
+
 /** Whether a task goes slower than it is to. */
 export function isSlow(task, actual) {
   const wanted = target(task);
-  return task.status === 'running' && wanted != null && actual != null && actual < wanted * 0.97;
+  return task.status === 'running' && !waitsForItems(task) && wanted != null && actual != null && actual < wanted * 0.97;
 }

@@ -231,6 +231,7 @@ fn pace(task: &Value, rate: &str) -> String {
         words::eta_text(task).map(|eta| format!("ETA {eta}")),
         live["stall"]
             .as_str()
+            .filter(|_| !words::waits_for_items(task))
             .map(|stall| format!("held by {}", stall.replace('_', " "))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("   ")

@@ -102,6 +102,7 @@ pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
     };
     let stall = task["live"]["stall"]
         .as_str()
+        .filter(|_| !words::waits_for_items(task))
         .map(|stall| format!("waits: {}", cause(stall)));
     let pieces = [
         (now.filter(|_| is_moving), Tone::Strong),

@@ -82,7 +82,7 @@ pub(crate) struct SeriesJson {
     /// Attempts per second that might leave at the end of the point; null where no rate limits them, or nothing ran any more.
     target: Vec<Option<f64>>,
     /// The time in seconds that half of the calls took at most; null where none ended. This and the other percentiles
-    /// are right to within a power of two.
+    /// are right to within 5 %, and never longer than the longest call.
     p50: Vec<Option<f64>>,
     /// The same of 95 of 100 calls.
     p95: Vec<Option<f64>>,
@@ -133,7 +133,7 @@ pub(crate) struct LatencyJson {
     p95: Option<f64>,
     /// As in the series.
     p99: Option<f64>,
-    /// The calls by how long they took, without empty buckets.
+    /// The calls by how long they took, in six buckets a decade, without empty ones.
     buckets: Vec<BucketJson>,
 }
 
@@ -259,19 +259,19 @@ fn lost(permits: &Permits) -> impl Iterator<Item = (&'static str, u64)> {
 
 impl LatencyJson {
     fn of(calls: &Histogram) -> LatencyJson {
-        let seconds = |octave: usize| (octave as f64).exp2() / 1e9;
-        let buckets = calls.counts().iter().enumerate().filter(|(_, count)| **count > 0);
         LatencyJson {
             count: calls.count(),
             sum_seconds: calls.sum_seconds(),
             p50: percentile(calls, 50),
             p95: percentile(calls, 95),
             p99: percentile(calls, 99),
-            buckets: buckets
-                .map(|(octave, count)| BucketJson {
-                    from_seconds: seconds(octave),
-                    to_seconds: seconds(octave + 1),
-                    count: *count,
+            buckets: calls
+                .groups()
+                .into_iter()
+                .map(|(from, to, count)| BucketJson {
+                    from_seconds: from.as_secs_f64(),
+                    to_seconds: to.as_secs_f64(),
+                    count,
                 })
                 .collect(),
         }
