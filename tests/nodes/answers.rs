@@ -12,7 +12,15 @@ use crate::program::Person;
 use crate::support::{Client, Node, sum};
 
 /// What moves between two looks at a task.
-const MOVING: [&str; 5] = ["counts", "low_water", "actual_rate", "live", "since"];
+const MOVING: [&str; 7] = [
+    "counts",
+    "progress",
+    "low_water",
+    "actual_rate",
+    "eta_seconds",
+    "live",
+    "since",
+];
 
 fn at_rest(mut view: Value) -> Value {
     for name in MOVING {

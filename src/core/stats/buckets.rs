@@ -10,10 +10,10 @@ const DECADES: usize = 12;
 const FIRST: u64 = 1000;
 
 /// How many there are: one below the decades, and one above.
-pub const BUCKETS: usize = DECADE * DECADES + 2;
+pub(super) const BUCKETS: usize = DECADE * DECADES + 2;
 
 /// The bucket of a duration. Unit: nanoseconds.
-pub fn bucket(nanos: u64) -> u16 {
+pub(super) fn bucket(nanos: u64) -> u16 {
     if nanos < FIRST {
         return 0;
     }
@@ -33,7 +33,7 @@ pub fn bucket(nanos: u64) -> u16 {
 }
 
 /// The shortest duration of a bucket. Unit: nanoseconds.
-pub fn floor(bucket: u16) -> u64 {
+pub(super) fn floor(bucket: u16) -> u64 {
     let Some(at) = usize::from(bucket).checked_sub(1) else {
         return 0;
     };
@@ -47,7 +47,7 @@ pub fn floor(bucket: u16) -> u64 {
 }
 
 /// Above every duration of a bucket, but for the last one. Unit: nanoseconds.
-pub fn ceiling(bucket: u16) -> u64 {
+pub(super) fn ceiling(bucket: u16) -> u64 {
     match usize::from(bucket) + 1 {
         BUCKETS.. => u64::MAX,
         _ => floor(bucket + 1),
@@ -55,7 +55,7 @@ pub fn ceiling(bucket: u16) -> u64 {
 }
 
 /// The bucket at which a coarse group begins, six a decade: 1, 1.5, 2, 3, 5 and 7.
-pub fn group(bucket: u16) -> u16 {
+pub(super) fn group(bucket: u16) -> u16 {
     const STARTS: [u16; 6] = [0, 10, 20, 30, 50, 58];
     let Some(at) = bucket.checked_sub(1) else { return 0 };
     let (decade, within) = (at / DECADE as u16, at % DECADE as u16);
