@@ -1,6 +1,5 @@
 //! What is counted of calls and items, for people who watch and for advice.
 
-mod buckets;
 pub mod completion;
 pub mod daily;
 pub mod histogram;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use crate::stats::buckets::BUCKETS;
-use crate::stats::histogram::{Histogram, share};
+use crate::stats::histogram::{BUCKETS, Histogram, share};
 use crate::stats::permits::Permits;
 use crate::stats::stall::StallReason;
 

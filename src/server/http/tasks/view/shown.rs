@@ -68,16 +68,8 @@ pub(crate) struct TaskJson {
     shards: Auto<NonZeroU32>,
     /// Those parts.
     shard_list: Vec<ShardJson>,
-    /// How far it is.
-    progress: ProgressJson,
-    /// Whether any of it ever ran: a start alone only asks for that.
-    has_run: bool,
-    /// Attempts sent each second, over the last ten; of a slow rate, over the time of five items. 0 while it doesn't run,
-    /// null where it isn't known (yet, or since a node can't be asked).
-    actual_rate: Option<f64>,
-    /// In how many seconds it will be done, at the pace at which items settle now; with parked items that is the least.
-    /// Null while that isn't known, and while items may be added.
-    eta_seconds: Option<u64>,
+    #[serde(flatten)]
+    pace: PaceJson,
     #[serde(flatten)]
     settings: SettingsJson,
     /// Its labels.
@@ -182,6 +174,22 @@ pub(crate) struct CountsOfTask {
     pub(in crate::http) excluded: u64,
 }
 
+/// How far a task is, how fast it goes and when it will be done.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskPace)]
+pub(crate) struct PaceJson {
+    /// How far it is.
+    progress: ProgressJson,
+    /// Whether any of it ever ran: a start alone only asks for that.
+    has_run: bool,
+    /// Attempts sent each second, over the last ten; of a slow rate, over the time of five items. 0 while it doesn't run,
+    /// null where it isn't known (yet, or since a node can't be asked).
+    actual_rate: Option<f64>,
+    /// In how many seconds it will be done, at the pace at which items settle now; with parked items that is the least.
+    /// Null while that isn't known, and while items may be added.
+    eta_seconds: Option<u64>,
+}
+
 /// How far a task is. What is left out, at the head or by an early finish, is in neither number.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskProgress)]
@@ -233,14 +241,13 @@ pub(crate) struct LiveJson {
 impl TaskJson {
     /// The task's picture; `recoveries` is how many there are at most.
     pub(in crate::http) fn new(picture: TaskPicture, recoveries: u32) -> TaskJson {
-        let (progress, has_run) = (ProgressJson::of(picture.completion()), picture.has_run());
-        let (actual_rate, eta) = (picture.actual_rate(), picture.eta());
+        TaskJson::at(PaceJson::of(&picture), picture, recoveries)
+    }
+
+    fn at(pace: PaceJson, picture: TaskPicture, recoveries: u32) -> TaskJson {
         let (task, live, silent, handler) = (picture.task, picture.live, picture.silent, picture.handler);
         TaskJson {
-            progress,
-            has_run,
-            actual_rate,
-            eta_seconds: eta.map(|eta| eta.as_secs()),
+            pace,
             status: task.status.as_str(),
             result: task.result.map(|result| result.as_str()),
             stop_reason: task.stop_reason.map(|reason| reason.as_str()),
@@ -292,6 +299,17 @@ impl TaskJson {
 /// Parameters, which were checked when they came in.
 fn checked(params: String) -> Option<Box<RawValue>> {
     RawValue::from_string(params).ok()
+}
+
+impl PaceJson {
+    pub(in crate::http) fn of(picture: &TaskPicture) -> PaceJson {
+        PaceJson {
+            progress: ProgressJson::of(picture.completion()),
+            has_run: picture.has_run(),
+            actual_rate: picture.actual_rate(),
+            eta_seconds: picture.eta().map(|eta| eta.as_secs()),
+        }
+    }
 }
 
 impl ProgressJson {

@@ -10,7 +10,7 @@ const DECADES: usize = 12;
 const FIRST: u64 = 1000;
 
 /// How many there are: one below the decades, and one above.
-pub(super) const BUCKETS: usize = DECADE * DECADES + 2;
+pub(in crate::stats) const BUCKETS: usize = DECADE * DECADES + 2;
 
 /// The bucket of a duration. Unit: nanoseconds.
 pub(super) fn bucket(nanos: u64) -> u16 {

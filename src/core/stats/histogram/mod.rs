@@ -1,8 +1,11 @@
 //! Durations counted by buckets that are at most a twentieth wide: bounds that are exact, whatever is merged.
 
+mod buckets;
+
 use std::time::Duration;
 
-use crate::stats::buckets::{self, bucket, ceiling, floor};
+pub(super) use buckets::BUCKETS;
+use buckets::{bucket, ceiling, floor};
 
 /// A histogram of durations. It takes as much memory as there are buckets with something in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
