@@ -249,7 +249,7 @@ mod tests {
         let fresh = histogram.since(&before);
         assert_eq!((fresh.count(), fresh.sum_seconds()), (3, 6.0));
         assert!(fresh.percentile(100) <= Some(millis(2100)), "{fresh:?}");
-        let mut sum = before.clone();
+        let mut sum = before;
         sum.add(&fresh);
         assert_eq!(sum, histogram);
     }
