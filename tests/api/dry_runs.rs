@@ -84,7 +84,17 @@ async fn traces(node: &Node) -> Value {
     }
     // What moves by itself.
     for task in all["tasks?limit=500"]["items"].as_array_mut().expect("a list") {
-        for moving in ["actual_rate", "live", "counts", "low_water", "shard_list"] {
+        let moving = [
+            "actual_rate",
+            "eta_seconds",
+            "progress",
+            "has_run",
+            "live",
+            "counts",
+            "low_water",
+            "shard_list",
+        ];
+        for moving in moving {
             task.as_object_mut().expect("a task").remove(moving);
         }
     }

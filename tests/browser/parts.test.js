@@ -83,15 +83,29 @@ test('whoever asked for a stop needs no attention', () => {
   assert.deepEqual(kinds({ status: 'running', handler_down: {} }), ['handler_down']);
 });
 
-test('an end is promised only while something moves that never failed', async () => {
+test('what is left is what the node says, and only while it runs', async () => {
   globalThis.navigator ??= { language: 'en' };
   globalThis.localStorage ??= { getItem: () => null };
   const { isLeast, secondsLeft, timeLeft } = await import('../../ui/app/lib/task.js');
-  const at = (pending, in_flight, parked) => secondsLeft({ status: 'running', counts: { pending, in_flight, parked } }, 3);
-  assert.deepEqual([at(70, 10, 10), at(0, 3, 0), at(0, 3, 40)], [30, 1, null]);
-  const told = (parked) => timeLeft({ status: 'running', counts: { pending: 70, in_flight: 10, parked } }, 3);
-  assert.deepEqual([told(0), told(10)], ['26s', '30s+']);
+  const at = (status, eta_seconds) => secondsLeft({ status, eta_seconds });
+  assert.deepEqual([at('running', 30), at('running', null), at('stopped', 30)], [30, null, null]);
+  const told = (parked) => timeLeft({ status: 'running', counts: { parked }, eta_seconds: 30 });
+  assert.deepEqual([told(0), told(10)], ['30s', '30s+']);
   assert.deepEqual([0, 10].map((parked) => isLeast({ counts: { parked } })), [false, true]);
+});
+
+test('an end has its day unless that is today', async () => {
+  const { near, percentOf } = await import('../../ui/app/lib/format.js');
+  const noon = Date.parse('2026-11-20T12:00:00');
+  assert.equal(near(noon + 3_600_000, noon), '13:00');
+  assert.equal(near(noon + 38 * 86_400_000, noon), '2026-12-28 12:00');
+  assert.deepEqual([0, 38.9, 100, null].map(percentOf), ['0.0%', '38.9%', '100%', '–']);
+});
+
+test('an open task that waits for items is not slow', async () => {
+  const { isSlow, waitsForItems } = await import('../../ui/app/lib/task.js');
+  const task = (stall) => ({ status: 'running', rate: '300/s', live: { stall } });
+  assert.deepEqual(['items', null].map((stall) => [waitsForItems(task(stall)), isSlow(task(stall), 0)]), [[true, false], [false, true]]);
 });
 
 test('fires stand on their days', () => {

@@ -13,9 +13,13 @@ mod business;
 #[allow(dead_code, reason = "shared by all tests of the client")]
 mod program;
 #[allow(dead_code, reason = "shared with the tests of the façade")]
+#[path = "../api/sse.rs"]
+mod sse;
+#[allow(dead_code, reason = "shared with the tests of the façade")]
 #[path = "../api/support.rs"]
 mod support;
 
+mod agree;
 mod api;
 mod biz;
 mod biz_apply;

@@ -167,6 +167,13 @@ impl Running {
         );
     }
 
+    /// Its first line, once that is whole.
+    pub(crate) async fn line(&mut self) -> String {
+        self.says("\n").await;
+        let said = self.stdout.borrow();
+        said.lines().next().unwrap_or_default().to_owned()
+    }
+
     /// The same of standard error.
     pub(crate) async fn tells(&mut self, text: &str) {
         let said = self.stderr.wait_for(|said| said.contains(text));

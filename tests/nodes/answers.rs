@@ -12,7 +12,16 @@ use crate::program::Person;
 use crate::support::{Client, Node, sum};
 
 /// What moves between two looks at a task.
-const MOVING: [&str; 6] = ["counts", "low_water", "settled", "actual_rate", "live", "since"];
+const MOVING: [&str; 8] = [
+    "counts",
+    "progress",
+    "low_water",
+    "settled",
+    "actual_rate",
+    "eta_seconds",
+    "live",
+    "since",
+];
 
 fn at_rest(mut view: Value) -> Value {
     for name in MOVING {

@@ -48,7 +48,6 @@ const VOCABULARY: &[&str] = &[
     "items::run",
     "items::verdict",
     "items::counters",
-    "stats::latency",
     "stats::histogram",
     "stats::stall",
     "stats::permits",

@@ -18,7 +18,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::end::outcome::{counts_json, thousandths};
+use super::end::outcome::counts_json;
 use super::picture::Picture;
 use windrow_core::ids::TaskId;
 use windrow_core::settings::check;
@@ -264,9 +264,9 @@ impl ControlTarget {
             .map(|handler| format!("{handler}{}", picture.who));
         json!({
             "name": self.name, "task": self.task.to_string(), "process": std::process::id(),
-            "status": picture.status.as_str(), "why": picture.stands_why(), "total": picture.total, "percent": thousandths(picture.percent()),
+            "status": picture.status.as_str(), "why": picture.stands_why(), "total": picture.total, "percent": picture.completion().percent(),
             "counts": counts_json(&picture.counts, picture.pending),
-            "actual_rate": is_moving.then(|| thousandths(picture.actual)),
+            "actual_rate": picture.speed.filter(|_| is_moving).map(|speed| speed.sent),
             "eta_seconds": picture.eta().map(|eta| eta.as_secs()),
             "latency_p95_seconds": picture.latency_p95.map(|p95| (p95.as_secs_f64() * 1e6).round() / 1e6),
             "stall": picture.stall.map(|stall| stall.as_str()), "handler": handler,
@@ -321,7 +321,7 @@ mod tests {
             counts,
             pending: counts.pending(ItemCount(20)),
             rate: RateLimit::Unlimited,
-            actual: 0.0,
+            speed: None,
             latency_p95: None,
             stall: None,
             next_retry: None,

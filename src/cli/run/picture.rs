@@ -1,6 +1,5 @@
 //! What a run looks like at one moment, for people: counts that add up, pace, how long it will take, why it waits.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use console::measure_text_width;
@@ -9,19 +8,16 @@ use crate::output::table::{Tone, human};
 use windrow_core::execution::Progress;
 use windrow_core::explain::rate_text;
 use windrow_core::handler::text::{self, Subject};
-use windrow_core::ids::{Moment, WallMs};
+use windrow_core::ids::{ItemCount, Moment, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::settings::RateLimit;
 use windrow_core::settings::text::span_text;
+use windrow_core::stats::completion::{self, Completion};
+use windrow_core::stats::speed::{Speed, Speedometer, Stretch};
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::tasks::store::TaskView;
-
-/// The span over which the rate is measured.
-const RATE_SPAN: Duration = Duration::from_secs(5);
-/// For so long after a change of the rate the measure of before is shown: less would be noise.
-const RATE_SPAN_MIN: Duration = Duration::from_secs(1);
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,8 +36,8 @@ pub(crate) struct Picture {
     pub pending: u64,
     /// The rate asked for.
     pub rate: RateLimit,
-    /// Items settled per second lately.
-    pub actual: f64,
+    /// How fast it goes; none while that isn't known.
+    pub speed: Option<Speed>,
     /// How long calls take.
     pub latency_p95: Option<Duration>,
     /// Why nothing leaves, if so.
@@ -71,7 +67,7 @@ impl Picture {
             counts,
             pending: counts.pending(view.total),
             rate: view.tuning.rate,
-            actual: 0.0,
+            speed: None,
             latency_p95: live.iter().filter_map(|progress| progress.latency_p95).max(),
             stall: live.iter().find_map(|progress| progress.stall),
             next_retry: live.iter().filter_map(|progress| progress.next_retry).min(),
@@ -85,28 +81,15 @@ impl Picture {
         }
     }
 
-    /// Items that need nothing any more.
-    pub(crate) fn done(&self) -> u64 {
-        self.counts.settled() + self.counts.excluded
+    /// How far it is.
+    pub(crate) fn completion(&self) -> Completion {
+        Completion::of(&self.counts, ItemCount(self.total))
     }
 
-    /// The share of those.
-    pub(crate) fn percent(&self) -> f64 {
-        if self.total == 0 {
-            100.0
-        } else {
-            self.done() as f64 * 100.0 / self.total as f64
-        }
-    }
-
-    /// How long it will take at this pace; see [`human::eta`].
+    /// How long it will take at this pace.
     pub(crate) fn eta(&self) -> Option<Duration> {
-        let Counters {
-            in_flight, parked, ..
-        } = self.counts;
-        (self.status == Status::Running)
-            .then(|| human::eta(self.pending, in_flight, parked, self.actual))
-            .flatten()
+        let speed = self.speed.filter(|_| self.status == Status::Running)?;
+        completion::eta(&self.counts, ItemCount(self.total), speed.settled)
     }
 
     /// ` 40.0 % ███▉✕░░ 10.0/s  ETA 6s`, as wide as the terminal. Full cells are items that succeeded.
@@ -118,7 +101,10 @@ impl Picture {
             excluded,
             ..
         } = self.counts;
-        let (percent, pace) = (format!("{:>5.1} %", self.percent()), self.pace_text());
+        let (percent, pace) = (
+            format!("{:>5.1} %", self.completion().percent()),
+            self.pace_text(),
+        );
         let cells = columns.saturating_sub(measure_text_width(&percent) + measure_text_width(&pace) + 2);
         let bar = human::item_bar(succeeded, [skipped, abandoned, excluded], self.total, cells);
         let line = format!("{percent} {} {pace}", Tone::Good.paint(&bar, colours));
@@ -130,9 +116,12 @@ impl Picture {
         if !matches!(self.status, Status::Running | Status::Stopping) {
             return String::new();
         }
+        let actual = self
+            .speed
+            .map_or_else(|| "–/s".to_owned(), |speed| rate_text(speed.sent));
         let mut text = match self.rate {
-            RateLimit::Unlimited => rate_text(self.actual),
-            RateLimit::Limited(rate) => format!("{} of {rate}", rate_text(self.actual)),
+            RateLimit::Unlimited => actual,
+            RateLimit::Limited(rate) => format!("{actual} of {rate}"),
         };
         if let Some(eta) = self.eta() {
             let span = humantime::format_duration(eta).to_string();
@@ -204,7 +193,10 @@ impl Picture {
     fn waits_for(&self) -> Option<StallReason> {
         let is_at_speed = match self.rate {
             RateLimit::Unlimited => false,
-            RateLimit::Limited(rate) => self.actual >= rate.as_per_second() * AT_SPEED,
+            RateLimit::Limited(rate) => {
+                let sent = self.speed.map_or(0.0, |speed| speed.sent);
+                sent >= rate.as_per_second() * AT_SPEED
+            }
         };
         self.stall.filter(|_| !is_at_speed)
     }
@@ -228,7 +220,13 @@ impl Picture {
     }
 
     fn line_with(&self, why: Option<String>, trouble: Option<String>) -> String {
-        let done = format!("{}/{} ({:.1} %)", self.done(), self.total, self.percent());
+        let completion = self.completion();
+        let done = format!(
+            "{}/{} ({:.1} %)",
+            completion.settled,
+            completion.of,
+            completion.percent()
+        );
         let parts = [
             stands(self.status, why),
             done,
@@ -289,51 +287,46 @@ fn short(span: Duration) -> String {
     }
 }
 
-/// How fast items are settled, over the last [`RATE_SPAN`], and since it runs at the rate that it does.
+/// Measures the speed of a run, as a node measures that of a task.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
-    seen: VecDeque<(Moment, u64)>,
-    /// Whether it runs, at which rate, and what was measured until that was changed.
-    wanted: Option<(Status, RateLimit)>,
-    before: f64,
-    last: f64,
+    speed: Speedometer,
+    /// When it was looked at last, and what its run had sent and settled.
+    seen: Option<(Moment, u64, u64)>,
 }
 
 impl Meter {
-    /// The picture of a task now, at the rate of the last seconds.
+    /// The picture of a task now, with its speed over the last seconds.
     pub(crate) fn picture(&mut self, view: &TaskView, live: &[Progress], clock: &dyn Clock) -> Picture {
         let mut picture = Picture::of(view, live, clock.wall());
-        picture.actual = self.on_settled(
+        let runs = picture.status == Status::Running && !live.is_empty();
+        let sent = live.iter().map(|progress| progress.permits.sent()).sum();
+        picture.speed = self.look(
             clock.now(),
-            picture.counts.settled(),
-            (picture.status, picture.rate),
+            runs.then_some((sent, picture.counts.settled())),
+            picture.rate,
         );
         picture
     }
 
-    /// Takes note of how many are settled now, and answers with the rate. What was settled at another rate, or
-    /// while it paused, says nothing of now. Unit: items per second.
-    fn on_settled(&mut self, now: Moment, settled: u64, wanted: (Status, RateLimit)) -> f64 {
-        let is_changed = self.wanted.replace(wanted).is_some_and(|before| before != wanted);
-        if is_changed {
-            self.seen.clear();
-            self.before = self.last;
-        }
-        self.seen.push_back((now, settled));
-        while self.seen.len() > 2 && now.since(self.seen[1].0) >= RATE_SPAN {
-            self.seen.pop_front();
-        }
-        let (since, at_first) = self.seen[0];
-        let span = now.since(since);
-        self.last = match span < RATE_SPAN_MIN && self.before > 0.0 {
-            true => self.before,
-            false if span.is_zero() => 0.0,
-            false => settled.saturating_sub(at_first) as f64 / span.as_secs_f64(),
+    /// Takes note of what was sent and is settled now; none pauses it.
+    fn look(&mut self, now: Moment, counted: Option<(u64, u64)>, rate: RateLimit) -> Option<Speed> {
+        let Some((sent, settled)) = counted else {
+            self.seen = None;
+            self.speed.pause();
+            return None;
         };
-        if span >= RATE_SPAN_MIN {
-            self.before = 0.0;
+        if let Some((from, sent_before, settled_before)) = self.seen.replace((now, sent, settled)) {
+            let stretch = Stretch {
+                from,
+                to: now,
+                // Another run counts anew.
+                sent: sent.saturating_sub(sent_before),
+                settled: settled.saturating_sub(settled_before),
+            };
+            self.speed.record(rate, stretch);
         }
-        self.last
+        self.speed.speed(now)
     }
 }
 
@@ -341,6 +334,10 @@ impl Meter {
 mod tests {
     use super::*;
     use windrow_core::settings::Rate;
+
+    fn speed(sent: f64) -> Option<Speed> {
+        Some(Speed { sent, settled: sent })
+    }
 
     fn picture(counts: Counters) -> Picture {
         Picture {
@@ -351,7 +348,7 @@ mod tests {
             counts,
             pending: counts.pending(windrow_core::ids::ItemCount(100)),
             rate: RateLimit::Unlimited,
-            actual: 10.0,
+            speed: speed(10.0),
             latency_p95: Some(Duration::from_micros(1500)),
             stall: None,
             next_retry: None,
@@ -428,7 +425,7 @@ mod tests {
         let at = |actual| {
             Picture {
                 rate,
-                actual,
+                speed: speed(actual),
                 stall,
                 ..picture(Counters::default())
             }
@@ -441,7 +438,7 @@ mod tests {
     #[test]
     fn nothing_is_promised_while_nothing_moves() {
         let mut still = picture(Counters::default());
-        still.actual = 0.0;
+        still.speed = speed(0.0);
         assert_eq!(still.eta(), None);
         assert_eq!(
             Picture {
@@ -451,39 +448,6 @@ mod tests {
             .eta(),
             None
         );
-    }
-
-    #[test]
-    fn the_rate_is_that_of_the_last_seconds() {
-        let mut meter = Meter::default();
-        let at = |seconds: u64| Moment(seconds * 1_000_000_000);
-        let mut settled =
-            |second, settled| meter.on_settled(at(second), settled, (Status::Running, RateLimit::Unlimited));
-        assert_eq!(settled(0, 0), 0.0);
-        assert_eq!(settled(1, 100), 100.0);
-        for second in 2..=20 {
-            settled(second, 100);
-        }
-        assert_eq!(settled(21, 100), 0.0);
-    }
-
-    #[test]
-    fn what_was_settled_at_another_rate_is_not_counted() {
-        let mut meter = Meter::default();
-        let rate = |per_second| RateLimit::Limited(Rate::per_second(per_second).expect("a rate"));
-        let mut settled = |millis: u64, settled, wanted| {
-            meter.on_settled(
-                Moment(millis * 1_000_000),
-                settled,
-                (Status::Running, rate(wanted)),
-            )
-        };
-        settled(0, 0, 5);
-        assert_eq!(settled(4_000, 20, 5), 5.0);
-        assert_eq!(settled(4_200, 21, 100), 5.0, "too early to say");
-        assert_eq!(settled(4_700, 71, 100), 5.0);
-        assert_eq!(settled(5_200, 121, 100), 100.0);
-        assert_eq!(settled(6_200, 221, 100), 100.0);
     }
 
     #[test]
@@ -498,19 +462,17 @@ mod tests {
 
     #[test]
     fn a_pause_is_no_part_of_the_rate_behind_it() {
+        const MICRO: u64 = 1_000_000;
         let mut meter = Meter::default();
-        let mut settled = |second: u64, settled, status| {
-            meter.on_settled(
-                Moment(second * 1_000_000_000),
-                settled,
-                (status, RateLimit::Unlimited),
-            )
+        let mut look = |second: u64, counted: Option<u64>| {
+            let counted = counted.map(|count| (count * MICRO, count));
+            let speed = meter.look(Moment(second * 1_000_000_000), counted, RateLimit::Unlimited);
+            speed.map(|speed| speed.sent)
         };
-        settled(0, 0, Status::Running);
-        assert_eq!(settled(2, 200, Status::Running), 100.0);
-        settled(3, 200, Status::Recovering);
-        assert_eq!(settled(6, 200, Status::Recovering), 0.0);
-        settled(7, 200, Status::Running);
-        assert_eq!(settled(8, 300, Status::Running), 100.0);
+        assert_eq!(look(0, Some(0)), None, "nothing is known yet");
+        assert_eq!(look(2, Some(200)), Some(100.0));
+        assert_eq!(look(3, None), None);
+        assert_eq!(look(7, Some(200)), None);
+        assert_eq!(look(8, Some(300)), Some(100.0));
     }
 }

@@ -90,7 +90,7 @@ mod tests {
             counts: Counters::default(),
             pending: 9,
             rate: RateLimit::Unlimited,
-            actual: 0.0,
+            speed: None,
             latency_p95: None,
             stall: None,
             next_retry: None,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::words;
 use crate::exit::Exit;
 use crate::output::body::text;
-use crate::output::table::{clean, human};
+use crate::output::table::clean;
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -52,7 +52,6 @@ pub(super) fn worse(one: Exit, other: Exit) -> Exit {
 
 /// A task in one line.
 pub(super) fn line(task: &Value) -> String {
-    let (done, total) = words::done(task);
     // What goes wrong with the handler, while it does.
     let said = task["status_text"]
         .as_str()
@@ -62,7 +61,7 @@ pub(super) fn line(task: &Value) -> String {
         words::address(task),
         text(&task["id"]),
         words::status(task).0,
-        human::percent_text(done, total),
+        words::percent(task),
         words::counts(&task["counts"], &words::TERMS, &words::RARE),
         said.map(|said| format!("  {said}")).unwrap_or_default()
     ))
@@ -75,7 +74,7 @@ mod tests {
     use super::*;
 
     fn task(status: &str, abandoned: u64) -> Value {
-        json!({"id": "t1", "business": "push", "status": status, "total": 10,
+        json!({"id": "t1", "business": "push", "status": status, "total": 10, "progress": {"percent": 100.0},
             "counts": {"succeeded": 10 - abandoned, "abandoned": abandoned}})
     }
 

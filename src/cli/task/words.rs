@@ -9,11 +9,28 @@ use crate::output::table::times::Times;
 use crate::output::table::{Tone, human};
 use windrow_core::explain::rate_like;
 use windrow_core::settings::{Rate, RateLimit};
+use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::StopReason;
 
 /// `▶ running`, `◌ queued (capacity)`, `↻ recovering 2/10`: the status with its sign and what it doesn't say itself,
 /// and its colour.
 pub fn status(task: &Value) -> (String, Tone) {
+    let (standing, tone) = standing(task);
+    match waits_for_items(task) {
+        true => (format!("{standing} (waiting for items)"), Tone::Plain),
+        false => (standing, tone),
+    }
+}
+
+/// Whether it is open and has sent every item that it has: nothing is wrong, more may come.
+pub fn waits_for_items(task: &Value) -> bool {
+    task["status"] == "running"
+        && !is_handler_down(task)
+        && task["live"]["stall"] == StallReason::Items.as_str()
+}
+
+/// The same without that an open task waits for items, which changes with each of them.
+pub fn standing(task: &Value) -> (String, Tone) {
     let (word, tone) = plain_status(task);
     match remark(task, text(&task["status"])) {
         Some(remark) => (format!("{word} {remark}"), tone),
@@ -153,17 +170,23 @@ pub fn counts(counts: &Value, terms: &[&str], rare: &[&str]) -> String {
     terms.collect::<Vec<_>>().join("  ")
 }
 
-/// Items that are settled or left out, and all.
+/// Items that are settled, and all that are to be done.
 pub fn done(task: &Value) -> (u64, u64) {
-    let done = ["succeeded", "skipped", "abandoned", "excluded"].map(|name| number(&task["counts"][name]));
-    let done = done.into_iter().fold(0, u64::saturating_add);
-    (done, number(&task["total"]))
+    let progress = &task["progress"];
+    (number(&progress["settled"]), number(&progress["of"]))
 }
 
 /// `389,939 / 1,000,000`
 pub fn done_of(task: &Value) -> String {
-    let (done, total) = done(task);
-    format!("{} / {}", human::count(done), human::count(total))
+    let (done, of) = done(task);
+    format!("{} / {}", human::count(done), human::count(of))
+}
+
+/// `39.0%`
+pub fn percent(task: &Value) -> String {
+    task["progress"]["percent"]
+        .as_f64()
+        .map_or_else(String::new, human::percent_text)
 }
 
 /// The bar of a task: full cells are items that succeeded.
@@ -183,14 +206,12 @@ pub fn is_failed_still(task: &Value) -> bool {
     has_failures(task) && !is_made_good(task)
 }
 
-/// When it will be done at its present pace; none while it doesn't run.
+/// When it will be done at its present pace, as the node says; none while it doesn't run.
 pub fn eta(task: &Value) -> Option<Duration> {
-    let pace = task["actual_rate"]
-        .as_f64()
-        .filter(|_| task["status"] == "running")?;
-    let [pending, in_flight, parked] =
-        ["pending", "in_flight", "parked"].map(|name| number(&task["counts"][name]));
-    human::eta(pending, in_flight, parked, pace)
+    let seconds = task["eta_seconds"].as_u64();
+    seconds
+        .filter(|_| task["status"] == "running")
+        .map(Duration::from_secs)
 }
 
 /// The same for people: see [`human::eta_text`].
@@ -263,6 +284,17 @@ mod tests {
             status(&task(1)),
             ("✓ finished (with failures)".to_owned(), Tone::Warn)
         );
+    }
+
+    #[test]
+    fn an_open_task_that_waits_for_items_is_no_fault() {
+        let task = json!({"status": "running", "live": {"stall": "items"}});
+        assert_eq!(
+            status(&task),
+            ("▶ running (waiting for items)".to_owned(), Tone::Plain)
+        );
+        let down = json!({"status": "running", "handler_down": {}, "live": {"stall": "items"}});
+        assert_eq!(status(&down).1, Tone::Warn);
     }
 
     #[test]

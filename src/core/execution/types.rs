@@ -12,7 +12,7 @@ use crate::items::verdict::{
 use crate::pace::Pace;
 use crate::settings::Auto;
 use crate::shards::{Pause, Slow};
-use crate::stats::latency::Latencies;
+use crate::stats::histogram::Histogram;
 use crate::task::abandonment::Abandonments;
 use crate::task::lifecycle::{CutOff, StopReason};
 use crate::task::supply::Supply;
@@ -123,7 +123,7 @@ pub struct Reports {
     /// What calls told about the handler.
     pub signals: Vec<Signal>,
     /// How long calls took.
-    pub latencies: Latencies,
+    pub latencies: Histogram,
 }
 
 impl Reports {
@@ -326,7 +326,7 @@ impl Limits {
     }
 
     /// `auto` concurrency: rate × p95 × 1.5 by Little's law, never below 64, at most `max_concurrency`.
-    pub(super) fn on_latency(&mut self, tuning: &Tuning, pace: &Pace, latencies: &Latencies) {
+    pub(super) fn on_latency(&mut self, tuning: &Tuning, pace: &Pace, latencies: &Histogram) {
         let known = latencies.count() >= LATENCY_CALLS_MIN;
         let (Auto::Auto, false, true, Some(rate)) = (tuning.concurrency, tuning.ordered, known, pace.rate())
         else {

@@ -65,6 +65,11 @@ impl Permits {
         self.first + self.repeats + self.returned + lost + self.late + self.slowed
     }
 
+    /// Attempts that left, whichever of their item.
+    pub fn sent(&self) -> u64 {
+        self.first + self.repeats
+    }
+
     /// Adds those of another run, or of another span.
     pub fn add(&mut self, more: &Permits) {
         *self = self.each(more, |one, other| one + other);

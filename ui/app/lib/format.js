@@ -16,11 +16,15 @@ export function rate(perSecond) {
   return new Intl.NumberFormat(language.value, { maximumFractionDigits: digits }).format(perSecond);
 }
 
+/** A percentage as the node says it. */
+export function percentOf(number) {
+  return number == null ? DASH : `${number.toFixed(number === 100 ? 0 : 1)}%`;
+}
+
 /** A part of a whole; 100 % only when nothing is left. */
 export function percent(part, whole) {
   if (!whole) return DASH;
-  const tenths = part >= whole ? 1000 : Math.min(999, Math.floor((part / whole) * 1000));
-  return `${(tenths / 10).toFixed(tenths === 1000 ? 0 : 1)}%`;
+  return percentOf(part >= whole ? 100 : Math.min(999, Math.floor((part / whole) * 1000)) / 10);
 }
 
 /** A share between 0 and 1. */
@@ -76,6 +80,11 @@ export function clock(time) {
 /** Hours and minutes. */
 export function minute(time) {
   return parts(time, { hour: '2-digit', minute: '2-digit' });
+}
+
+/** Hours and minutes, with the day unless that is today. */
+export function near(time, nowMs = Date.now()) {
+  return day(time) === day(nowMs) ? minute(time) : `${day(time)} ${minute(time)}`;
 }
 
 /** Day and time, in the zone that was chosen. */

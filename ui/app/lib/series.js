@@ -6,7 +6,7 @@ import { paused } from './live.js';
 /** Spans that can be looked at: seconds, the length of a point, and how often it is read again. */
 export const SPANS = { '5m': [300, 1, 1000], '15m': [900, 1, 1000], '1h': [3600, 10, 5000], '6h': [21_600, 10, 10_000] };
 
-const LISTS = ['time', 'rate', 'target', 'p50', 'p95', 'p99', 'errors', 'in_flight'];
+const LISTS = ['time', 'rate', 'sent', 'target', 'p50', 'p95', 'p99', 'errors', 'in_flight'];
 const NONE = Object.fromEntries(LISTS.map((name) => [name, []]));
 
 /** Adds what is new behind what there is, and forgets what is too old. */
@@ -23,7 +23,7 @@ export function joined(old, fresh, from) {
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 const most = (values) => Math.max(...values);
 const last = (values) => values.at(-1);
-const PUT = { time: last, rate: mean, errors: mean, target: last, in_flight: last, p50: mean, p95: most, p99: most };
+const PUT = { time: last, rate: mean, sent: mean, errors: mean, target: last, in_flight: last, p50: mean, p95: most, p99: most };
 
 /** Puts neighbours together until there are no more than so many points: rates as their mean, times of calls as their worst. */
 export function thinned(series, points) {

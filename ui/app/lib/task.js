@@ -37,28 +37,26 @@ export function offers(task) {
   };
 }
 
-/** Seconds that are left at a rate, or null where that can't be said: parked items wait for a retry or a verdict, at any rate. */
-export function secondsLeft(task, actual) {
-  const todo = left(task.counts);
-  if (task.status !== 'running' || !todo || !actual) return null;
-  if (!task.counts.pending && task.counts.parked) return null;
-  return todo / actual;
-}
+/** Seconds that are left, as the node says; null where that can't be said. */
+export const secondsLeft = (task) => (task.status === 'running' ? task.eta_seconds ?? null : null);
 
 /** Whether what is left takes at least so long, and nobody knows how much longer: the retries of parked items follow no rate. */
 export const isLeast = (task) => task.counts.parked > 0;
 
 /** The seconds that are left, for people: `21m`, and `21m+` where that is the least. */
-export function timeLeft(task, actual) {
-  const seconds = secondsLeft(task, actual);
+export function timeLeft(task) {
+  const seconds = secondsLeft(task);
   return span(seconds) + (seconds != null && isLeast(task) ? '+' : '');
 }
 
 /** The rate that a task is to have, in items per second; null where nothing limits it. */
 export const target = (task) => perSecond(task.rate);
 
+/** Whether an open task has sent every item that it has: nothing is wrong, more may come. */
+export const waitsForItems = (task) => task.status === 'running' && task.live?.stall === 'items' && !task.handler_down;
+
 /** Whether a task goes slower than it is to. */
 export function isSlow(task, actual) {
   const wanted = target(task);
-  return task.status === 'running' && wanted != null && actual != null && actual < wanted * 0.97;
+  return task.status === 'running' && !waitsForItems(task) && wanted != null && actual != null && actual < wanted * 0.97;
 }

@@ -1,13 +1,10 @@
 /** @file The newest tasks and those under way, as the stream tells them: one list for all pages, with how fast each goes. */
 import { signal } from '../../vendor/preact-htm.js';
 import { listen } from './live.js';
-import { settled } from './task.js';
 
-/** Over how long a rate is measured. */
-const RATE_OVER_MS = 10_000;
-/** A shorter time says little: counts come once a second. */
-const RATE_LEAST_MS = 5000;
 const HISTORY_MAX = 60;
+/** Between two points of a history. */
+const HISTORY_EVERY_MS = 900;
 
 /**
  * Tasks by id; null until they were heard.
@@ -18,40 +15,29 @@ export const tasks = signal(null);
 /** Grows with each task that appears, ends or changes its status. */
 export const changes = signal(0);
 
-/** @type {Map<string, {at: number, settled: number}[]>} */
-const samples = new Map();
-
-/** @type {Map<string, number[]>} */
+/** @type {Map<string, {at: number, rates: number[]}>} */
 const histories = new Map();
 
-/** Items per second that a task settled lately; null where that isn't known. */
+/** Attempts per second that a task sends, as the node measured it; null where it doesn't run, or that isn't known. */
 export function rateOf(task) {
-  if (task.status !== 'running' && task.status !== 'stopping') return null;
-  const seen = samples.get(task.id) ?? [];
-  const [first, last] = [seen[0], seen.at(-1)];
-  if (!first || last.at - first.at < RATE_LEAST_MS) return task.actual_rate ?? null;
-  return ((last.settled - first.settled) * 1000) / (last.at - first.at);
+  return task.status === 'running' || task.status === 'stopping' ? task.actual_rate ?? null : null;
 }
 
-/** The rates of the last minutes, for a line as small as a word. */
-export const historyOf = (id) => histories.get(id) ?? [];
+/** The rates of the last minute, for a line as small as a word. */
+export const historyOf = (id) => histories.get(id)?.rates ?? [];
 
-function sample(task) {
+/** Keeps what the node said of a task's rate. */
+function remember(task) {
   const at = Date.now();
-  const seen = (samples.get(task.id) ?? []).filter((one) => at - one.at <= RATE_OVER_MS);
-  const last = seen.at(-1);
-  if (last && at - last.at < 900) return;
-  seen.push({ at, settled: settled(task.counts) });
-  samples.set(task.id, seen);
-  const history = histories.get(task.id) ?? [];
-  history.push(last ? ((seen.at(-1).settled - last.settled) * 1000) / (at - last.at) : 0);
-  histories.set(task.id, history.slice(-HISTORY_MAX));
+  const known = histories.get(task.id) ?? { at: 0, rates: [] };
+  if (task.actual_rate == null || at - known.at < HISTORY_EVERY_MS) return;
+  histories.set(task.id, { at, rates: [...known.rates, task.actual_rate].slice(-HISTORY_MAX) });
 }
 
 function begin(list) {
   tasks.value = new Map(list.map((task) => [task.id, task]));
-  for (const of of [samples, histories]) for (const id of of.keys()) if (!tasks.value.has(id)) of.delete(id);
-  list.filter((task) => task.live).forEach(sample);
+  for (const id of histories.keys()) if (!tasks.value.has(id)) histories.delete(id);
+  list.filter((task) => task.live).forEach(remember);
   changes.value += 1;
 }
 
@@ -64,7 +50,7 @@ function measure(list) {
     const live = { ...old.live, window, concurrency, high_water, latency_p95_seconds, stall };
     const task = { ...old, ...rest, live };
     next.set(numbers.id, task);
-    sample(task);
+    remember(task);
   }
   tasks.value = next;
 }

@@ -4,7 +4,7 @@ import { get, path } from '../lib/api.js';
 import { start, recover } from '../lib/actions.js';
 import { needy } from '../lib/attention.js';
 import { now } from '../lib/clock.js';
-import { count, percent, rate, stamp } from '../lib/format.js';
+import { count, percent, percentOf, rate, stamp } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { listen, paused } from '../lib/live.js';
 import { useResource } from '../lib/resource.js';
@@ -133,10 +133,10 @@ function Throughput({ list }) {
 function taskColumns() {
   return [
     { head: t('Task'), class: 'main-cell fill', cell: (task) => html`<span class="row"><a data-row href=${`/tasks/${task.id}`} class="cut"><span class="soft">${task.id}</span> ${task.name ?? task.business}</a></span>` },
-    { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percent(settled(task.counts), task.total)}</span></span>` },
+    { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percentOf(task.progress?.percent)}</span></span>` },
     { head: t('Rate'), class: 'num', cell: (task) => html`<span class=${isSlow(task, rateOf(task)) ? 'warn' : ''}>${rate(rateOf(task))}</span><span class="soft"> / ${task.rate === 'unlimited' ? '∞' : rate(target(task))}</span>` },
     { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
-    { head: t('Left'), class: 'num w5', cell: (task) => timeLeft(task, rateOf(task)) },
+    { head: t('Left'), class: 'num w5', cell: (task) => timeLeft(task) },
   ];
 }
 

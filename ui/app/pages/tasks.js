@@ -3,12 +3,12 @@ import { html, useEffect, useRef } from '../../vendor/preact-htm.js';
 import { labelAll, rateAll, start, startAll, stop, stopAll } from '../lib/actions.js';
 import { path } from '../lib/api.js';
 import { families } from '../lib/families.js';
-import { count, percent, rate } from '../lib/format.js';
+import { count, percentOf, rate } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { useResource } from '../lib/resource.js';
 import { route, withQuery } from '../lib/router.js';
 import { may, session } from '../lib/session.js';
-import { isMadeGood, isSlow, madeGood, offers, settled, target, timeLeft } from '../lib/task.js';
+import { isMadeGood, isSlow, madeGood, offers, target, timeLeft } from '../lib/task.js';
 import { changes, historyOf, keepTasks, rateOf, tasks } from '../lib/tasks.js';
 import { ask } from '../parts/ask.js';
 import { Ago, Empty, Segments, Whole } from '../parts/basic.js';
@@ -64,12 +64,12 @@ function columns(rows) {
     { head: t('Task'), class: 'fill main-cell', cell: (task) => html`<${Name} task=${task} isChild=${present.has(task.parent)} />` },
     { head: t('Business'), cell: (task) => html`<a class="soft" href=${withQuery({ business: task.business, cursor: null })}>${task.business}</a>` },
     { head: t('Status'), cell: (task) => html`<${TaskStatus} task=${task} />` },
-    { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percent(settled(task.counts), task.total)}</span></span>` },
+    { head: t('Progress'), class: 'progress-cell', cell: (task) => html`<span class="row"><${Progress} task=${task} /><span class="num w4">${percentOf(task.progress?.percent)}</span></span>` },
     { head: t('Items'), class: 'num', cell: (task) => count(task.total) },
     { head: t('Abandoned'), class: 'num', cell: (task) => html`<${Abandoned} task=${task} />` },
     { head: t('Rate'), class: 'num', cell: (task) => html`<${Rate} task=${task} />` },
     { head: t('Trend'), class: 'hide-s hide-m', cell: (task) => task.status === 'running' && html`<${Spark} values=${historyOf(task.id)} most=${target(task)} label=${t('rate lately')} />` },
-    { head: t('Left'), class: 'num w5', cell: (task) => timeLeft(task, rateOf(task)) },
+    { head: t('Left'), class: 'num w5', cell: (task) => timeLeft(task) },
     { head: t('Since'), class: 'num', cell: (task) => html`<${Ago} at=${task.since} />` },
   ];
 }

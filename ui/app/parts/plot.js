@@ -6,7 +6,8 @@ import { clock } from '../lib/format.js';
 import { t } from '../lib/i18n.js';
 import { look } from '../lib/palette.js';
 
-/** @typedef {{name: string, color: string, dashed?: boolean, fill?: boolean, write: (value: number | null) => string}} Line */
+/** @typedef {{name: string, color: string, dashed?: boolean, fill?: boolean, write: (value: number | null) => string, idle?: string}} Line
+ * idle: what the legend says while there is no last value */
 
 /** The moment under the pointer, and the plots that share it. */
 const pointer = signal({ key: null, time: 0 });
@@ -23,11 +24,15 @@ function useSize(place) {
   return size;
 }
 
+function written(line, value, at) {
+  return at == null && value == null && line.idle ? line.idle : line.write(value);
+}
+
 function Legend({ lines, data, at }) {
   const shown = at ?? data[0].length - 1;
   return html`<div class="legend">${lines.map((line, index) => html`<span key=${line.name}>
     <i class=${`stroke ${line.dashed ? 'is-dashed' : ''}`} style=${{ borderColor: `var(--${line.color})` }}></i>${line.name}
-    <b>${line.write(data[index + 1][shown] ?? null)}</b></span>`)}
+    <b>${written(line, data[index + 1][shown] ?? null, at)}</b></span>`)}
     ${at != null && html`<span>${clock(data[0][at] * 1000)}</span>`}</div>`;
 }
 

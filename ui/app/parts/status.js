@@ -1,7 +1,7 @@
 /** @file Where things stand, as drawing, word and colour. */
 import { html } from '../../vendor/preact-htm.js';
 import { t } from '../lib/i18n.js';
-import { isMadeGood } from '../lib/task.js';
+import { isMadeGood, waitsForItems } from '../lib/task.js';
 import { Icon } from './icon.js';
 
 const TASK = {
@@ -57,6 +57,7 @@ function shown(table, word) {
 
 /** Where a task stands; a handler that is down is said with it. */
 export function TaskStatus({ task }) {
+  if (waitsForItems(task)) return html`<${Mark} icon="clock" tone="soft" text=${t('waiting for items')} title=${task.status_text} />`;
   const isDown = task.handler_down && task.status === 'running';
   if (isDown) return html`<${Mark} icon="warn" tone="bad" text=${t('running, handler down')} title=${task.status_text} />`;
   const result = task.result === 'with_failures' && isMadeGood(task) ? 'made_good' : task.result;
@@ -75,14 +76,12 @@ export const ItemStatus = ({ state }) => html`<${Mark} ...${shown(ITEM, state)} 
 
 const TERMS = ['succeeded', 'skipped', 'abandoned', 'in_flight', 'parked'];
 
-/** How far a task is: every term of its sum, to scale. */
+/** How far a task is: every term of its sum but what is left out, to scale. */
 export function Progress({ task, isBig = false }) {
-  const { counts, total } = task;
-  const done = counts.succeeded + counts.skipped + counts.abandoned;
-  const value = total ? Math.floor((done / total) * 1000) / 10 : 0;
-  const width = (term) => `${total ? (counts[term] / total) * 100 : 0}%`;
+  const { counts, progress } = task;
+  const width = (term) => `${progress?.of ? (counts[term] / progress.of) * 100 : 0}%`;
   return html`<div class=${isBig ? 'bar is-big' : 'bar'} role="progressbar" aria-valuemin="0" aria-valuemax="100"
-    aria-valuenow=${value} aria-label=${t('{id}: items that are settled', { id: task.id })}>
+    aria-valuenow=${progress?.percent ?? 0} aria-label=${t('{id}: items that are settled', { id: task.id })}>
     ${TERMS.map((term) => html`<i key=${term} class=${`of-${term}`} style=${{ width: width(term) }}></i>`)}
   </div>`;
 }

@@ -76,10 +76,9 @@ function Says({ shard, picture, at, task }) {
   })}</span>`;
 }
 
-/** What the colours mean, with how many there are. */
-export function StripLegend({ counts }) {
-  return html`<span class="legend">${WORDS.map((word, at) => html`<span key=${word}><i class=${`key ${KEYS[at]}`}></i>${t(word)}
-    ${at !== 1 && counts && html`<b>${count(counts[at])}</b>`}</span>`)}</span>`;
+/** What the colours mean. How many there are stands in the task's head: these cells are of another moment, and may be several items each. */
+export function StripLegend() {
+  return html`<span class="legend">${WORDS.map((word, at) => html`<span key=${word}><i class=${`key ${KEYS[at]}`}></i>${t(word)}</span>`)}</span>`;
 }
 
 /**
@@ -110,7 +109,7 @@ export function Strip({ task, shard, label }) {
   };
   const words = picture ? WORDS.map((word, state) => (picture.counts[state] ? `${count(picture.counts[state])} ${t(word)}` : '')).filter(Boolean).join(', ') : '';
   return html`<div class="strip" ref=${place}>
-    <div class="strip-legend">${picture && html`<${StripLegend} counts=${picture.counts} />`}</div>
+    <div class="strip-legend">${picture && html`<${StripLegend} />`}</div>
     <canvas ref=${canvas} class="cells" role="img" aria-label=${`${label}: ${words}`} onMouseMove=${(event) => setAt(cellAt(event))}
       onMouseLeave=${() => setAt(null)} onClick=${open}></canvas>
     <p class="strip-says">${picture && html`<${Says} shard=${shard} picture=${picture} at=${at} task=${task} />`}</p>

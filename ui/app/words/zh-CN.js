@@ -30,7 +30,7 @@ export default {
   'finished, failures made good': '已完成，失败均已补上', '{n} made good by redrives': '{n} 个条目由重做补上',
   'running, handler down': '运行中，处理器不可用', serving: '服务中', draining: '排空中', drained: '已排空', silent: '无声', fenced: '已隔离',
   pending: '未发出', 'in the window': '在窗口内', 'in flight': '在途', parked: '停放', excluded: '排除', succeeded: '成功', skipped: '跳过',
-  'abandoned': '放弃', settled: '已了结', free: '空闲', 'waits for another attempt': '等待重试', 'not given out yet': '尚未发出',
+  'abandoned': '放弃', settled: '已了结', sent: '已发出', 'waiting for items': '等待条目', 'Every item that was added is sent. The task waits for more, or to be sealed.': '已添加的条目都已发出。任务在等待更多条目，或等待封口。', free: '空闲', 'waits for another attempt': '等待重试', 'not given out yet': '尚未发出',
   start: '启动', stop: '停止', recover: '恢复', canary_done: '试跑完成', error_budget: '错误预算', item_exhausted: '条目用尽尝试',
   handler_gone: '处理器已不在', handler_rejected: '处理器拒绝', handler_unreachable: '处理器不可达', recoveries_exhausted: '恢复次数用尽',
   deadline: '截止时间', source_changed: '来源已变', checkpoint_corrupt: '检查点损坏', crash_loop: '反复崩溃',

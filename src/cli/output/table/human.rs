@@ -30,7 +30,7 @@ pub fn counted(number: u64, one: &str) -> String {
 }
 
 /// The share of a whole, in percent; all of nothing is everything.
-pub fn percent(part: u64, whole: u64) -> f64 {
+fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         100.0
     } else {
@@ -38,12 +38,20 @@ pub fn percent(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// `39.0%`; `100%` is said only of everything, and `0.0%` only of nothing but little.
-pub fn percent_text(part: u64, whole: u64) -> String {
-    if part >= whole {
-        return "100%".to_owned();
+/// `39.0%`, `100%`.
+pub fn percent_text(percent: f64) -> String {
+    match percent {
+        100.0 => "100%".to_owned(),
+        percent => format!("{percent:.1}%"),
     }
-    format!("{:.1}%", percent(part, whole).min(99.9))
+}
+
+/// `39.0%`: the share of a whole; `100%` only of everything.
+pub fn share_text(part: u64, whole: u64) -> String {
+    match part >= whole {
+        true => percent_text(100.0),
+        false => percent_text(percent(part, whole).min(99.9)),
+    }
 }
 
 /// `███▉░░░`: how much of a whole is done, in so many terminal cells.
@@ -114,15 +122,6 @@ pub fn bytes(bytes: u64) -> String {
     format!("{size:.1} {}", UNITS[unit])
 }
 
-/// When all will be done at this pace; none while nothing moves, and where only parked items are left: those wait for a
-/// retry or a verdict, whatever the pace was.
-pub fn eta(pending: u64, in_flight: u64, parked: u64, per_second: f64) -> Option<Duration> {
-    let left = pending.saturating_add(in_flight).saturating_add(parked);
-    (per_second > 0.0 && (pending > 0 || parked == 0))
-        .then(|| Duration::try_from_secs_f64((left as f64 / per_second).ceil()).ok())
-        .flatten()
-}
-
 /// `21m`, and `21m+` while items are parked: how long their retries take doesn't follow from any pace.
 pub fn eta_text(shown: String, parked: u64) -> String {
     match parked {
@@ -152,11 +151,11 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_said_of_everything_only() {
-        assert_eq!(percent_text(389_939, 1_000_000), "39.0%");
-        assert_eq!(percent_text(999_999, 1_000_000), "99.9%");
-        assert_eq!(percent_text(0, 0), "100%");
-        assert_eq!(percent_text(7, 7), "100%");
+    fn percentages_have_a_tenth_until_all_is_done() {
+        assert_eq!(
+            [0.0, 38.9, 99.9, 100.0].map(percent_text),
+            ["0.0%", "38.9%", "99.9%", "100%"]
+        );
     }
 
     #[test]
@@ -209,13 +208,5 @@ mod tests {
     fn spans_are_short() {
         let texts = [0, 14, 119, 120, 1260, 7200, 172_800].map(|seconds| span(Duration::from_secs(seconds)));
         assert_eq!(texts, ["0s", "14s", "119s", "2m", "21m", "2h", "2d"]);
-    }
-
-    #[test]
-    fn an_end_is_promised_only_while_something_moves_that_never_failed() {
-        assert_eq!(eta(100, 0, 0, 0.0), None);
-        assert_eq!(eta(70, 20, 10, 3.0), Some(Duration::from_secs(34)));
-        assert_eq!(eta(0, 3, 0, 3.0), Some(Duration::from_secs(1)));
-        assert_eq!(eta(0, 3, 40, 3.0), None);
     }
 }

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use super::{beside, only_failed, resume};
 use crate::fault::Fault;
 use crate::run::control::settings_json;
-use crate::run::end::outcome::{counts_json, thousandths};
+use crate::run::end::outcome::counts_json;
 use windrow_core::ids::WallMs;
+use windrow_core::stats::completion::Completion;
 use windrow_core::task::lifecycle::{Status, TaskResult};
 use windrow_engine::ports::tasks::list::{TaskFilter, TaskList};
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
@@ -119,12 +120,7 @@ impl KeptJob {
     pub(in crate::run) fn json(&self, place: &Path, runs: bool) -> Value {
         let task = &self.task;
         let name = task.name.as_deref().unwrap_or_default();
-        let (total, done) = (task.total.0, task.counters.settled() + task.counters.excluded);
-        let percent = if total == 0 {
-            100.0
-        } else {
-            done as f64 * 100.0 / total as f64
-        };
+        let percent = Completion::of(&task.counters, task.total).percent();
         let is_cut_off = !runs && !is_at_rest(task.status);
         let may_repeat = self.may_repeat.filter(|_| !runs);
         let (status, why) = if is_cut_off {
@@ -136,7 +132,7 @@ impl KeptJob {
         };
         json!({
             "name": name, "task": task.id.to_string(), "process": null, "status": status,
-            "result": task.result.map(TaskResult::as_str), "why": why, "total": total, "percent": thousandths(percent),
+            "result": task.result.map(TaskResult::as_str), "why": why, "total": task.total.0, "percent": percent,
             "counts": counts_json(&task.counters, task.counters.pending(task.total)),
             "made_good": self.made_good, "still_failed": self.still_failed(),
             "may_repeat": may_repeat.map(MayRepeat::items), "actual_rate": null, "eta_seconds": null,

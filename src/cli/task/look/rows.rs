@@ -188,10 +188,7 @@ fn progress(link: &Link<'_>, name: &str, size: Option<u64>) -> impl Fn(u64) + Se
         let pace = human::bytes(pace as u64);
         meter.show(&match size {
             Some(size) => {
-                let (bar, percent) = (
-                    human::bar(bytes, size, BAR_CELLS),
-                    human::percent_text(bytes, size),
-                );
+                let (bar, percent) = (human::bar(bytes, size, BAR_CELLS), human::share_text(bytes, size));
                 format!("uploading {name}  {bar}  {percent}  {pace}/s")
             }
             None => format!("uploading {name}  {}  {pace}/s", human::bytes(bytes)),

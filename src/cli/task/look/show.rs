@@ -68,10 +68,8 @@ pub(crate) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> 
 pub(crate) fn card(task: &Value, times: &Times) -> Card {
     let id = text(&task["id"]);
     let (status, tone) = words::status_at(task, times);
-    let (done, total) = words::done(task);
     let bar = words::bar(task, BAR_CELLS);
-    let percent = human::percent_text(done, total);
-    let progress = format!("{bar} {percent}   {}", words::done_of(task));
+    let progress = format!("{bar} {}   {}", words::percent(task), words::done_of(task));
     let begun = if waited(task) {
         &Value::Null
     } else {
@@ -165,8 +163,11 @@ fn waited(task: &Value) -> bool {
 
 /// What the time of its start is: of one that waits and has not run yet, only somebody's wish.
 fn started(task: &Value) -> &'static str {
-    let has_begun = task["status"] != "queued" || words::done(task).0 > 0;
-    if has_begun { "started" } else { "asked to start" }
+    if task["has_run"] == true {
+        "started"
+    } else {
+        "asked to start"
+    }
 }
 
 /// Each shard on a line of its own; a task of one has nothing to say here.
@@ -230,6 +231,7 @@ fn pace(task: &Value, rate: &str) -> String {
         words::eta_text(task).map(|eta| format!("ETA {eta}")),
         live["stall"]
             .as_str()
+            .filter(|_| !words::waits_for_items(task))
             .map(|stall| format!("held by {}", stall.replace('_', " "))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("   ")
@@ -296,11 +298,11 @@ mod tests {
 
     #[test]
     fn a_task_that_waited_for_its_time_has_not_started_when_it_was_asked_to() {
-        let task = |status: &str| json!({"status": status, "start_at": "2026-11-20T17:00:00Z", "started_at": "2026-11-20T16:00:00Z"});
+        let task = |status: &str| json!({"status": status, "has_run": status == "running", "start_at": "2026-11-20T17:00:00Z", "started_at": "2026-11-20T16:00:00Z"});
         assert!(!waited(&task("queued")), "it says when that was asked");
         assert!(waited(&task("running")), "`not before` says it");
         assert!(!waited(
-            &json!({"status": "running", "started_at": "2026-11-20T16:00:00Z"})
+            &json!({"status": "running", "has_run": true, "started_at": "2026-11-20T16:00:00Z"})
         ));
     }
 }

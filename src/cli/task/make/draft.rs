@@ -27,13 +27,16 @@ use windrow_server::service::failures::item_data::KEY_COLUMN;
 const NO_DEADLINE: &str = "none";
 
 /// Members that change by themselves, which a plan doesn't tell; those of `retry` stand beside it.
-const PASSING: [&str; 13] = [
+const PASSING: [&str; 16] = [
     "retry",
     "since",
     "warnings",
     "version",
     "live",
+    "progress",
+    "has_run",
     "actual_rate",
+    "eta_seconds",
     "low_water",
     "next",
     "counts",

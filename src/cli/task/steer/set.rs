@@ -17,7 +17,7 @@ use crate::task::which::{Action, Became, chosen, each};
 use windrow_client::{Answer, ClientError, Request};
 
 /// Members that change by themselves, or say what the others say.
-const MOVING: [&str; 15] = [
+const MOVING: [&str; 18] = [
     "retry", // its members stand beside it
     "warnings",
     "status",
@@ -27,7 +27,10 @@ const MOVING: [&str; 15] = [
     "next",
     "counts",
     "low_water",
+    "progress",
+    "has_run",
     "actual_rate",
+    "eta_seconds",
     "version",
     "live",
     "start",

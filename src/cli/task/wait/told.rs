@@ -9,7 +9,7 @@ use super::until::HOLD_MAX;
 use crate::link::Link;
 use crate::output::body::text;
 use crate::output::screen::Meter;
-use crate::output::table::{clean, human};
+use crate::output::table::clean;
 use crate::task::words;
 
 /// How long a node may hold an answer back where somebody watches.
@@ -64,8 +64,7 @@ impl<'a> Told<'a> {
 
 /// `t1  ▶ running  39.0%  389,939 / 1,000,000  498.7/500  ETA 21m`; of what doesn't run, why.
 fn progress(task: &Value, bar: Option<usize>) -> String {
-    let (done, total) = words::done(task);
-    let share = human::percent_text(done, total);
+    let share = words::percent(task);
     let share = match bar {
         Some(cells) => format!("{} {share}", words::bar(task, cells)),
         None => share,
@@ -94,7 +93,7 @@ mod tests {
     #[test]
     fn a_wait_says_how_far_the_task_is_and_about_when_it_ends() {
         let mut task = json!({"id": "t1", "status": "running", "total": 1000, "actual_rate": 5.0,
-            "counts": {"succeeded": 400, "skipped": 0, "abandoned": 0, "excluded": 0, "pending": 600}});
+            "eta_seconds": 120, "progress": {"settled": 400, "of": 1000, "percent": 40.0}, "counts": {"succeeded": 400, "skipped": 0, "abandoned": 0, "excluded": 0, "pending": 600}});
         assert_eq!(
             progress(&task, None),
             "t1  ▶ running  40.0%  400 / 1,000  5.0/s  ETA 2m"

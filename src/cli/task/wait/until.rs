@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     fn task(status: &str, abandoned: u64) -> Value {
-        json!({"id": "t1", "status": status, "total": 5, "status_text": null, "result": "with_failures",
+        json!({"id": "t1", "status": status, "total": 5, "progress": {"settled": 5, "of": 5, "percent": 100.0}, "status_text": null, "result": "with_failures",
             "counts": {"succeeded": 5 - abandoned, "skipped": 0, "abandoned": abandoned, "excluded": 0},
             "started_at": "2026-11-20T17:00:00.000Z", "finished_at": "2026-11-20T17:00:02.100Z"})
     }

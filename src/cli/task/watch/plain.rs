@@ -125,7 +125,7 @@ impl Lines<'_> {
             self.last()?;
             return Ok(Some(exit));
         }
-        if words::status(&self.state.task).0 != self.status && ended(&self.state.task).is_none() {
+        if words::standing(&self.state.task).0 != self.status && ended(&self.state.task).is_none() {
             self.say()?;
         }
         Ok(None)
@@ -190,7 +190,7 @@ impl Lines<'_> {
 
     /// The line of now.
     fn say(&mut self) -> Result<(), Fault> {
-        self.status = words::status(&self.state.task).0;
+        self.status = words::standing(&self.state.task).0;
         if !self.is_for_people() {
             return Ok(());
         }

@@ -76,7 +76,7 @@ pub(super) enum Panel {
 /// How fast it went lately.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pace {
-    /// Settled items per second, a point a second, oldest first.
+    /// Attempts sent per second, a point a second, oldest first.
     pub(super) points: Vec<f64>,
     /// What the rate gave in the last of them.
     pub(super) target: Option<f64>,
@@ -243,7 +243,16 @@ impl State {
     fn merge_numbers(&mut self, data: &Value) {
         // The rate isn't taken from here: it may be older than the answer to a change. Each change is told by an
         // `audit`, and then the whole task is looked at.
-        self.merge(data, &["total", "counts", "low_water", "actual_rate", "stale"]);
+        let counted = [
+            "total",
+            "counts",
+            "progress",
+            "low_water",
+            "actual_rate",
+            "eta_seconds",
+            "stale",
+        ];
+        self.merge(data, &counted);
         self.merge(data, &HANDLER);
         let names = [
             "high_water",
@@ -293,7 +302,7 @@ fn pace(stats: &Value) -> Pace {
     let errors = numbers("errors");
     let last = &errors[errors.len().saturating_sub(ERRORS_OVER)..];
     Pace {
-        points: numbers("rate"),
+        points: numbers("sent"),
         target: list(&series["target"]).last().and_then(Value::as_f64),
         p50: stats["latency"]["p50"].as_f64(),
         p95: stats["latency"]["p95"].as_f64(),

@@ -7,14 +7,14 @@ use crate::execution::types::Speed;
 use crate::ids::{ItemIndex, Moment};
 use crate::items::verdict::Wish;
 use crate::pace::Pace;
-use crate::stats::latency::Latencies;
+use crate::stats::histogram::Histogram;
 use crate::stats::permits::{MICRO, Permits};
 use crate::stats::stall::{StallReason, Stalls};
 use crate::stats::tally::Tally;
 
 #[derive(Debug)]
 pub(in crate::execution) struct Meters {
-    latencies: Latencies,
+    latencies: Histogram,
     tally: Box<Tally>,
     speed: Speed,
     stalls: Stalls,
@@ -39,7 +39,7 @@ struct Sent {
 impl Meters {
     pub(in crate::execution) fn new(settled: u64, low: ItemIndex, now: Moment) -> Meters {
         Meters {
-            latencies: Latencies::default(),
+            latencies: Histogram::default(),
             tally: Box::default(),
             speed: Speed::new(settled, now),
             stalls: Stalls::default(),
@@ -84,10 +84,10 @@ impl Meters {
         self.tally.failed.count(code, wish);
     }
 
-    pub(in crate::execution) fn on_latencies(&mut self, latencies: &mut Latencies) {
+    pub(in crate::execution) fn on_latencies(&mut self, latencies: &mut Histogram) {
         if latencies.count() > 0 {
-            self.latencies.merge(latencies);
-            self.tally.calls.absorb(latencies);
+            self.latencies.add(latencies);
+            self.tally.calls.add(latencies);
             latencies.clear();
         }
     }
@@ -119,7 +119,7 @@ impl Meters {
         }
     }
 
-    pub(in crate::execution) fn latencies(&self) -> &Latencies {
+    pub(in crate::execution) fn latencies(&self) -> &Histogram {
         &self.latencies
     }
 

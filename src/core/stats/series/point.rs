@@ -1,6 +1,8 @@
 //! What was counted of a task in one span of time, and its short form: a second of a task takes some dozens of bytes.
 
-use crate::stats::histogram::{Histogram, OCTAVES, share};
+use std::time::Duration;
+
+use crate::stats::histogram::{BUCKETS, Histogram, share};
 use crate::stats::permits::Permits;
 use crate::stats::stall::StallReason;
 
@@ -140,8 +142,9 @@ impl Point {
         single
             .iter()
             .chain(&permits.lost)
-            .chain(self.calls.counts())
+            .chain(&[0; OCTAVES])
             .for_each(|number| packer.put(*number));
+        pack_calls(&self.calls, &mut packer);
         packer.finish()
     }
 
@@ -163,11 +166,41 @@ impl Point {
         gauges.stall = stall.and_then(|at| StallReason::ALL.get(at).copied());
         let nanos = u128::from(next()) | u128::from(next()) << 64;
         permits.lost.iter_mut().for_each(|lost| *lost = next());
-        let mut counts = [0; OCTAVES];
-        counts.iter_mut().for_each(|count| *count = next());
-        point.calls = Histogram::of(counts, nanos);
+        let octaves: [u64; OCTAVES] = std::array::from_fn(|_| next());
+        point.calls = unpack_calls(octaves, nanos, next);
         point
     }
+}
+
+/// An earlier version counted calls by powers of two of nanoseconds; nodes of it may still be asked, and ask.
+const OCTAVES: usize = 64;
+
+/// The longest call, how many buckets, and of each how far it is from the one before and its count.
+fn pack_calls(calls: &Histogram, packer: &mut Packer) {
+    packer.put(calls.longest());
+    packer.put(calls.counts().len() as u64);
+    let mut before = 0;
+    for (bucket, count) in calls.counts() {
+        packer.put(u64::from(bucket - before));
+        packer.put(*count);
+        before = *bucket;
+    }
+}
+
+fn unpack_calls(octaves: [u64; OCTAVES], nanos: u128, mut next: impl FnMut() -> u64) -> Histogram {
+    let longest = next();
+    let buckets = (next() as usize).min(BUCKETS);
+    let mut at = 0_u64;
+    let counts = (0..buckets).map(|_| {
+        at = at.saturating_add(next()).min(BUCKETS as u64 - 1);
+        (at as u16, next())
+    });
+    let mut calls = Histogram::of(counts.collect(), nanos, longest);
+    // Half way through what an earlier version knew of them.
+    let middle = |octave: usize| Duration::from_nanos((3 << octave) / 2);
+    let old = octaves.into_iter().take(OCTAVES - 1).enumerate();
+    old.for_each(|(octave, count)| calls.place(middle(octave), count));
+    calls
 }
 
 /// Room for most points, so that a buffer grows once. Unit: bytes.
@@ -265,7 +298,23 @@ mod tests {
         point.gauges.target_micros = Some(500_000_000);
         let packed = point.pack();
         assert_eq!(Point::unpack(&packed), point);
-        assert!(packed.len() < 70, "{} bytes", packed.len());
+        assert!(packed.len() < 90, "{} bytes", packed.len());
+    }
+
+    #[test]
+    fn what_an_earlier_version_counted_is_read() {
+        let mut packer = Packer::new();
+        let before = 19 + StallReason::ALL.len();
+        (0..before).for_each(|_| packer.put(0));
+        // From 67 ms to 134 ms.
+        (0..OCTAVES).for_each(|octave| packer.put(if octave == 26 { 500 } else { 0 }));
+        let calls = Point::unpack(&packer.finish()).calls;
+        let p50 = calls.percentile(50).expect("some");
+        assert!(
+            p50 > Duration::from_millis(67) && p50 < Duration::from_millis(134),
+            "{p50:?}"
+        );
+        assert_eq!(calls.count(), 500);
     }
 
     proptest! {
@@ -284,9 +333,8 @@ mod tests {
             point.gauges.stall = StallReason::ALL.get((next() % 20) as usize).copied();
             (point.gauges.in_flight, point.gauges.concurrency, point.gauges.low_water) = (next(), next(), next());
             (point.gauges.window, point.gauges.window_used) = (next(), next());
-            let mut counts = [0; OCTAVES];
-            counts.iter_mut().for_each(|count| *count = next());
-            point.calls = Histogram::of(counts, u128::from(next()) << 40);
+            let counts = (0..60).map(|at| (at * 13, next().max(1)));
+            point.calls = Histogram::of(counts.collect(), u128::from(next()) << 40, next());
             prop_assert_eq!(Point::unpack(&point.pack()), point);
         }
     }

@@ -249,7 +249,7 @@ async fn drain_ready<'a>(lane: &'a Lane, round: &mut Round, flight: &mut Futures
 fn land(lane: &Lane, round: &mut Round, (items, departed, answer): (CallItems, Moment, Fetched)) {
     let cell = &lane.cell;
     let now = cell.clock.now();
-    round.reports.latencies.record(now.since(departed));
+    round.reports.latencies.record(now.since(departed), 1);
     match answer {
         Fetched::Reply(reply) => round.take_in(cell, &items, reply, departed),
         Fetched::NoRows(error) => {

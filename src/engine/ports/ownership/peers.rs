@@ -145,8 +145,11 @@ pub struct LiveTask {
     pub task: TaskId,
     /// Its shards there.
     pub shards: Vec<LiveShard>,
-    /// Items that they settled each second of the last ten; none before that is known.
+    /// Attempts that they sent each second of late; none before that is known.
     pub actual_rate: Option<f64>,
+    /// Items that they settled each second; an earlier version doesn't say.
+    #[serde(default)]
+    pub settled_rate: Option<f64>,
 }
 
 /// A run as it stands.

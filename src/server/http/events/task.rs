@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::handler::{HandlerNews, members};
 use super::topic::{Kind, STALE, Told, Watcher};
 use crate::http::answer::time::rfc3339;
-use crate::http::tasks::view::shown::CountsOfTask;
+use crate::http::tasks::view::shown::{CountsOfTask, ProgressJson};
 use crate::http::{App, tasks};
 use crate::service::ServiceError;
 use crate::service::failures::item_data::{ItemData, Members};
@@ -26,8 +26,6 @@ use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
 
 /// Between two reads of the store; live numbers come at the listeners' pace.
 const STORE_EVERY: Duration = Duration::from_secs(1);
-/// Over how long a rate is measured.
-const RATE_OVER: Duration = Duration::from_secs(3);
 /// Lines of one look.
 const LINES_MAX: u32 = 100;
 /// Changes of one look.
@@ -73,6 +71,9 @@ pub(super) fn numbers(picture: &TaskPicture) -> Value {
         "id": task.id.to_string(),
         "total": task.total.0,
         "counts": CountsOfTask::of(task),
+        "progress": ProgressJson::of(picture.completion()),
+        "actual_rate": picture.actual_rate(),
+        "eta_seconds": picture.eta().map(|eta| eta.as_secs()),
         "low_water": task.low_water.0,
         "high_water": live.map(|live| live.high_water.0),
         "window": live.map(|live| live.window),
@@ -96,6 +97,7 @@ fn stale(mut numbers: Value) -> Value {
         "stall",
         "latency_p95_seconds",
         "actual_rate",
+        "eta_seconds",
     ];
     for name in live {
         numbers[name] = Value::Null;
@@ -112,8 +114,6 @@ pub(super) struct TaskWatcher {
     read_at: Option<Instant>,
     told: Value,
     numbers: Value,
-    /// How many items were settled at recent moments.
-    settled: Vec<(Instant, u64)>,
     groups: BTreeMap<String, u64>,
     line: Option<i64>,
     change: Option<i64>,
@@ -133,7 +133,6 @@ impl TaskWatcher {
             read_at: None,
             told: Value::Null,
             numbers: Value::Null,
-            settled: Vec::new(),
             groups: BTreeMap::new(),
             line: None,
             change: None,
@@ -298,17 +297,12 @@ impl TaskWatcher {
 
     /// The numbers of a picture; those that were told last where the store doesn't tell how it is now: what it saved then is
     /// older still.
-    fn newest(&mut self, picture: &TaskPicture) -> Value {
+    fn newest(&self, picture: &TaskPicture) -> Value {
         let is_blind = picture.is_blind || (self.is_blind && picture.live.is_none());
         if is_blind && self.numbers.is_object() {
-            self.settled.clear();
             return stale(self.numbers.clone());
         }
         let mut now = numbers(picture);
-        let rate = measured(&mut self.settled, Instant::now(), picture.task.counters.settled());
-        // Right after that, there is no telling how fast it goes.
-        let is_known = self.numbers["stale"].is_null();
-        now["actual_rate"] = is_known.then_some(rate).into();
         now["stale"] = Value::Null;
         now
     }
@@ -332,24 +326,6 @@ impl TaskWatcher {
     }
 }
 
-/// Items per second settled over the last seconds. A count that went back (another run) begins anew.
-fn measured(seen: &mut Vec<(Instant, u64)>, now: Instant, settled: u64) -> f64 {
-    if seen.last().is_some_and(|(_, before)| *before > settled) {
-        seen.clear();
-    }
-    seen.push((now, settled));
-    while seen.len() > 2 && now.duration_since(seen[1].0) >= RATE_OVER {
-        seen.remove(0);
-    }
-    let (since, before) = seen[0];
-    let span = now.duration_since(since).as_secs_f64();
-    if span > 0.0 {
-        ((settled - before) as f64 / span * 10.0).round() / 10.0
-    } else {
-        0.0
-    }
-}
-
 #[async_trait]
 impl Watcher for TaskWatcher {
     async fn look(&mut self) -> Vec<(Kind, Told)> {
@@ -359,26 +335,5 @@ impl Watcher for TaskWatcher {
         }
         self.live(&mut found).await;
         found
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_rate_is_what_was_settled_in_the_last_seconds() {
-        let mut seen = Vec::new();
-        let start = Instant::now();
-        let rate: Vec<f64> = (0..40)
-            .map(|tick| measured(&mut seen, start + Duration::from_millis(250 * tick), 25 * tick))
-            .collect();
-        assert_eq!((rate[0], rate[1], rate[39]), (0.0, 100.0, 100.0));
-        assert!(seen.len() <= 14, "old moments go: {}", seen.len());
-        assert_eq!(
-            measured(&mut seen, start + Duration::from_secs(60), 3),
-            0.0,
-            "another run"
-        );
     }
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use super::calls::Calls;
 use super::ends::Ends;
 use crate::service::stats::RunView;
-use windrow_core::ids::{Moment, RunNo, ShardId, TaskId};
+use windrow_core::ids::{ItemCount, Moment, RunNo, ShardId, TaskId};
 use windrow_core::items::counters::Counters;
+use windrow_core::stats::completion::Completion;
 use windrow_core::stats::histogram::Histogram;
 use windrow_core::stats::stall::StallReason;
 use windrow_core::stats::tally::FailedAttempts;
@@ -72,14 +73,9 @@ pub(super) fn samples<'a>(runs: impl Iterator<Item = &'a RunView>) -> Vec<TaskSa
 }
 
 impl TaskSample {
-    /// The part of the items that is settled or excluded.
+    /// The part of the items that is settled, of those that are to be done.
     pub(super) fn progress(&self) -> f64 {
-        let done = self.counters.settled() + self.counters.excluded;
-        if self.total == 0 {
-            1.0
-        } else {
-            done as f64 / self.total as f64
-        }
+        Completion::of(&self.counters, ItemCount(self.total)).ratio()
     }
 
     fn add(&mut self, view: &RunView) {
@@ -111,10 +107,9 @@ impl TaskSample {
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) sample: TaskSample,
-    /// Items per second, as seen between the last two samples.
-    pub(super) actual_rate: f64,
+    /// Attempts that it sends here each second, as every surface shows it; none while that isn't known.
+    pub(super) actual_rate: Option<f64>,
     pub(super) has_own: bool,
-    seen_at: Moment,
     pub(super) gone_at: Option<Moment>,
     /// How the task stands, once it doesn't run and that was read.
     pub(super) status: Option<Status>,
@@ -170,12 +165,12 @@ impl Board {
     ) -> Vec<TaskId> {
         let live: BTreeSet<TaskId> = samples.iter().map(|sample| sample.task).collect();
         for sample in ended.into_iter().chain(samples) {
-            self.see(sample, now);
+            self.see(sample);
         }
         for (task, entry) in &mut self.entries {
             if !live.contains(task) && entry.gone_at.is_none() {
                 entry.gone_at = Some(now);
-                entry.actual_rate = 0.0;
+                entry.actual_rate = None;
             }
         }
         self.entries
@@ -192,31 +187,19 @@ impl Board {
         if let Some(entry) = self.entries.get_mut(&task) {
             let mut sample = entry.sample.clone();
             sample.counters = counters;
-            let seen_at = entry.seen_at;
             let gone_at = entry.gone_at;
-            self.see(sample, seen_at);
+            self.see(sample);
             if let Some(entry) = self.entries.get_mut(&task) {
-                (entry.gone_at, entry.status, entry.actual_rate) = (gone_at, Some(status), 0.0);
+                (entry.gone_at, entry.status) = (gone_at, Some(status));
             }
         }
     }
 
-    fn see(&mut self, sample: TaskSample, now: Moment) {
+    fn see(&mut self, sample: TaskSample) {
         let before = self.entries.get(&sample.task);
         // Of a task that is known it is decided: nothing is counted again and again.
         let has_room = || self.entries.values().filter(|entry| entry.has_own).count() < TASKS_MAX;
         let has_own = before.map_or_else(has_room, |entry| entry.has_own);
-        let mut actual_rate = before.map_or(0.0, |entry| entry.actual_rate);
-        if let Some(entry) = before {
-            let span = now.since(entry.seen_at).as_secs_f64();
-            let settled = sample
-                .counters
-                .settled()
-                .saturating_sub(entry.sample.counters.settled());
-            if span > 0.0 {
-                actual_rate = settled as f64 / span;
-            }
-        }
         if !has_own {
             self.others.add(before.map(|entry| &entry.sample), &sample);
         }
@@ -226,9 +209,8 @@ impl Board {
             .unwrap_or_default();
         let task = sample.task;
         let entry = Entry {
-            actual_rate,
+            actual_rate: None,
             has_own,
-            seen_at: now,
             gone_at: None,
             status: None,
             delays,
@@ -295,7 +277,6 @@ mod tests {
         let mut board = Board::default();
         board.look(vec![sample(1, 10)], vec![], Moment(SECOND));
         board.look(vec![sample(1, 30)], vec![], Moment(2 * SECOND));
-        assert_eq!(board.entries[&TaskId(1)].actual_rate, 20.0);
         assert_eq!(
             board.look(vec![], vec![], Moment(3 * SECOND)),
             [TaskId(1)],
@@ -310,7 +291,7 @@ mod tests {
             Status::Finished,
         );
         let entry = &board.entries[&TaskId(1)];
-        assert_eq!((entry.sample.counters.succeeded, entry.actual_rate), (35, 0.0));
+        assert_eq!(entry.sample.counters.succeeded, 35);
         assert_eq!(board.look(vec![], vec![], Moment(4 * SECOND)), [], "once");
         board.look(vec![], vec![], Moment(3 * SECOND + KEPT.as_nanos() as u64));
         assert!(board.entries.is_empty());

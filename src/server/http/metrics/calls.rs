@@ -4,17 +4,24 @@ use std::collections::BTreeMap;
 
 use super::board::{Board, Entry, OTHER, TASKS_MAX, TaskSample};
 use super::families as f;
-use super::text::{Page, Span};
+use super::text::{Bounds, Page};
 use crate::service::stats::RunView;
 use windrow_core::handler::failed_calls::FailedCalls;
 use windrow_core::ids::{RunNo, ShardId};
 use windrow_core::stats::histogram::Histogram;
 use windrow_core::stats::tally::Tally;
 
-/// Calls: 1 ms to 69 s.
-const CALLS: Span = Span { first: 20, last: 36 };
-/// Delays: 16 µs to 17 s.
-const DELAYS: Span = Span { first: 14, last: 34 };
+/// Calls: 1 ms to a minute, fine where objectives are.
+pub(super) const CALLS: &Bounds = &[
+    1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 150_000, 200_000, 250_000, 300_000, 400_000,
+    500_000, 750_000, 1_000_000, 1_500_000, 2_000_000, 2_500_000, 5_000_000, 7_500_000, 10_000_000,
+    15_000_000, 30_000_000, 60_000_000,
+];
+/// Delays, transactions and statements: 10 µs to half a minute.
+pub(super) const SHORT: &Bounds = &[
+    10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 300_000,
+    500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 30_000_000,
+];
 
 /// What was taken in of runs so far.
 #[derive(Debug, Default)]
@@ -91,7 +98,7 @@ pub(super) fn write(page: &mut Page, board: &Board, own: &[(String, &Entry)]) {
         .iter()
         .map(|(task, entry)| ([("task", task.as_str())], &entry.delays));
     let all = own.chain([([("task", OTHER)], &board.others.delays)]);
-    page.histograms(f::DISPATCH_DELAY, DELAYS, all);
+    page.histograms(f::DISPATCH_DELAY, SHORT, all);
 }
 
 /// A good attempt settles its item, so those are counted already; the others have a code.

@@ -42,8 +42,8 @@ families! {
     DISPATCH_DELAY, "windrow_dispatch_delay_seconds", Histogram,
         "From the time at which the rate allowed an item to leave until it left";
     TASK_ITEMS, "windrow_task_items", Gauge, "Items of a task by state";
-    TASK_PROGRESS_RATIO, "windrow_task_progress_ratio", Gauge, "Settled or excluded items of all";
-    TASK_ACTUAL_RATE, "windrow_task_actual_rate", Gauge, "Items settled per second";
+    TASK_PROGRESS_RATIO, "windrow_task_progress_ratio", Gauge, "Settled items of those that are to be done";
+    TASK_ACTUAL_RATE, "windrow_task_actual_rate", Gauge, "Item attempts sent per second here, over the last ten seconds";
     TASK_TARGET_RATE, "windrow_task_target_rate", Gauge, "Item attempts per second that may leave";
     WINDOW_SIZE, "windrow_window_size", Gauge, "Items between low water and the highest that may leave";
     WINDOW_USED, "windrow_window_used", Gauge, "Items between low water and the highest that left";

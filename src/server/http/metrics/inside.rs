@@ -1,17 +1,37 @@
 //! What the node counts of itself: checkpoints, leases, recoveries, lines, statements.
 
+use super::calls::SHORT;
 use super::families as f;
-use super::text::{Page, Span};
+use super::text::{Bounds, Page};
 use windrow_engine::ports::handling::handler::LogLevel;
 use windrow_engine::ports::handling::meters::{
     AppendFate, CopyFate, HintFate, Meters, PublicationFate, Renewal,
 };
 use windrow_engine::ports::schedules::store::FireOutcome;
 
-/// Transactions and statements: 16 µs to 17 s.
-const STORE: Span = Span { first: 14, last: 34 };
-/// Fires: 1 ms to 5 days.
-const LATE: Span = Span { first: 20, last: 48 };
+/// Fires: 1 ms to five days.
+pub(super) const LATE: &Bounds = &[
+    1_000,
+    10_000,
+    50_000,
+    100_000,
+    250_000,
+    500_000,
+    1_000_000,
+    2_500_000,
+    5_000_000,
+    10_000_000,
+    30_000_000,
+    60_000_000,
+    300_000_000,
+    600_000_000,
+    1_800_000_000,
+    3_600_000_000,
+    9_000_000_000,
+    36_000_000_000,
+    90_000_000_000,
+    450_000_000_000,
+];
 const LEVELS: [(&str, LogLevel); 4] = [
     ("debug", LogLevel::Debug),
     ("info", LogLevel::Info),
@@ -21,7 +41,7 @@ const LEVELS: [(&str, LogLevel); 4] = [
 
 pub(super) fn write(page: &mut Page, meters: &Meters) {
     let (checkpoints, errors) = meters.checkpoints();
-    page.histograms(f::CHECKPOINT_DURATION, STORE, [([], &checkpoints)]);
+    page.histograms(f::CHECKPOINT_DURATION, SHORT, [([], &checkpoints)]);
     page.one(f::CHECKPOINT_ERRORS, errors);
     let renewals = Renewal::ALL.map(|result| (result.as_str(), meters.renewals(result)));
     page.by(f::LEASE_RENEWALS, "result", renewals);
@@ -58,14 +78,14 @@ pub(super) fn write(page: &mut Page, meters: &Meters) {
     if let Some(state) = meters.redis() {
         page.one(f::REDIS_UP, state.is_ok());
         let (trips, failures) = meters.lease_trips();
-        page.histograms(f::LEASE_TRIP_DURATION, STORE, [([], &trips)]);
+        page.histograms(f::LEASE_TRIP_DURATION, SHORT, [([], &trips)]);
         page.one(f::LEASE_TRIP_ERRORS, failures);
         let hints = HintFate::ALL.map(|fate| (fate.as_str(), meters.hints(fate)));
         page.by(f::HINTS, "fate", hints);
     }
     let queries = meters.queries();
     let took = queries.iter().map(|(op, of)| ([("op", *op)], &of.took));
-    page.histograms(f::STORE_QUERY_DURATION, STORE, took);
+    page.histograms(f::STORE_QUERY_DURATION, SHORT, took);
     let errors = queries.iter().map(|(op, of)| (*op, of.errors));
     page.by(f::STORE_ERRORS, "op", errors);
 }

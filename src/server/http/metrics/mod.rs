@@ -109,7 +109,14 @@ async fn look(app: &App) {
     // In this order: what ends in between is seen twice and counted once; the other way round it would be missed.
     let mut live = supervisor.runs();
     let ended = supervisor.take_ended_runs();
-    let over = app.front.meter.board().take_in(&mut live, &ended, now);
+    let over = {
+        let mut board = app.front.meter.board();
+        let over = board.take_in(&mut live, &ended, now);
+        board.entries.iter_mut().for_each(|(task, entry)| {
+            entry.actual_rate = app.service.stats.speed(*task).map(|speed| speed.sent);
+        });
+        over
+    };
     for task in over {
         match app.service.tasks.store.get(task).await {
             Ok(Some(view)) => {
@@ -290,7 +297,7 @@ fn write_gauges(page: &mut Page, own: &[(String, &Entry)]) {
     page.by(f::TASK_PROGRESS_RATIO, "task", progress);
     // A task that has ended has no window and no rate.
     let live = || own.iter().filter(|(_, entry)| entry.gone_at.is_none());
-    let rates = live().map(|(task, entry)| (task.as_str(), entry.actual_rate));
+    let rates = live().filter_map(|(task, entry)| Some((task.as_str(), entry.actual_rate?)));
     page.by(f::TASK_ACTUAL_RATE, "task", rates);
     for (family, value) in GAUGES {
         let values = live().filter_map(|(task, entry)| Some((task.as_str(), value(&entry.sample)?)));

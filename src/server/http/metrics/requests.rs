@@ -12,8 +12,8 @@ use super::families::{HTTP_SERVER_REQUEST_DURATION, HTTP_SERVER_REQUESTS};
 use super::text::Page;
 
 /// Unit: seconds.
-const BOUNDS: [f64; 12] = [
-    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
+const BOUNDS: [f64; 14] = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.3, 0.5, 1.0, 2.5, 5.0, 30.0,
 ];
 
 /// Requests by method, route and status.

@@ -36,6 +36,10 @@ fn board_of(tasks: i64) -> Board {
     };
     let mut board = Board::default();
     board.look((1..=tasks).map(sample).collect(), vec![], Moment(1));
+    board
+        .entries
+        .values_mut()
+        .for_each(|entry| entry.actual_rate = Some(5.0));
     let mut calls = Histogram::default();
     calls.record(Duration::from_millis(20), 3);
     let mut failed = FailedCalls::default();
@@ -223,4 +227,18 @@ fn grafana_takes_the_dashboard() {
         }
     }
     assert!(ids.len() > 20);
+}
+
+#[test]
+fn an_objective_at_300_ms_has_a_bound_and_every_bound_cuts_exactly() {
+    assert!(calls::CALLS.contains(&300_000), "300 ms");
+    for bounds in [calls::CALLS, calls::SHORT, inside::LATE] {
+        assert!(bounds.is_sorted());
+        for micros in bounds {
+            let (bound, mut histogram) = (Duration::from_micros(*micros), Histogram::default());
+            histogram.record(bound - Duration::from_nanos(1), 1);
+            histogram.record(bound, 1);
+            assert_eq!(histogram.below(bound), 1, "{bound:?}");
+        }
+    }
 }

@@ -1,16 +1,13 @@
 //! Prometheus's text format: families with HELP and TYPE, samples below them.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use super::families::{Family, Kind};
 use windrow_core::stats::histogram::Histogram;
 
-/// Which bounds of a histogram are shown: powers of two of nanoseconds, the last one included.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
-    pub(super) first: usize,
-    pub(super) last: usize,
-}
+/// Which bounds of a histogram are shown, in ascending order. Each is a bound of its buckets. Unit: microseconds.
+pub(super) type Bounds = [u64];
 
 /// What a sample says.
 pub(super) trait Number {
@@ -68,17 +65,18 @@ impl Page {
         }
     }
 
-    /// A family of histograms with their labels, each with buckets up to the bounds of the span.
+    /// A family of histograms with their labels, each with buckets up to these bounds.
     pub(super) fn histograms<'a, const N: usize>(
         &mut self,
         family: Family,
-        span: Span,
+        bounds: &Bounds,
         all: impl IntoIterator<Item = ([(&'static str, &'a str); N], &'a Histogram)>,
     ) {
         self.begin(family);
         for (labels, of) in all {
-            let bound = |octave: usize| (1u64 << octave) as f64 / 1e9;
-            let buckets = (span.first..=span.last).map(|octave| (bound(octave), of.below(octave)));
+            let buckets = bounds
+                .iter()
+                .map(|micros| (*micros as f64 / 1e6, of.below(Duration::from_micros(*micros))));
             self.histogram(family, &labels, buckets, of.count(), of.sum_seconds());
         }
     }

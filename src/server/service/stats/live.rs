@@ -1,21 +1,16 @@
 //! How the runs of tasks stand, wherever they are: one look at the store, one question to each node that owns some.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::Stats;
 use crate::service::cluster::{Reach, amiss};
 use windrow_core::execution::Progress;
 use windrow_core::ids::{SessionId, ShardId, TaskId};
+use windrow_core::stats::speed::Speed;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::peers::{LiveShard, LiveTask, Peer, PeerReply, Question, Unreachable};
 use windrow_engine::ports::tasks::shard_map::StoredShard;
 use windrow_engine::ports::tasks::store::TaskView;
-
-/// The rate that is shown is that of this span: long enough for slow tasks, short enough to follow a change. Unit: seconds.
-const RATE_SECONDS: u64 = 10;
-/// Before, there is no telling. The sampler is never quite on time.
-const RATE_KNOWN_AFTER: Duration = Duration::from_millis(900);
 
 /// Tasks of one question.
 const TASKS_MAX: usize = 500;
@@ -25,8 +20,8 @@ const TASKS_MAX: usize = 500;
 pub struct Lives {
     /// The runs, each with its node.
     pub shards: Vec<(String, LiveShard)>,
-    /// Items settled per second on each node that has runs, where it is known.
-    pub rates: Vec<Option<f64>>,
+    /// How fast it goes on each node that has runs, where that is known.
+    pub speeds: Vec<Option<Speed>>,
     /// The shards as they are stored; none where everything of the task is here.
     pub stored: Vec<StoredShard>,
     /// Owners that can't be asked.
@@ -46,10 +41,12 @@ impl Stats {
             .into_iter()
             .map(live_shard)
             .collect();
+        let speed = self.speed(task);
         (!shards.is_empty()).then(|| LiveTask {
             task,
             shards,
-            actual_rate: self.actual_rate(task),
+            actual_rate: speed.map(|speed| speed.sent),
+            settled_rate: speed.map(|speed| speed.settled),
         })
     }
 
@@ -139,18 +136,15 @@ impl Stats {
         }
         Ok(())
     }
-
-    /// Items that were settled each second of the last ten on this node; none before that is known.
-    fn actual_rate(&self, id: TaskId) -> Option<f64> {
-        let span = self.span(id, RATE_SECONDS);
-        let span = span.filter(|span| span.running >= RATE_KNOWN_AFTER)?;
-        Some(span.point.settled() as f64 / span.running.as_secs_f64())
-    }
 }
 
 fn take_in(lives: &mut BTreeMap<TaskId, Lives>, node: String, live: LiveTask) {
     let task = lives.entry(live.task).or_default();
-    task.rates.push(live.actual_rate);
+    // An earlier version says one number for both.
+    task.speeds.push(live.actual_rate.map(|sent| Speed {
+        sent,
+        settled: live.settled_rate.unwrap_or(sent),
+    }));
     for shard in live.shards {
         // While a shard changes hands two nodes may name it; the one that is here was first.
         if task.shards.iter().all(|(_, known)| known.shard != shard.shard) {

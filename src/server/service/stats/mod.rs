@@ -16,6 +16,7 @@ use windrow_core::explain::{Spell, Stay};
 use windrow_core::ids::{Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::settings::RateLimit;
 use windrow_core::stats::series::{Gauges, Point, Series, Slice, Span};
+use windrow_core::stats::speed::{Speed, Speedometer, Stretch};
 use windrow_engine::actors::executor::run_view::RunSample;
 pub use windrow_engine::actors::executor::run_view::RunView;
 
@@ -56,6 +57,12 @@ impl Stats {
             .get(&task)?
             .series
             .span(now, Duration::from_secs(seconds))
+    }
+
+    /// The speed of a task on this node at the last sample; none while that isn't known.
+    pub fn speed(&self, task: TaskId) -> Option<Speed> {
+        let now = self.node.clock.now();
+        lock(&self.board).tasks.get(&task)?.speed.speed(now)
     }
 
     /// When the shards of a task were counted here, since so long ago.
@@ -135,6 +142,8 @@ struct Board {
 #[derive(Default)]
 struct Track {
     series: Series,
+    /// The one measure of how fast it goes here.
+    speed: Speedometer,
     /// The end of its last point.
     last_at: Moment,
     /// Its rate as it was seen last.
@@ -148,6 +157,23 @@ struct Track {
 }
 
 impl Track {
+    /// Takes in what was counted since the last sample; `live` has the rate of what runs, and when that was seen.
+    fn take_in(&mut self, slice: &Slice, live: Option<(RateLimit, Moment)>) {
+        self.last_at = slice.to;
+        self.series.push(slice);
+        let Some((rate, at)) = live else { return };
+        if self.rate.replace(rate).is_some_and(|before| before != rate) {
+            self.rate_changed_at = Some(at);
+        }
+        let stretch = Stretch {
+            from: slice.from,
+            to: slice.to,
+            sent: slice.point.permits.sent(),
+            settled: slice.point.settled(),
+        };
+        self.speed.record(rate, stretch);
+    }
+
     /// Takes in that a shard was counted. What is no longer kept goes.
     fn stayed(&mut self, shard: u32, from: Moment, to: Moment) {
         let stays = self.stays.entry(shard).or_default();
@@ -210,9 +236,9 @@ impl Board {
     /// Takes in what runs now, and what ended since the last sample.
     fn take_in(&mut self, live: Vec<RunSample>, ended: Vec<RunSample>, now: Moment) {
         let mut fresh: BTreeMap<TaskId, Slice> = BTreeMap::new();
-        let rates: Vec<(TaskId, RateLimit, Moment)> = live
+        let rates: BTreeMap<TaskId, (RateLimit, Moment)> = live
             .iter()
-            .map(|sample| (sample.shard.task, sample.task_rate, sample.at))
+            .map(|sample| (sample.shard.task, (sample.task_rate, sample.at)))
             .collect();
         let alive: BTreeSet<(ShardId, RunNo)> =
             live.iter().map(|sample| (sample.shard, sample.run)).collect();
@@ -237,14 +263,7 @@ impl Board {
         }
         for (task, slice) in fresh {
             let track = self.tasks.entry(task).or_default();
-            track.last_at = slice.to;
-            track.series.push(&slice);
-        }
-        for (task, rate, at) in rates {
-            let track = self.tasks.entry(task).or_default();
-            if track.rate.replace(rate).is_some_and(|before| before != rate) {
-                track.rate_changed_at = Some(at);
-            }
+            track.take_in(&slice, rates.get(&task).copied());
         }
         self.forget(now);
     }

@@ -3,7 +3,7 @@ import { html, useEffect, useState } from '../../../vendor/preact-htm.js';
 import { ApiError, call } from '../../lib/api.js';
 import { now } from '../../lib/clock.js';
 import { BLANK, bodyOf, commandOf, fault, isWhole, summary } from '../../lib/draft.js';
-import { minute } from '../../lib/format.js';
+import { near } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { useResource } from '../../lib/resource.js';
 import { go, route } from '../../lib/router.js';
@@ -46,7 +46,7 @@ function Summary({ form, judged, submit, isPending }) {
     <h2>${t('What will happen')}</h2>
     <ul class="stack">
       <li class="strong">${will.what}</li><li>${will.pace}${will.length && `, ${will.length}`}</li>
-      ${will.end && html`<li>${t('done about {time}, if it starts now', { time: minute(will.end) })}</li>`}
+      ${will.end && html`<li>${t('done about {time}, if it starts now', { time: near(will.end) })}</li>`}
       ${form.canary && html`<li>${t('first {n} items as a canary, then it stops and asks', { n: form.canaryItems || '…' })}</li>`}
       <li>${form.on_exhausted === 'stop' ? t('stops when an item has no attempt left') : t('gives up an item that has no attempt left, and goes on')}</li>
       ${form.error_budget !== 'none' && html`<li>${t('error budget {budget}', { budget: form.error_budget })}</li>`}

@@ -1,11 +1,11 @@
 /** @file The head of a task: its sum, how long it still takes, what is wrong, and what can be done. */
 import { html, useEffect, useRef } from '../../../vendor/preact-htm.js';
 import * as actions from '../../lib/actions.js';
-import { count, minute, percent, rate, span } from '../../lib/format.js';
+import { count, near, percentOf, rate, span } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { useResource } from '../../lib/resource.js';
 import { isStaff } from '../../lib/session.js';
-import { hasEnded, isLeast, isSlow, madeGood, offers, secondsLeft, settled, target, timeLeft } from '../../lib/task.js';
+import { hasEnded, isLeast, isSlow, madeGood, offers, secondsLeft, target, timeLeft } from '../../lib/task.js';
 import { ActButton } from '../../parts/ask.js';
 import { Ago, Since, Stamp } from '../../parts/basic.js';
 import { Icon } from '../../parts/icon.js';
@@ -57,9 +57,9 @@ function Sum({ task }) {
 }
 
 function Ends({ task }) {
-  const seconds = secondsLeft(task, task.actual_rate);
+  const seconds = secondsLeft(task);
   if (seconds != null) {
-    const when = { span: timeLeft(task, task.actual_rate), time: minute(Date.now() + seconds * 1000) };
+    const when = { span: timeLeft(task), time: near(Date.now() + seconds * 1000) };
     return html`<span>${isLeast(task) ? t('{span} left, done {time} at the earliest', when) : t('{span} left, done about {time}', when)}</span>`;
   }
   if (hasEnded(task)) return html`<span>${t('ended')} <${Ago} at=${task.finished_at} isSaid=${true} />${task.started_at && task.finished_at && html`, ${t('after {span}', { span: span((Date.parse(task.finished_at) - Date.parse(task.started_at)) / 1000) })}`}</span>`;
@@ -94,13 +94,13 @@ function Where({ task }) {
     ${task.publish && html`<span>${t('publishes')} <a class="link" href=${`/datasets/${encodeURIComponent(task.publish.dataset)}`}>${task.publish.dataset}</a> ${task.publish.generation}</span>`}
     ${task.deadline && html`<span>${t('deadline')} <${Stamp} at=${task.deadline} /></span>`}
     ${Object.entries(task.labels).map(([name, value]) => html`<a key=${name} href=${`/tasks?label=${encodeURIComponent(`${name}:${value}`)}`}>${name}:${value}</a>`)}
-    <span>${task.started_at ? html`${t('started')} <${Ago} at=${task.started_at} isSaid=${true} />` : t('not started yet')}</span></p>`;
+    <span>${task.has_run ? html`${t('started')} <${Ago} at=${task.started_at} isSaid=${true} />` : html`${taskLook(task.status).text} <${Ago} at=${task.since} isSaid=${true} />`}</span></p>`;
 }
 
 /** Tells who listens how far it is, now and then; and at once where its status is another. */
-function useAnnouncements(task, done) {
+function useAnnouncements(task) {
   const before = useRef(task.status);
-  const whole = Math.floor((done / Math.max(1, task.total)) * 100);
+  const whole = Math.floor(task.progress?.percent ?? 0);
   useEffect(() => {
     if (before.current !== task.status) announce(`${task.id}: ${taskLook(task.status).text}`, true);
     else if (task.status === 'running') announce(t('{percent} percent, {rate} per second', { percent: whole, rate: rate(task.actual_rate) }));
@@ -110,13 +110,12 @@ function useAnnouncements(task, done) {
 
 /** Where the task stands. */
 export function Head({ task }) {
-  const done = settled(task.counts);
-  useAnnouncements(task, done);
+  useAnnouncements(task);
   return html`<section class="head" aria-label=${t('Progress')}>
     <${Where} task=${task} />
     <${Note} task=${task} />
-    <div class="row wrap headline fresh"><span class="percent">${percent(done, task.total)}</span>
-      <span>${t('{done} of {total} items', { done: count(done), total: count(task.total) })}</span>
+    <div class="row wrap headline fresh"><span class="percent">${percentOf(task.progress?.percent)}</span>
+      <span>${t('{done} of {total} items', { done: count(task.progress?.settled), total: count(task.progress?.of) })}</span>
       <${Speed} task=${task} /><span class="end soft"><${Ends} task=${task} /></span></div>
     <${Progress} task=${task} isBig=${true} />
     <${Sum} task=${task} />

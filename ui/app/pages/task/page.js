@@ -17,7 +17,7 @@ const TABS = [
   ['failures', 'Failures', 'Failures', (task) => task.counts.abandoned],
   ['results', 'Results', 'Results'],
   ['log', 'Data log', 'Log'],
-  ['runs', 'Runs', 'Runs', (task) => Math.max(...task.shard_list.map((shard) => shard.run), 0)],
+  ['runs', 'Runs', 'Runs'],
   ['settings', 'Settings and history', 'History'],
 ];
 

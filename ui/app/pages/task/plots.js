@@ -19,12 +19,13 @@ function Figure({ title, children, end }) {
   return html`<div><h3 class="row"><span class="grow">${title}</span>${end}</h3>${children}</div>`;
 }
 
-/** Items settled per second against the rate. */
+/** Attempts sent per second against the rate that limits them. Where nothing ran there is no target; the task has its rate all the same. */
 export function ThroughputPlot({ task, series, span, marks }) {
-  const data = useData(series, ['rate', 'target']);
+  const data = useData(series, ['sent', 'target']);
+  const isUnlimited = target(task) == null;
   const lines = [
-    { name: t('settled'), color: 'run', fill: true, write: each },
-    { name: t('target'), color: 'soft', dashed: true, write: (value) => (value == null ? t('no limit') : `${rate(value)}/s`) },
+    { name: t('sent'), color: 'run', fill: true, write: each },
+    { name: t('target'), color: 'soft', dashed: true, write: (value) => (value == null && isUnlimited ? t('no limit') : each(value)), idle: isUnlimited ? t('no limit') : each(target(task)) },
   ];
   return html`<${Figure} title=${t('Throughput against target')}>
     <${Plot} label=${t('Throughput against target')} lines=${lines} data=${data} span=${span} marks=${marks} sync=${task.id} write=${rate} least=${target(task) ?? 1} /><//>`;

@@ -54,6 +54,6 @@ export function Runs({ task, watched }) {
   const read = useResource(at, { every: watched.moved ? 3000 : 8000, keep: true });
   return html`<${Whole} of=${read}>${({ items, next_cursor: next }) => (items.length
     ? html`<${Section} title=${t('Who owned what when')}><${Lanes} task=${task} runs=${items} /><//>
-      <${Section} title=${t('Runs')}><${Table} columns=${columns(task)} rows=${items} id=${(run) => `${run.shard} ${run.run}`} label=${t('Runs')} /><${Pager} next=${next} /><//>`
+      <${Section} title=${t('Runs')} aside=${count(items.length) + (next ? '+' : '')}><${Table} columns=${columns(task)} rows=${items} id=${(run) => `${run.shard} ${run.run}`} label=${t('Runs')} /><${Pager} next=${next} /><//>`
     : html`<${Empty} say=${t('It has not run yet.')} commands=${[sh`windrow task start ${task.id}`]} />`)}<//>`;
 }

@@ -5,6 +5,7 @@ import { part } from '../../lib/api.js';
 import { count, rate, share } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
 import { useResource } from '../../lib/resource.js';
+import { waitsForItems } from '../../lib/task.js';
 import { ActButton } from '../../parts/ask.js';
 import { Section, Whole } from '../../parts/basic.js';
 import { Icon } from '../../parts/icon.js';
@@ -33,6 +34,7 @@ function isFast(found) {
 }
 
 function Found({ task, found }) {
+  if (waitsForItems(task)) return html`<p class="soft"><${Icon} name="clock" /> ${t('Every item that was added is sent. The task waits for more, or to be sealed.')}</p>`;
   if (isFast(found)) {
     return html`<p><${Icon} name="check" class="ok" /> ${t('It goes as fast as it is to: {actual} of {target} per second.', { actual: rate(found.actual_rate), target: rate(found.target_rate) })}</p>`;
   }
@@ -51,6 +53,6 @@ const missing = (found) => (found.missing_rate > 0 && !isFast(found) ? t('{n} of
 export function Why({ task }) {
   const read = useResource(`/v1/tasks/${part(task.id)}/explain`, { every: task.status === 'running' ? 3000 : 6000 });
   return html`<div id="why" data-key="e" tabindex="-1" onClick=${(event) => { if (event.detail === 0) { event.currentTarget.scrollIntoView(); event.currentTarget.focus(); } }}>
-    <${Section} title=${t('Why not faster?')} aside=${read.data && task.status === 'running' && missing(read.data)}>
+    <${Section} title=${t('Why not faster?')} aside=${read.data && task.status === 'running' && !waitsForItems(task) && missing(read.data)}>
     <${Whole} of=${read}>${(found) => html`<${Found} task=${task} found=${found} />`}<//><//></div>`;
 }

@@ -62,8 +62,8 @@ fn status(task: &Value, times: &Times) -> Cell {
 
 fn progress(task: &Value, _: &Times) -> Cell {
     let (done, total) = words::done(task);
-    let percent = format!("{:>5}", human::percent_text(done, total));
-    let plain = format!("{:.1}", human::percent(done, total));
+    let percent = format!("{:>5}", words::percent(task));
+    let plain = format!("{:.1}", task["progress"]["percent"].as_f64().unwrap_or(0.0));
     // A bar says nothing of what hasn't begun or is over.
     if done == 0 || done >= total {
         return Cell::new(percent).plain(plain);

@@ -9,12 +9,17 @@ use crate::output::table::times::TimeStyle;
 /// 2026-11-20T17:00:00Z
 const NOW_MS: i64 = 1_795_194_000_000;
 
+fn progress(settled: u64, of: u64) -> Value {
+    let percent = (settled as f64 * 1000.0 / of as f64).round() / 10.0;
+    json!({"settled": settled, "of": of, "percent": percent})
+}
+
 fn task(id: &str, name: Value, status: &str, counts: (u64, u64, u64), more: Value) -> Value {
     let (succeeded, abandoned, total) = counts;
     let mut task = json!({"id": id, "business": "push-campaign", "name": name, "status": status, "total": total,
         "counts": {"succeeded": succeeded, "skipped": 0, "abandoned": abandoned, "parked": 0, "in_flight": 0,
             "pending": total - succeeded - abandoned, "excluded": 0},
-        "rate": "500/s", "actual_rate": 0.0});
+        "progress": progress(succeeded + abandoned, total), "rate": "500/s", "actual_rate": 0.0});
     for (member, value) in more.as_object().expect("members") {
         task[member.as_str()] = value.clone();
     }
@@ -28,7 +33,7 @@ fn tasks() -> Vec<Value> {
             json!("black-friday"),
             "running",
             (389_878, 61, 1_000_000),
-            json!({"actual_rate": 498.7, "node": "n1"}),
+            json!({"actual_rate": 498.7, "eta_seconds": 1224, "node": "n1"}),
         ),
         task(
             "t1041",

@@ -58,8 +58,7 @@ fn those<const N: usize>(pieces: [(Option<String>, Tone); N]) -> Vec<Piece> {
 }
 
 pub(super) fn progress(state: &State, sheet: &Sheet) -> Vec<String> {
-    let (done, total) = words::done(&state.task);
-    let mut texts = vec![human::percent_text(done, total), words::done_of(&state.task)];
+    let mut texts = vec![words::percent(&state.task), words::done_of(&state.task)];
     texts.extend(words::eta_text(&state.task).map(|eta| format!("ETA {eta}")));
     let rest: usize = texts.iter().map(|text| measure_text_width(text) + 2).sum();
     // Where there is no room beside it, it has a line of its own.
@@ -103,6 +102,7 @@ pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
     };
     let stall = task["live"]["stall"]
         .as_str()
+        .filter(|_| !words::waits_for_items(task))
         .map(|stall| format!("waits: {}", cause(stall)));
     let pieces = [
         (now.filter(|_| is_moving), Tone::Strong),

@@ -24,6 +24,7 @@ fn task() -> Value {
     json!({
         "id": "t1042", "business": "push-campaign", "name": "black-friday", "status": "running", "rate": "500/s",
         "total": 1_000_000, "actual_rate": 498.7, "error_budget": "10/s", "low_water": 389_329,
+        "eta_seconds": 1224, "progress": {"settled": 389_939, "of": 1_000_000, "percent": 39.0},
         "counts": {"succeeded": 388_102, "skipped": 1776, "abandoned": 61, "in_flight": 214, "parked": 11,
             "pending": 609_836, "excluded": 0},
         "live": {"high_water": 390_529, "window": 1200, "concurrency": 256, "stall": "window_full"},
@@ -48,7 +49,7 @@ fn running() -> State {
     for news in [
         News::Run(json!({"items": [{"run": 3, "node": "n1", "ended_at": null}]})),
         News::Stats(json!({
-            "series": {"rate": rates, "target": [500.0], "errors": [0.0, 1.6]},
+            "series": {"sent": rates, "target": [500.0], "errors": [0.0, 1.6]},
             "latency": {"p50": 0.118, "p95": 0.453},
         })),
         News::Window(json!({"shards": [{
@@ -106,7 +107,7 @@ fn a_running_task_fits_wide_and_narrow_terminals() {
 #[test]
 fn numbers_of_a_node_without_its_database_are_marked_as_old() {
     let mut state = running();
-    let lost = json!({"counts": {"succeeded": 388_102}, "actual_rate": null, "stale": "store_unavailable"});
+    let lost = json!({"counts": {"succeeded": 388_102}, "actual_rate": null, "eta_seconds": null, "stale": "store_unavailable"});
     state.hear(event("stats", lost));
     let text = frame(&state, &sheet(80, 24)).join("\n");
     assert!(

@@ -21,6 +21,7 @@ use crate::http::tasks::warnings::WarningJson;
 use crate::service::tasks::show::{Live, TaskPicture};
 use windrow_core::ids::WallMs;
 use windrow_core::settings::Auto;
+use windrow_core::stats::completion::Completion;
 use windrow_core::task::lifecycle::Status;
 use windrow_core::task::{Canary, CanaryThen};
 use windrow_engine::ports::ownership::peers::Unreachable;
@@ -67,8 +68,8 @@ pub(crate) struct TaskJson {
     shards: Auto<NonZeroU32>,
     /// Those parts.
     shard_list: Vec<ShardJson>,
-    /// Settled items each second; 0 while it doesn't run, null where it isn't known (yet, or since a node can't be asked).
-    actual_rate: Option<f64>,
+    #[serde(flatten)]
+    pace: PaceJson,
     #[serde(flatten)]
     settings: SettingsJson,
     /// Its labels.
@@ -173,6 +174,34 @@ pub(crate) struct CountsOfTask {
     pub(in crate::http) excluded: u64,
 }
 
+/// How far a task is, how fast it goes and when it will be done.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskPace)]
+pub(crate) struct PaceJson {
+    /// How far it is.
+    progress: ProgressJson,
+    /// Whether any of it ever ran: a start alone only asks for that.
+    has_run: bool,
+    /// Attempts sent each second, over the last ten; of a slow rate, over the time of five items. 0 while it doesn't run,
+    /// null where it isn't known (yet, or since a node can't be asked).
+    actual_rate: Option<f64>,
+    /// In how many seconds it will be done, at the pace at which items settle now; with parked items that is the least.
+    /// Null while that isn't known, and while items may be added.
+    eta_seconds: Option<u64>,
+}
+
+/// How far a task is. What is left out, at the head or by an early finish, is in neither number.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TaskProgress)]
+pub(crate) struct ProgressJson {
+    /// Items with a final verdict.
+    settled: u64,
+    /// Items that are to be done, those included.
+    of: u64,
+    /// The share that is settled, rounded to a tenth; 100 only when nothing is left.
+    percent: f64,
+}
+
 /// The first items, run before any other.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskCanary)]
@@ -212,8 +241,13 @@ pub(crate) struct LiveJson {
 impl TaskJson {
     /// The task's picture; `recoveries` is how many there are at most.
     pub(in crate::http) fn new(picture: TaskPicture, recoveries: u32) -> TaskJson {
+        TaskJson::at(PaceJson::of(&picture), picture, recoveries)
+    }
+
+    fn at(pace: PaceJson, picture: TaskPicture, recoveries: u32) -> TaskJson {
         let (task, live, silent, handler) = (picture.task, picture.live, picture.silent, picture.handler);
         TaskJson {
+            pace,
             status: task.status.as_str(),
             result: task.result.map(|result| result.as_str()),
             stop_reason: task.stop_reason.map(|reason| reason.as_str()),
@@ -224,7 +258,6 @@ impl TaskJson {
             low_water: task.low_water.0,
             shards: task.shards_wanted,
             shard_list: ShardJson::of(&task),
-            actual_rate: actual_rate(&task, live.as_ref()),
             settings: SettingsJson::from(&task.tuning),
             source: SourceJson::of(&task.source),
             intake: task.intake.map(|intake| intake.as_str()),
@@ -268,10 +301,24 @@ fn checked(params: String) -> Option<Box<RawValue>> {
     RawValue::from_string(params).ok()
 }
 
-fn actual_rate(task: &TaskView, live: Option<&Live>) -> Option<f64> {
-    match live {
-        Some(live) => live.actual_rate.map(|rate| (rate * 1000.0).round() / 1000.0),
-        None => (task.status != Status::Running).then_some(0.0),
+impl PaceJson {
+    pub(in crate::http) fn of(picture: &TaskPicture) -> PaceJson {
+        PaceJson {
+            progress: ProgressJson::of(picture.completion()),
+            has_run: picture.has_run(),
+            actual_rate: picture.actual_rate(),
+            eta_seconds: picture.eta().map(|eta| eta.as_secs()),
+        }
+    }
+}
+
+impl ProgressJson {
+    pub(in crate::http) fn of(completion: Completion) -> ProgressJson {
+        ProgressJson {
+            settled: completion.settled,
+            of: completion.of,
+            percent: completion.percent(),
+        }
     }
 }
 

@@ -75,12 +75,14 @@ pub(crate) struct SeriesJson {
     time: Vec<String>,
     /// How many seconds of each the task ran.
     seconds: Vec<f64>,
-    /// Items settled per second.
+    /// Items settled per second: after a stall more than the target.
     rate: Vec<f64>,
-    /// Attempts per second that might leave at the end of the point; null where no rate limits them.
+    /// Attempts sent per second: what the target limits.
+    sent: Vec<f64>,
+    /// Attempts per second that might leave at the end of the point; null where no rate limits them, or nothing ran any more.
     target: Vec<Option<f64>>,
     /// The time in seconds that half of the calls took at most; null where none ended. This and the other percentiles
-    /// are right to within a power of two.
+    /// are right to within 5 %, and never longer than the longest call.
     p50: Vec<Option<f64>>,
     /// The same of 95 of 100 calls.
     p95: Vec<Option<f64>>,
@@ -131,7 +133,7 @@ pub(crate) struct LatencyJson {
     p95: Option<f64>,
     /// As in the series.
     p99: Option<f64>,
-    /// The calls by how long they took, without empty buckets.
+    /// The calls by how long they took, in six buckets a decade, without empty ones.
     buckets: Vec<BucketJson>,
 }
 
@@ -219,6 +221,7 @@ impl SeriesJson {
             series.time.push(rfc3339(*to));
             series.seconds.push(rounded(seconds));
             series.rate.push(per_second(point.settled() as f64));
+            series.sent.push(per_second(point.permits.sent() as f64 / 1e6));
             series
                 .target
                 .push(gauges.target_micros.map(|micros| micros as f64 / 1e6));
@@ -256,19 +259,19 @@ fn lost(permits: &Permits) -> impl Iterator<Item = (&'static str, u64)> {
 
 impl LatencyJson {
     fn of(calls: &Histogram) -> LatencyJson {
-        let seconds = |octave: usize| (octave as f64).exp2() / 1e9;
-        let buckets = calls.counts().iter().enumerate().filter(|(_, count)| **count > 0);
         LatencyJson {
             count: calls.count(),
             sum_seconds: calls.sum_seconds(),
             p50: percentile(calls, 50),
             p95: percentile(calls, 95),
             p99: percentile(calls, 99),
-            buckets: buckets
-                .map(|(octave, count)| BucketJson {
-                    from_seconds: seconds(octave),
-                    to_seconds: seconds(octave + 1),
-                    count: *count,
+            buckets: calls
+                .groups()
+                .into_iter()
+                .map(|(from, to, count)| BucketJson {
+                    from_seconds: from.as_secs_f64(),
+                    to_seconds: to.as_secs_f64(),
+                    count,
                 })
                 .collect(),
         }

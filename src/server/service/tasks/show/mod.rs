@@ -12,7 +12,10 @@ use windrow_core::handler::sight::HandlerSight;
 use windrow_core::ids::{ItemCount, ItemIndex, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::HandlerState;
+use windrow_core::stats::completion::{self, Completion};
+use windrow_core::stats::speed::Speed;
 use windrow_core::task::lifecycle::{ShardState, Status};
+use windrow_core::task::supply::Intake;
 use windrow_engine::ports::ownership::peers::Unreachable;
 use windrow_engine::ports::tasks::list::{RunRecord, TaskFilter};
 use windrow_engine::ports::tasks::shard_map::StoredShard;
@@ -41,8 +44,8 @@ pub struct TaskPicture {
 pub struct Live {
     /// When its runs were looked at; a part that can't be asked is as old as its last checkpoint.
     pub as_of: WallMs,
-    /// Items settled each second of the last ten; none before the first second is over.
-    pub actual_rate: Option<f64>,
+    /// How fast it goes; none before the first second is over, and where a part of it can't be asked.
+    pub speed: Option<Speed>,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
     /// The windows' sizes together.
@@ -55,6 +58,35 @@ pub struct Live {
     pub stall: Option<&'static str>,
     /// The nodes that run it, and were asked.
     pub nodes: Vec<String>,
+}
+
+impl TaskPicture {
+    /// How far it is.
+    pub fn completion(&self) -> Completion {
+        Completion::of(&self.task.counters, self.task.total)
+    }
+
+    /// Attempts sent each second; zero while it doesn't run, none where that isn't known.
+    pub fn actual_rate(&self) -> Option<f64> {
+        match &self.live {
+            Some(live) => live.speed.map(|speed| speed.sent),
+            None => (self.task.status != Status::Running).then_some(0.0),
+        }
+    }
+
+    /// When it will be done at its present pace; none while it doesn't run, or items may be added.
+    pub fn eta(&self) -> Option<Duration> {
+        let is_open = self.task.intake == Some(Intake::Open);
+        let runs = self.task.status == Status::Running && !is_open;
+        let speed = self.live.as_ref().filter(|_| runs)?.speed?;
+        completion::eta(&self.task.counters, self.task.total, speed.settled)
+    }
+
+    /// Whether any of it ever ran: a start alone only asks for that.
+    pub fn has_run(&self) -> bool {
+        let claimed = self.task.shards.iter().any(|shard| shard.run.0 > 0);
+        claimed || self.task.counters.settled() > 0
+    }
 }
 
 /// A page of pictures.
@@ -122,13 +154,7 @@ fn together(lives: Lives, saved_to: Option<ItemIndex>, is_whole: bool, now: Wall
     let high_water = live().map(|live| live.high_water).chain(saved_to).max();
     Live {
         as_of: now,
-        // A sum that lacks a part is none.
-        actual_rate: lives
-            .rates
-            .iter()
-            .copied()
-            .sum::<Option<f64>>()
-            .filter(|_| is_whole),
+        speed: whole_speed(&lives.speeds).filter(|_| is_whole),
         high_water: high_water.unwrap_or_default(),
         window: live().map(|live| u64::from(live.window)).sum(),
         concurrency: live().map(|live| u64::from(live.concurrency)).sum(),
@@ -136,6 +162,12 @@ fn together(lives: Lives, saved_to: Option<ItemIndex>, is_whole: bool, now: Wall
         stall: live().find_map(|live| live.stall).map(|stall| stall.as_str()),
         nodes,
     }
+}
+
+/// The speed of all nodes together: a sum that lacks a part is none.
+fn whole_speed(speeds: &[Option<Speed>]) -> Option<Speed> {
+    let mut parts = speeds.iter().copied();
+    parts.try_fold(Speed::default(), |sum, part| Some(sum.plus(part?)))
 }
 
 /// What the runs see of the handler. Of one whose owner can't be asked it is known since when the handler is down, if the

@@ -138,6 +138,13 @@ fn silent() -> Unreachable {
     }
 }
 
+fn speed(sent: f64) -> Speed {
+    Speed {
+        sent,
+        settled: sent / 2.0,
+    }
+}
+
 #[test]
 fn shards_of_several_nodes_and_saved_ones_add_up() {
     let stored = vec![
@@ -148,7 +155,7 @@ fn shards_of_several_nodes_and_saved_ones_add_up() {
     let shards = vec![("n2".to_owned(), live(1, 60)), ("n1".to_owned(), live(0, 50))];
     let lives = Lives {
         shards,
-        rates: vec![Some(5.0), Some(7.0)],
+        speeds: vec![Some(speed(5.0)), Some(speed(7.0))],
         stored,
         silent: Vec::new(),
         is_blind: false,
@@ -169,8 +176,8 @@ fn shards_of_several_nodes_and_saved_ones_add_up() {
         (ItemIndex(60), ItemIndex(980))
     );
     assert_eq!(
-        (seen.window, seen.concurrency, seen.actual_rate),
-        (128, 8, Some(12.0))
+        (seen.window, seen.concurrency, seen.speed),
+        (128, 8, Some(speed(12.0)))
     );
     assert_eq!(
         (seen.nodes.as_slice(), seen.latency_p95),
@@ -186,7 +193,7 @@ fn of_a_node_that_is_silent_a_task_has_what_was_saved_and_no_rate() {
     let stored: Vec<StoredShard> = (0..3).map(|no| stored(no, ShardState::Running, 7)).collect();
     let lives = Lives {
         shards: vec![("n1".to_owned(), live(0, 50)), ("n1".to_owned(), live(1, 50))],
-        rates: vec![Some(5.0)],
+        speeds: vec![Some(speed(5.0))],
         stored,
         silent: vec![silent(), silent()],
         is_blind: false,
@@ -194,7 +201,7 @@ fn of_a_node_that_is_silent_a_task_has_what_was_saved_and_no_rate() {
     let picture = drawn(task(), lives.clone(), NOW);
     assert_eq!((sum(&picture), picture.task.counters.succeeded), (1_000, 107));
     assert_eq!(
-        picture.live.expect("a part is live").actual_rate,
+        picture.live.expect("a part is live").speed,
         None,
         "a sum that lacks a part is none"
     );
@@ -203,7 +210,7 @@ fn of_a_node_that_is_silent_a_task_has_what_was_saved_and_no_rate() {
         task(),
         Lives {
             shards: Vec::new(),
-            rates: Vec::new(),
+            speeds: Vec::new(),
             ..lives
         },
         NOW,
@@ -215,7 +222,7 @@ fn of_a_node_that_is_silent_a_task_has_what_was_saved_and_no_rate() {
 fn a_part_alone_is_no_picture_of_the_task() {
     let lives = Lives {
         shards: vec![("n1".to_owned(), live(0, 50))],
-        rates: vec![Some(5.0)],
+        speeds: vec![Some(speed(5.0))],
         stored: Vec::new(),
         silent: Vec::new(),
         is_blind: false,
