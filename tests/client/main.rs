@@ -17,6 +17,7 @@ mod program;
 mod support;
 
 mod api;
+mod audit;
 mod biz;
 mod biz_apply;
 mod completions;
