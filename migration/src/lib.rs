@@ -31,6 +31,7 @@ mod m0021_sign_ins;
 mod m0022_sign_in_expiry;
 mod m0023_key_holders;
 mod m0024_audit_age;
+mod m0025_audit_object;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -61,6 +62,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0022_sign_in_expiry::Migration),
             Box::new(m0023_key_holders::Migration),
             Box::new(m0024_audit_age::Migration),
+            Box::new(m0025_audit_object::Migration),
         ]
     }
 }

@@ -8,7 +8,7 @@ use console::Term;
 
 use super::local::{db, doctor, serve, trial, version};
 use super::remote::{
-    api, biz, cluster, ctx, dataset, limit, log, node, openapi, schedule, statistics, token,
+    api, audit, biz, cluster, ctx, dataset, limit, log, node, openapi, schedule, statistics, token,
 };
 pub use super::run::args::{IfEmpty, IfFinished, Output, RunArgs, Switch, Tunes};
 use super::run::job;
@@ -70,6 +70,9 @@ pub enum Command {
     /// Search the data log of all tasks, or follow it
     #[command(after_help = log::EXAMPLES)]
     Log(Box<log::LogArgs>),
+    /// List changes: the object, the person and the reason of each, newest first
+    #[command(after_help = audit::EXAMPLES)]
+    Audit(Box<audit::AuditArgs>),
     /// What was done in each day: items and tasks, by day, business or task
     #[command(after_help = statistics::EXAMPLES)]
     Stats(Box<statistics::StatsArgs>),

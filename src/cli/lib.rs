@@ -176,6 +176,7 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Cluster(args) => on_client(remote::cluster::cluster(&args, shell)),
         Command::Token(args) => on_client(remote::token::token(&args, shell)),
         Command::Log(args) => on_client(remote::log::log(&args, shell)),
+        Command::Audit(args) => on_client(remote::audit::audit(&args, shell)),
         Command::Doctor(args) => on_client(local::doctor::doctor(&args, shell)),
         Command::Db(args) => on_client(local::db::db(&args, shell)),
         Command::Ctx(args) => remote::ctx::ctx(&args, shell),

@@ -241,7 +241,7 @@ sections! {
         fires: Duration = "90d" above "0s";
         /// What deleted tasks did in each day (`windrow stats`); of tasks that are kept it stays as long as they do
         statistics: Duration = "730d" above "0s";
-        /// Who changed what (`GET /v1/audit`); of tasks that are kept it stays as long as they do
+        /// Who changed what (`windrow audit`); of tasks that are kept it stays as long as they do
         audit: Duration = "1825d" above "0s";
         /// Rows that were appended to open tasks, once the items of their request are settled and none of them failed
         appended: Duration = "1d" above "0s";

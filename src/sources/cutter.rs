@@ -286,11 +286,11 @@ impl<F: RowFormat> Cutter<F> {
             return Err(bad_rows(self.faults, self.broken || unread));
         }
         let columns = self.columns.unwrap_or_default();
-        if self.rows == 0 {
-            return Err(match header && columns.is_empty() {
-                true => IndexError::NoHeader,
-                false => IndexError::NoRows { header },
-            });
+        if self.rows == 0 && header && columns.is_empty() {
+            return Err(IndexError::NoHeader);
+        }
+        if self.blocks.is_empty() {
+            return Err(IndexError::NoRows { header });
         }
         let index = BlockIndex::new(self.blocks, self.rows, self.bytes).expect("blocks were cut in order");
         let (rows, bytes, stride, checksum) = (self.rows, self.bytes, self.stride, self.checksum.digest());

@@ -130,6 +130,18 @@ pub(super) fn index_open_file(
 }
 
 impl Indexed {
+    /// The same, of a source that must have rows.
+    ///
+    /// # Errors
+    /// `NoRows`.
+    pub(super) fn with_rows(self, format: &Format) -> Result<Indexed, IndexError> {
+        let header = matches!(format, Format::Csv(csv) if csv.header);
+        match self.rows {
+            0 => Err(IndexError::NoRows { header }),
+            _ => Ok(self),
+        }
+    }
+
     /// The same as the store remembers it, and the index.
     pub fn into_source(
         self,
@@ -170,10 +182,10 @@ pub fn index_bytes(
         cancel,
         keep: None,
     };
-    run(reader, format, limits, watch, None)
+    run(reader, format, limits, watch, None)?.with_rows(format)
 }
 
-/// Indexes whatever can be read, and keeps its blocks compressed, a frame each.
+/// Indexes whatever can be read, and keeps its blocks compressed, a frame each. It may have no rows.
 pub(super) fn index_packed(
     reader: impl Read,
     format: &Format,
@@ -267,7 +279,7 @@ impl FedPass {
         })
     }
 
-    /// Takes the last bytes, fewer than are wanted.
+    /// Takes the last bytes, fewer than are wanted. There may be no rows, but a header where one is expected.
     ///
     /// # Errors
     /// As [`index_bytes`].

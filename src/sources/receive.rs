@@ -217,13 +217,18 @@ async fn finish(
     let source = sources.save(&source, &parts).await?;
     let opened = UploadSource::open(uploads.clone(), sources, id, format).await;
     let opened = opened.map_err(|error| ReceiveError::Broken(error.because()))?;
-    let first = opened.read(ItemIndex(0)).await;
-    let first = first.map_err(|error| ReceiveError::Broken(error.to_string()))?;
+    let sample = match opened.indexed().rows {
+        0 => "[]".to_owned(),
+        _ => {
+            let first = opened.read(ItemIndex(0)).await;
+            sample(&*first.map_err(|error| ReceiveError::Broken(error.to_string()))?)
+        }
+    };
     let done = UploadDone {
         source,
         bytes,
         sha256,
-        sample: sample(&first),
+        sample,
     };
     Ok(uploads.finish(id, &done).await?)
 }

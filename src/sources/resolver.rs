@@ -200,8 +200,11 @@ fn of_list(items: Box<RawValue>) -> Result<ResolvedSource, ResolveError> {
 }
 
 fn finish(spec: &SourceSpec, checksum: u64, total: ItemCount) -> Result<ResolvedSource, ResolveError> {
-    if total.0 == 0 || total.0 > INDEX_MAX {
-        let text = format!("the source counts {} items; a task has 1 to {INDEX_MAX}", total.0);
+    if total.0 > INDEX_MAX {
+        let text = format!(
+            "the source counts {} items; a task has at most {INDEX_MAX}",
+            total.0
+        );
         return Err(ResolveError::Refused(text));
     }
     Ok(ResolvedSource {

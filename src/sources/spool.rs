@@ -77,6 +77,7 @@ pub(super) fn spool_packed(
         failed: None,
     };
     let indexed = index_packed(reader, format, &mut keep, progress, cancel);
+    let indexed = indexed.and_then(|indexed| indexed.with_rows(format));
     if let Some(error) = keep.failed {
         return Err(SpoolError::Write(error));
     }

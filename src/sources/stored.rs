@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::BoxFuture;
 
 use super::appended::AppendedSource;
+use super::inline::InlineSource;
 use super::open::{IndexWatch, Opening, open};
 use super::open_error::OpenSourceError;
 use super::piped::read_once;
@@ -16,7 +17,7 @@ use super::redrive::RedriveSource;
 use super::spec::{Input, SourceSpec};
 use super::unpack_error::Expansion;
 use super::upload::UploadSource;
-use windrow_core::ids::TaskId;
+use windrow_core::ids::{ItemCount, TaskId};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::sources::append::AppendStore;
 use windrow_engine::ports::sources::resolver::RedriveSpec;
@@ -165,6 +166,11 @@ impl StoredSources {
                             .await
                             .map_err(failed)?,
                     )
+                }
+                // One of no items, which no file may be.
+                SourceSpec::Inline { items } if task.total == ItemCount(0) => {
+                    let source = InlineSource::new(&items);
+                    Arc::new(source.ok_or_else(|| damaged(task, "it is no list"))?)
                 }
                 SourceSpec::Redrive(spec) => self.redrive(task, spec, depth).await?,
                 spec => self.file(task, &spec).await?,

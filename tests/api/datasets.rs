@@ -489,6 +489,64 @@ async fn what_can_not_be_published_is_refused_when_the_task_is_made() {
     );
 }
 
+#[tokio::test]
+async fn a_token_of_a_business_publishes_to_its_own_names_and_is_not_told_which_others_are_taken() {
+    let business = scores().await;
+    let node = node(&business).await;
+    node.business("mail", &business.url(), json!({})).await;
+    node.task("mail", 1, json!({"publish": "mail.board"})).await;
+    published(&node, 1, json!({"publish": "board"})).await;
+    let push = node.client("business", Some("push")).await;
+    let make = |client: &Client, source: &Value, name: &str| {
+        let body = json!({"business": "push", "source": source, "publish": name});
+        let client = client.clone();
+        async move { client.post("/v1/tasks", body).await }
+    };
+    let range = json!({"type": "range", "total": 1});
+    let mut told = Vec::new();
+    // Another's, nobody's, its own that an operator made, and what only looks like its own.
+    for name in [
+        "mail.board",
+        "mail",
+        "nobody-has-it",
+        "board",
+        "push-eu",
+        "push-eu.board",
+    ] {
+        let problem = make(&push, &range, name).await.problem(422, "validation-failed");
+        told.push(problem["errors"].clone());
+    }
+    assert!(told.iter().all(|one| *one == told[0]), "{told:#?}");
+    assert_eq!(told[0][0]["pointer"], "/publish");
+    for name in ["push", "push.board", "push.a.b"] {
+        make(&push, &range, name).await.expect(201);
+    }
+    let made = make(&node.admin, &range, "board").await.expect(201);
+    let clone = format!("/v1/tasks/{}/clone", made["id"].as_str().expect("an id"));
+    let problem = push
+        .post(&clone, json!({}))
+        .await
+        .problem(422, "validation-failed");
+    assert_eq!(problem["errors"], told[0]);
+    push.post(&clone, json!({"publish": "push.board"}))
+        .await
+        .expect(201);
+    for name in ["mail.board", "nobody-has-it"] {
+        let answer = push.get(&format!("/v1/datasets/{name}")).await;
+        answer.problem(404, "not-found");
+    }
+    // A schedule of a business has no more rights, also where its source is fetched later.
+    for source in [range, json!({"type": "url", "url": "http://127.0.0.1:9/x.csv"})] {
+        let schedule = |name: &str| {
+            let task = json!({"source": source, "publish": name});
+            let body = json!({"business": "push", "name": "nightly", "every": "1h", "task": task});
+            push.post("/v1/schedules", body)
+        };
+        let problem = schedule("mail.board").await.problem(422, "validation-failed");
+        assert_eq!(problem["errors"][0]["pointer"], "/task/publish", "{problem:#}");
+    }
+}
+
 impl Answer {
     /// So many lines.
     #[track_caller]

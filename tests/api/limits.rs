@@ -127,6 +127,57 @@ async fn a_limit_is_made_changed_listed_and_deleted_and_each_change_is_in_the_au
 }
 
 #[tokio::test]
+async fn the_audit_is_narrowed_to_an_object_and_a_time_and_pages_on() {
+    let node = Node::start().await;
+    make(&node, "mail", "5/s").await;
+    make(&node, "sms", "5/s").await;
+    node.admin
+        .patch("/v1/limits/sms", json!({"rate": "6/s"}))
+        .await
+        .expect(200);
+    let read = async |query: &str| node.admin.get(&format!("/v1/audit?{query}")).await.expect(200);
+    let of_sms = read("object=limit:sms&limit=1").await;
+    let entry = &of_sms["items"][0];
+    assert_eq!(entry["object"], json!({"kind": "limit", "name": "sms"}));
+    assert_eq!(entry["action"], "limit.edit");
+    let cursor = of_sms["next_cursor"].as_str().unwrap();
+    let older = read(&format!("object=limit:sms&limit=1&cursor={cursor}")).await;
+    assert_eq!(
+        (&older["items"][0]["action"], &older["next_cursor"]),
+        (&json!("limit.create"), &Value::Null)
+    );
+    let at = entry["at"].as_str().unwrap();
+    let from = read(&format!("object=limit:sms&since={at}")).await;
+    assert_eq!(
+        from["items"].as_array().unwrap().len(),
+        1,
+        "since is with its time: {from:#}"
+    );
+    let before = read(&format!("object=limit:sms&until={at}")).await;
+    assert_eq!(
+        before["items"][0]["action"], "limit.create",
+        "until is without its time"
+    );
+    for wrong in [
+        "object=sms",
+        "object=limits:sms",
+        "object=limit:",
+        "since=soon",
+        "cursor=NQ",
+    ] {
+        let path = format!("/v1/audit?{wrong}");
+        node.admin.get(&path).await.problem(400, "invalid-request");
+    }
+    let business = crate::business::Business::willing().await;
+    node.business("push", &business.url(), json!({})).await;
+    let of_business = node.client("business", Some("push")).await;
+    of_business
+        .get("/v1/audit?object=business:push")
+        .await
+        .problem(403, "forbidden");
+}
+
+#[tokio::test]
 async fn only_limits_that_exist_are_named_and_one_in_use_is_not_deleted() {
     let node = Node::start().await;
     let task = |limits: Value| json!({"business": "push", "source": {"type": "range", "total": 9}, "limits": limits});

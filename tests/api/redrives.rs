@@ -61,9 +61,19 @@ async fn done(node: &Node, task: &str) -> (String, Value) {
 async fn refused(node: &Node, task: &str) -> String {
     let answer = node
         .admin
-        .post(&format!("/v1/tasks/{task}/redrives"), json!({}))
+        .post(
+            &format!("/v1/tasks/{task}/redrives"),
+            json!({"if_empty": "error"}),
+        )
         .await
         .expect(422);
+    let path = format!("/v1/tasks/{task}/redrives");
+    let told = node.admin.post(&path, json!({})).await.expect(200);
+    assert_eq!(
+        (&told["detail"], &told["total"]),
+        (&answer["errors"][0]["detail"], &json!(0)),
+        "nothing to do is no failure"
+    );
     answer["errors"][0]["detail"]
         .as_str()
         .unwrap_or_else(|| panic!("{answer:#}"))
@@ -216,7 +226,7 @@ async fn what_a_redrive_has_under_way_is_left_out_until_it_is_cancelled() {
         "3, which none has, and 23, which failed again: {rest:#}"
     );
     let second = rest["id"].as_str().expect("an id");
-    let of = |indexes: &str| json!({"filter": {"indexes": indexes}});
+    let of = |indexes: &str| json!({"filter": {"indexes": indexes}, "if_empty": "error"});
     let path = format!("/v1/tasks/{task}/redrives");
     for (item, by, status) in [("13", first, "stopped"), ("3", second, "created")] {
         let why = node.admin.post(&path, of(item)).await.expect(422);

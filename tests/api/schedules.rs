@@ -51,6 +51,17 @@ fn pointers(problem: &Value) -> Vec<&str> {
         .collect()
 }
 
+/// The name of the schedule that changes are about, as the audit has it.
+fn schedule_object(audit: &Value) -> String {
+    let mut objects = audit["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| &entry["object"]);
+    let found = objects.find(|object| object["kind"] == "schedule").unwrap();
+    found["name"].as_str().unwrap().to_owned()
+}
+
 #[tokio::test]
 async fn a_schedule_is_made_looked_at_changed_and_deleted() {
     let (node, business) = (Node::start().await, Business::willing().await);
@@ -171,6 +182,17 @@ async fn a_schedule_is_made_looked_at_changed_and_deleted() {
         "schedule.create",
     ];
     assert_eq!(actions, expected);
+    let name = schedule_object(&audit);
+    let of_it = node
+        .admin
+        .get(&format!("/v1/audit?object=schedule:{name}"))
+        .await
+        .expect(200);
+    assert_eq!(
+        of_it["items"].as_array().unwrap().len(),
+        expected.len(),
+        "{of_it:#}"
+    );
     assert_eq!(delete(&node.admin, &path).await.status, 204);
     node.admin.get(&path).await.problem(404, "not-found");
 }

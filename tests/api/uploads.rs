@@ -210,3 +210,55 @@ async fn texts_that_a_nul_ends_are_uploaded_as_such() {
     send("/v1/uploads", "text/plain").await.expect(422);
     send("/v1/uploads?null=true", "text/csv").await.expect(400);
 }
+
+#[tokio::test]
+async fn a_task_of_no_items_is_made_and_finishes_as_soon_as_it_starts_unless_that_is_an_error() {
+    let business = Business::willing().await;
+    let node = Node::start().await;
+    node.business("push", &business.url(), json!({})).await;
+    let only_header = async || {
+        let body = Bytes::from_static(b"user\n");
+        let headers = [("content-type", "text/csv")];
+        let made = node
+            .admin
+            .send(Method::POST, "/v1/uploads", &headers, body)
+            .await
+            .expect(201);
+        assert_eq!(
+            (&made["rows"], &made["columns"], &made["sample"]),
+            (&json!(0), &json!(["user"]), &json!([]))
+        );
+        json!({"type": "file", "upload": made["id"]})
+    };
+    let sources = [
+        json!({"type": "range", "total": 0}),
+        json!({"type": "inline", "items": []}),
+        only_header().await,
+    ];
+    for source in sources {
+        let body = json!({"business": "push", "source": source, "start": true});
+        let mut wary = body.clone();
+        wary["if_empty"] = json!("error");
+        let problem = node
+            .admin
+            .post("/v1/tasks", wary)
+            .await
+            .problem(422, "validation-failed");
+        assert_eq!(problem["errors"][0]["pointer"], "/source", "{problem:#}");
+        let made = node.admin.post("/v1/tasks", body).await.expect(201);
+        assert_eq!(made["total"], 0, "{made:#}");
+        let task = made["id"].as_str().expect("an id").to_owned();
+        let view = node.status(&task, "finished").await;
+        assert_eq!(view["result"], "succeeded", "{view:#}");
+        let clone = node
+            .admin
+            .post(&format!("/v1/tasks/{task}/clone"), json!({"start": true}))
+            .await
+            .expect(201);
+        node.status(clone["id"].as_str().expect("an id"), "finished")
+            .await;
+    }
+    assert!(business.items().is_empty(), "nobody is called for nothing");
+    let full = json!({"business": "push", "source": {"type": "range", "total": 1}, "if_empty": "error"});
+    node.admin.post("/v1/tasks", full).await.expect(201);
+}

@@ -217,6 +217,15 @@ test('the audit is loaded as a file that no spreadsheet computes', async () => {
   assert.ok(text.includes(`"'=1+1"`), text);
 });
 
+test('the audit is narrowed to an object and to a time', async () => {
+  await open(`/audit?object=task:${things.running}`);
+  await page.getByText('task.create', { exact: true }).first().waitFor();
+  const objects = await page.locator('td[data-head="Object"]').allInnerTexts();
+  assert.ok(objects.length > 0 && objects.every((text) => text.includes(things.running)), objects.join());
+  await page.getByLabel('until', { exact: true }).last().fill('2020-01-01T00:00');
+  await page.getByText('Nobody changed anything like this.').waitFor();
+});
+
 test('an alert about tasks that are not named singly leads to the list', async () => {
   await open('/tasks/other/failures');
   await page.getByRole('heading', { name: 'Tasks', exact: true }).waitFor();

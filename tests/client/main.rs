@@ -21,6 +21,7 @@ mod support;
 
 mod agree;
 mod api;
+mod audit;
 mod biz;
 mod biz_apply;
 mod completions;

@@ -321,7 +321,7 @@ async fn failures_are_done_again_and_the_exit_code_is_of_those_that_were() {
         json!({"made_good": 3, "still_failed": 0, "exact": true})
     );
     person
-        .windrow("task redrive t2 --all")
+        .windrow("task redrive t2 --all --if-empty error")
         .await
         .refused(7, &["t2 has no failures", "windrow task redrive t1 --all"]);
     let mut again: Vec<u64> = business
@@ -333,9 +333,20 @@ async fn failures_are_done_again_and_the_exit_code_is_of_those_that_were() {
     again.sort_unstable();
     assert_eq!(again, [3, 5, 7], "exactly those, by their own indexes");
     person
-        .windrow("task redrive t1 --all")
+        .windrow("task redrive t1 --all --if-empty error")
         .await
         .refused(7, &["nothing is left", "3 made good by t2, t3"]);
+    let nothing = person.windrow("task redrive t1 --all --wait").await.expect(0);
+    assert!(
+        nothing.stderr.contains("nothing is left to do again of t1"),
+        "{nothing:?}"
+    );
+    let told = person
+        .windrow("task redrive t1 --all -o json")
+        .await
+        .expect(0)
+        .json();
+    assert_eq!(told["total"], 0, "{told}");
     let all = person
         .windrow("task redrive t1 --all --again -o name")
         .await
@@ -343,7 +354,7 @@ async fn failures_are_done_again_and_the_exit_code_is_of_those_that_were() {
         .stdout;
     assert_eq!(all, "t4\n");
     let why = person
-        .windrow("task redrive t1 --code NO_USER")
+        .windrow("task redrive t1 --code NO_USER --if-empty error")
         .await
         .refused(7, &["made good by t2"]);
     assert!(why.stderr.contains("--again"), "{}", why.stderr);

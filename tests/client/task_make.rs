@@ -513,3 +513,23 @@ async fn a_preview_shows_what_the_handler_says_and_records_nothing() {
         .await
         .refused(7, &["--items", "5..9"]);
 }
+
+#[tokio::test]
+async fn a_task_of_no_rows_ends_well_at_once_unless_that_is_an_error() {
+    let (business, node) = node().await;
+    let person = Person::admin(&node);
+    let file = person.write("users.csv", "user_id\n");
+    let words = ["task", "create", "push", "--csv", &file, "--wait"];
+    let done = person.run(&words, "").await.expect(0);
+    assert!(
+        done.stdout.contains("0 items") && done.stdout.contains("finished"),
+        "{done:?}"
+    );
+    person
+        .windrow("task create push --total 0 --wait")
+        .await
+        .expect(0);
+    let wary = [&words[..], &["--if-empty", "error"]].concat();
+    person.run(&wary, "").await.refused(7, &["0 items"]);
+    assert!(business.items().is_empty());
+}

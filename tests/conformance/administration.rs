@@ -9,6 +9,7 @@ use windrow_core::limit::Bounds;
 use windrow_core::settings::Rate;
 use windrow_core::settings::table::TuningPatch;
 use windrow_core::task::lifecycle::{ShardState, Status};
+use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::access::business_store::{BusinessChange, BusinessError, BusinessStore};
 use windrow_engine::ports::access::named_limit_store::{NamedLimitError, NamedLimitStore};
 use windrow_engine::ports::access::node_audit::{NodeAudit, NodeChange};
@@ -221,6 +222,7 @@ pub async fn what_is_told_of_tasks_and_shards_is_answered(harness: Harness) {
     assert!(store.run(run.shard, RunNo(1)).await.unwrap().is_some());
     let change = NodeChange {
         action: "node.change",
+        object: AuditObject::new(ObjectKind::Node, "n1"),
         business: Some(BUSINESS.to_owned()),
         before: None,
         after: "{}".to_owned(),

@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use windrow_core::business::access::Role;
 use windrow_core::ids::{RunNo, ShardId, TaskId, WallMs};
+use windrow_core::limit::Bounds;
+use windrow_core::settings::Rate;
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::access::idempotency::{IdempotencyStore, KeyState, StoredResponse};
+use windrow_engine::ports::access::named_limit_store::NamedLimitStore;
+use windrow_engine::ports::access::token_store::{NewToken, TokenGrant, TokenStore};
 use windrow_engine::ports::ownership::run_store::{ClaimOutcome, ClaimRequest, RunClose, RunStore};
 use windrow_engine::ports::ownership::session_store::{NewSession, SessionStore};
 use windrow_engine::ports::tasks::list::{AuditFilter, TaskFilter, TaskList};
@@ -215,7 +220,7 @@ pub async fn runs_and_audit_are_told_newest_first(harness: Harness) {
     let actions: Vec<&str> = newest.iter().map(|row| row.entry.action.as_str()).collect();
     assert_eq!(actions, ["task.stopped", "task.start", "task.stopped"]);
     let older = store
-        .audits(&filter, newest.last().map(|row| row.id), 50)
+        .audits(&filter, newest.last().map(|row| (row.entry.at, row.id)), 50)
         .await
         .unwrap();
     assert_eq!(older.last().unwrap().entry.action, "task.create");
@@ -225,6 +230,101 @@ pub async fn runs_and_audit_are_told_newest_first(harness: Harness) {
         ..filter
     };
     assert_eq!(store.audits(&starts, None, 50).await.unwrap().len(), 3);
+}
+
+/// The objects of what a filter lets through, page by page of two.
+async fn objects(store: &Store, filter: &AuditFilter) -> Vec<String> {
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.audits(filter, after, 2).await.unwrap();
+        let Some(last) = page.last() else { return found };
+        after = Some((last.entry.at, last.id));
+        found.extend(page.into_iter().map(|row| row.object.unwrap().to_string()));
+    }
+}
+
+pub async fn changes_are_found_by_their_object_and_their_time(harness: Harness) {
+    let store = prepared(&harness).await;
+    let at = |seconds: i64| WallMs(NOW.0 + seconds * 1000);
+    let bounds = Bounds {
+        rate: Rate::per_second(5),
+        concurrency: None,
+    };
+    let id = store.create(&task(4), &write(), at(1)).await.unwrap().id;
+    store.create_limit("mail", bounds, &write(), at(2)).await.unwrap();
+    store.create_limit("sms", bounds, &write(), at(2)).await.unwrap();
+    store
+        .change_limit(
+            "sms",
+            1,
+            Bounds {
+                concurrency: Some(3),
+                ..bounds
+            },
+            &write(),
+            at(4),
+        )
+        .await
+        .unwrap();
+    store.delete_limit("sms", &write(), at(6)).await.unwrap();
+    store
+        .command(id, &TaskCommand::Start, &write(), at(5))
+        .await
+        .unwrap();
+    let token = NewToken {
+        hash: "h".to_owned(),
+        prefix: "wrk_h".to_owned(),
+        grant: TokenGrant {
+            name: "ops bot".to_owned(),
+            role: Role::Viewer,
+            business: None,
+            expires_at: None,
+        },
+    };
+    store.add_token(&token, &write(), at(7)).await.unwrap();
+
+    let all = AuditFilter::default();
+    let (task, sms) = (&*format!("task:{id}"), "limit:sms");
+    let newest_first = [
+        "token:ops bot",
+        sms,
+        task,
+        sms,
+        sms,
+        "limit:mail",
+        task,
+        "business:backfill",
+        "business:mail",
+    ];
+    assert_eq!(objects(store, &all).await, newest_first);
+    let of = |object: &str| AuditFilter {
+        object: Some(object.parse().unwrap()),
+        ..AuditFilter::default()
+    };
+    assert_eq!(
+        objects(store, &of(sms)).await,
+        [sms; 3],
+        "also of one that was deleted"
+    );
+    assert_eq!(objects(store, &of(task)).await, [task; 2]);
+    for other in ["limit:SMS", "limit:sm", "schedule:sms", "token:ops"] {
+        assert!(objects(store, &of(other)).await.is_empty(), "{other}");
+    }
+    let within = |since: i64, until: i64, rest: AuditFilter| AuditFilter {
+        since: Some(at(since)),
+        until: Some(at(until)),
+        ..rest
+    };
+    let middle = within(2, 6, all.clone());
+    assert_eq!(objects(store, &middle).await, [task, sms, sms, "limit:mail"]);
+    assert_eq!(objects(store, &within(2, 6, of(sms))).await, [sms; 2]);
+    assert!(objects(store, &within(9, 99, all)).await.is_empty());
+    // An older program told no column what it touched: the step of the schema reads it from the texts.
+    harness
+        .update("UPDATE audit SET object_kind = NULL, object_name = NULL")
+        .await;
+    assert!(harness.repeat_steps("m0025_audit_object").await);
+    assert_eq!(objects(store, &AuditFilter::default()).await, newest_first);
 }
 
 pub async fn the_run_of_a_dead_node_is_ended_by_who_takes_it_and_the_names_stay(harness: Harness) {

@@ -99,6 +99,7 @@ mod of_databases {
             tasks_are_found_by_each_filter,
             pages_meet_without_gap_or_overlap_while_tasks_are_made,
             runs_and_audit_are_told_newest_first,
+            changes_are_found_by_their_object_and_their_time,
             the_run_of_a_dead_node_is_ended_by_who_takes_it_and_the_names_stay,
             an_answer_is_remembered_for_its_key_and_request,
             an_open_key_is_free_as_soon_as_the_session_that_answers_it_is_over,

@@ -231,7 +231,7 @@ fn line(field: &ProblemField, names: Names) -> String {
 }
 
 /// Members in a text as their flags.
-fn as_flags(text: &str) -> String {
+pub(crate) fn as_flags(text: &str) -> String {
     text.replace("`again`", "--again")
 }
 

@@ -3,6 +3,7 @@
 mod client;
 
 pub use client::Names;
+pub(crate) use client::as_flags;
 
 use std::fmt;
 

@@ -1,6 +1,7 @@
 //! Commands that talk to a node, but for those of tasks.
 
 pub mod api;
+pub mod audit;
 pub mod biz;
 pub mod cluster;
 pub mod ctx;

@@ -282,7 +282,7 @@ pub enum IfFinished {
 /// The end of a run over an empty source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum IfEmpty {
-    /// Nothing is to be done: exit 0
+    /// Nothing is to be done, and nothing failed
     Ok,
     /// Something is wrong: exit 7
     Error,

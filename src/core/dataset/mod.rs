@@ -11,6 +11,7 @@
 //! - D4: what a sink shows was published, is whole, and its publication number never goes back.
 
 mod key;
+mod name;
 mod pointer;
 mod publish;
 mod sink;
@@ -22,6 +23,7 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 
 pub use key::{key_hash, key_of};
+pub use name::{NAME_BYTES_MAX, is_name, is_own_name};
 pub use pointer::{Pointer, Superseded, outdated};
 pub use publish::{KEY_BYTES_MAX, Publish, PublishIf, PublishIfFault, Publishing, Reduce, ReduceFault};
 pub use sink::{Sink, behind_since, sink_key, sink_pointer};

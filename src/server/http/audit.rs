@@ -6,11 +6,12 @@ use utoipa::IntoParams;
 
 use super::App;
 use super::problem::HttpResult;
-use super::tasks::AuditJson;
+use super::tasks::{AuditJson, AuditPlace, audit_page};
 use crate::http::answer::page::{Page, PageQuery, Paging};
-use crate::http::guard::Params;
+use crate::http::guard::{Params, time_option};
 use crate::service::ServiceError;
 use windrow_core::ids::NotATaskId;
+use windrow_engine::ports::access::audit_object::NotAnObject;
 use windrow_engine::ports::tasks::list::AuditFilter;
 
 /// Which entries.
@@ -29,6 +30,33 @@ pub(crate) struct AuditQuery {
     /// This action, such as `task.start`.
     #[param(max_length = 32)]
     action: Option<String>,
+    /// About this object, also one that was deleted: its kind and name, such as `task:t12`, `schedule:shop/nightly`,
+    /// `limit:vendor`, `token:ops`, `session:7`, `business:shop`, `dataset:shop.users`, `node:n1`.
+    #[param(max_length = 220)]
+    object: Option<String>,
+    /// At or after this time.
+    #[param(format = "date-time")]
+    since: Option<String>,
+    /// Before this time.
+    #[param(format = "date-time")]
+    until: Option<String>,
+}
+
+impl AuditQuery {
+    fn filter(self) -> Result<AuditFilter, ServiceError> {
+        let task = self.task.as_deref().map(str::parse).transpose();
+        let object = self.object.as_deref().map(str::parse).transpose();
+        Ok(AuditFilter {
+            task: task.map_err(|error: NotATaskId| ServiceError::invalid("task", error.to_string()))?,
+            object: object
+                .map_err(|error: NotAnObject| ServiceError::invalid("object", error.to_string()))?,
+            business: self.business,
+            actor: self.actor,
+            action: self.action,
+            since: time_option("since", self.since.as_ref())?,
+            until: time_option("until", self.until.as_ref())?,
+        })
+    }
 }
 
 /// List changes, newest first.
@@ -38,17 +66,8 @@ pub(crate) struct AuditQuery {
 )]
 pub(crate) async fn audit(
     State(app): State<App>,
-    paging: Paging<i64>,
+    paging: Paging<AuditPlace>,
     Params(query): Params<AuditQuery>,
 ) -> HttpResult {
-    let task = query.task.as_deref().map(str::parse).transpose();
-    let filter = AuditFilter {
-        task: task.map_err(|error: NotATaskId| ServiceError::invalid("task", error.to_string()))?,
-        business: query.business,
-        actor: query.actor,
-        action: query.action,
-    };
-    let lists = &app.service.tasks.lists;
-    let found = lists.audits(&filter, paging.after, paging.to_read()).await?;
-    Ok(paging.answer(paging.page(found, |row| row.id).map(AuditJson::from)))
+    audit_page(&app, &query.filter()?, &paging).await
 }

@@ -24,6 +24,9 @@ pub enum ServiceError {
     /// It was understood, but what it says can't be done.
     #[error("{}", faults_text(_0))]
     Unprocessable(Vec<FieldFault>),
+    /// Nothing of what it asks for is left to do. Who takes that for an error is told as of what can't be done.
+    #[error("{}", faults_text(_0))]
+    NothingToDo(Vec<FieldFault>),
     /// The caller isn't known.
     #[error("{0}")]
     Unauthenticated(String),

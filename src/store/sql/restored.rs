@@ -18,6 +18,7 @@ use windrow_core::task::lifecycle::{ShardState, Status};
 use windrow_core::task::supply::Intake;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::actor::Actor;
+use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::schedules::store::{ScheduleEdit, ScheduleFilter, ScheduleStore};
 use windrow_engine::ports::tasks::store::{CommandError, TaskCommand, TaskStore, Write};
 
@@ -115,6 +116,7 @@ impl Store {
             .await
             .map_err(error)?;
         let change = Change {
+            object: AuditObject::new(ObjectKind::Store, &self.id.0),
             task: None,
             business: None,
             action: "store.restored".to_owned(),

@@ -9,6 +9,7 @@ use crate::sql::dialect::Bounded;
 use windrow_core::business::HookKind;
 use windrow_core::ids::{ItemIndex, RunNo, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
+use windrow_engine::ports::access::audit_object::AuditObject;
 use windrow_engine::ports::handling::data_log::{DataLog, LogQuery, LogRetention};
 use windrow_engine::ports::handling::outbox::{Delivery, OutboxStore, Settlement};
 use windrow_engine::ports::ownership::run_store::{CandidateQuery, RunStore};
@@ -187,9 +188,20 @@ async fn pages_for_people_are_found_along_an_index() {
             business: Some("b".to_owned()),
             ..AuditFilter::default()
         },
+        AuditFilter {
+            object: Some(AuditObject::task(TASK)),
+            since: Some(NOW),
+            ..AuditFilter::default()
+        },
+        AuditFilter {
+            since: Some(NOW),
+            until: Some(NOW),
+            ..AuditFilter::default()
+        },
         AuditFilter::default(),
     ] {
-        store.audits(&filter, Some(9), 50).await.unwrap();
+        store.audits(&filter, Some((NOW, 9)), 50).await.unwrap();
+        store.audits(&filter, None, 50).await.unwrap();
     }
     store
         .page(TASK, &FailurePage::ByIndex(Some(ItemIndex(1))), 50)

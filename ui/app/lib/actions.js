@@ -191,6 +191,7 @@ export function redrive(task, filter, number) {
       ...(filter.codes || filter.indexes ? { filter } : {}),
       rate: values.rate,
       start: true,
+      if_empty: 'error', // Who pressed the button is told why there is no new task.
       ...(values.canary ? { canary: { items: Number(values.canary), then: 'stop' } } : {}),
       ...(values.new_keys ? { new_keys: true } : {}),
     }),

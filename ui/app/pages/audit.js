@@ -5,17 +5,17 @@ import { t } from '../lib/i18n.js';
 import { useResource } from '../lib/resource.js';
 import { route } from '../lib/router.js';
 import { Empty, Whole } from '../parts/basic.js';
-import { Changes } from '../parts/changes.js';
+import { Changes, objectText } from '../parts/changes.js';
 import { Icon } from '../parts/icon.js';
 import { Page } from '../parts/shell.js';
 import { Filter, Pager } from '../parts/table.js';
 import { toast } from '../parts/toast.js';
 
-const FILTERS = ['task', 'business', 'actor', 'action', 'cursor'];
+const FILTERS = ['object', 'task', 'business', 'actor', 'action', 'cursor'];
 
 /** The most entries of a file. */
 const ROWS_MAX = 20_000;
-const NAMES = ['id', 'at', 'actor', 'source', 'action', 'task', 'business', 'before', 'after', 'reason', 'request_id'];
+const NAMES = ['id', 'at', 'actor', 'source', 'action', 'object', 'task', 'business', 'before', 'after', 'reason', 'request_id'];
 
 /** What a spreadsheet computes, behind blanks that it drops; a number is no formula. As `core/text/csv.rs` has it. */
 const FORMULA = /^([\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠−﹢﹣﹦﹫])/u;
@@ -32,7 +32,7 @@ export async function csvOf(query, read = get) {
   const lines = [NAMES.join()];
   for (let cursor = null; lines.length <= ROWS_MAX;) {
     const page = await read(path('/v1/audit', { ...query, cursor, limit: 500 }));
-    lines.push(...page.items.map((entry) => NAMES.map((name) => cell(entry[name])).join()));
+    lines.push(...page.items.map((entry) => NAMES.map((name) => cell(name === 'object' ? objectText(entry.object) : entry[name])).join()));
     cursor = page.next_cursor;
     if (!cursor) break;
   }
@@ -57,12 +57,19 @@ function Export({ query }) {
   return html`<button type="button" class="button" disabled=${isPending} onClick=${load}><${Icon} name="down" />CSV</button>`;
 }
 
+/** A time that a filter has in the address, as the API takes it; none while it is not whole. */
+function instant(name) {
+  const at = new Date(route.value.query.get(name) ?? '');
+  return Number.isNaN(at.getTime()) ? null : at.toISOString();
+}
+
 /** The page. */
 export function Audit() {
-  const query = Object.fromEntries(FILTERS.map((name) => [name, route.value.query.get(name)]));
+  const query = { ...Object.fromEntries(FILTERS.map((name) => [name, route.value.query.get(name)])), since: instant('since'), until: instant('until') };
   const read = useResource(path('/v1/audit', { ...query, limit: 100 }), { every: 5000, keep: true });
   return html`<${Page} title=${t('Audit')} acts=${html`<${Export} query=${{ ...query, cursor: null }} />`}>
     <div class="filters"><${Filter} name="actor" label=${t('who')} width="9rem" /><${Filter} name="action" label=${t('what, such as task.start')} width="13rem" />
-      <${Filter} name="task" label=${t('task')} width="7rem" /><${Filter} name="business" label=${t('business')} width="9rem" /></div>
+      <${Filter} name="object" label=${t('object, such as task:t12')} width="13rem" /><${Filter} name="business" label=${t('business')} width="9rem" />
+      <label>${t('since')} <${Filter} name="since" label=${t('since')} type="datetime-local" /></label><label>${t('until')} <${Filter} name="until" label=${t('until')} type="datetime-local" /></label></div>
     <${Whole} of=${read}>${(page) => (page.items.length ? html`<${Changes} entries=${page.items} isGlobal=${true} /><${Pager} next=${page.next_cursor} />` : html`<${Empty} say=${t('Nobody changed anything like this.')} />`)}<//><//>`;
 }

@@ -1,6 +1,7 @@
 /** @file Who changed what, and why: the audit's entries as people read them. */
 import { html } from '../../vendor/preact-htm.js';
 import { t } from '../lib/i18n.js';
+import { withQuery } from '../lib/router.js';
 import { Ago } from './basic.js';
 import { Table } from './table.js';
 
@@ -14,10 +15,23 @@ export function difference({ before, after }) {
     .map((name) => (before && name in before ? `${name}: ${brief(before[name])} → ${brief(after?.[name])}` : `${name}: ${brief(after?.[name])}`));
 }
 
-function About({ entry }) {
-  if (entry.task) return html`<a class="link" href=${`/tasks/${entry.task}/settings`}>${entry.task}</a>`;
-  if (entry.business) return html`<a class="link" href=${`/businesses/${encodeURIComponent(entry.business)}`}>${entry.business}</a>`;
-  return html`<span class="soft">–</span>`;
+/** The pages of objects, by kind; of a schedule its id would be needed, which an entry need not have. */
+const PAGES = {
+  task: (name) => `/tasks/${name}/settings`,
+  business: (name) => `/businesses/${encodeURIComponent(name)}`,
+  dataset: (name) => `/datasets/${encodeURIComponent(name)}`,
+  limit: (name) => `/limits/${encodeURIComponent(name)}`,
+  node: (name) => `/nodes/${encodeURIComponent(name)}`,
+};
+
+/** An object as filters take it: `task:t12`. */
+export const objectText = (object) => (object ? `${object.kind}:${object.name}` : '');
+
+function About({ object }) {
+  if (!object) return html`<span class="soft">–</span>`;
+  const page = PAGES[object.kind]?.(object.name);
+  const only = withQuery({ object: objectText(object), cursor: null });
+  return html`<a class="link soft" href=${only} title=${t('Only changes of {name}', { name: objectText(object) })}>${object.kind}</a> ${page ? html`<a class="link" href=${page}>${object.name}</a>` : object.name}`;
 }
 
 /** @param {{entries: any[], isGlobal?: boolean}} props */
@@ -26,7 +40,7 @@ export function Changes({ entries, isGlobal = false }) {
     { head: t('When'), class: 'nowrap', cell: (entry) => html`<${Ago} at=${entry.at} />` },
     { head: t('Who'), class: 'nowrap', cell: (entry) => html`${entry.actor} <span class="soft">${entry.source}</span>` },
     { head: t('What'), class: 'nowrap', cell: (entry) => html`<code>${entry.action}</code>` },
-    { head: t('Of'), hidden: !isGlobal, cell: (entry) => html`<${About} entry=${entry} />` },
+    { head: t('Object'), class: 'nowrap', hidden: !isGlobal, cell: (entry) => html`<${About} object=${entry.object} />` },
     { head: t('Change'), class: 'fill main-cell', cell: (entry) => { const text = difference(entry).join(', '); return html`<span class="cut block" title=${text}>${text}</span>`; } },
     { head: t('Reason'), class: 'main-cell', cell: (entry) => html`<span class="soft">${entry.reason}</span>` },
   ];

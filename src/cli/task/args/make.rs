@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueEnum};
 
 use super::settings::Settings;
-use crate::args::Items;
+use crate::args::{IfEmpty, Items};
 use crate::link::{Remote, Write};
 use windrow_core::settings::Auto;
 
@@ -15,15 +15,6 @@ pub(super) const CREATE_USAGE: &str = "\
 windrow task create [OPTIONS] BUSINESS
                     --csv FILE|--ndjson FILE|--lines FILE|--total N|--url URL
                     |--items JSON|--open";
-
-/// The same.
-pub(super) const REDRIVE_USAGE: &str = "\
-windrow task redrive [OPTIONS] --code CODES|--indexes INDEXES|--all TASK";
-
-/// What it ends with.
-pub(super) const REDRIVE_EXITS: &str = "\
-Exit with --wait: that of the redrive, 8 where some of its items failed again.
-Failures of TASK that it left alone don't count.";
 
 /// How `create` is used.
 pub const CREATE_EXAMPLES: &str = "\
@@ -297,6 +288,9 @@ pub struct CreateArgs {
     /// None yet: they are appended while it runs (windrow task append), until it is sealed
     #[arg(long, help_heading = "Items")]
     pub open: bool,
+    /// A source without items: ok (nothing to do, the task finishes at once) or error (exit 7)
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = IfEmpty::Ok, help_heading = "Items")]
+    pub if_empty: IfEmpty,
     /// What it becomes.
     #[command(flatten)]
     pub new: NewTask,
@@ -336,50 +330,6 @@ pub struct CloneArgs {
     /// What it becomes.
     #[command(flatten)]
     pub new: NewTask,
-}
-
-/// `windrow task redrive`
-#[derive(Debug, Args)]
-#[command(group(ArgGroup::new("failures").required(true).multiple(true).args(["codes", "indexes", "all"])))]
-pub struct RedriveArgs {
-    /// The task: t42, or business/name
-    pub task: String,
-    /// Failures of these codes
-    #[arg(
-        long = "code",
-        id = "codes",
-        value_name = "CODES",
-        value_delimiter = ',',
-        help_heading = "Which"
-    )]
-    pub codes: Vec<String>,
-    /// Only these items, such as 5,9-20
-    #[arg(long, value_name = "INDEXES", help_heading = "Which")]
-    pub indexes: Option<String>,
-    /// All failures
-    #[arg(long, conflicts_with_all = ["codes", "indexes"], help_heading = "Which")]
-    pub all: bool,
-    /// Also what earlier redrives made good or have under way
-    #[arg(long, help_heading = "Which")]
-    pub again: bool,
-    /// Give the items new idempotency keys, so that the business takes them for new ones
-    #[arg(long, help_heading = "Content")]
-    pub new_keys: bool,
-    /// What it is found by.
-    #[command(flatten)]
-    pub identity: Identity,
-    /// How items are driven.
-    #[command(flatten)]
-    pub settings: Settings,
-    /// The first items.
-    #[command(flatten)]
-    pub canary: CanaryArgs,
-    /// Whether it begins.
-    #[command(flatten)]
-    pub begin: Begin,
-    /// Why, or only to see.
-    #[command(flatten)]
-    pub write: Write,
 }
 
 /// `windrow task apply`

@@ -2,6 +2,7 @@
 
 pub mod look;
 pub mod make;
+pub mod redrive;
 pub mod settings;
 pub mod steer;
 
@@ -10,7 +11,8 @@ use clap::{Args, Subcommand};
 use self::look::{
     ExportArgs, FailuresArgs, ItemArgs, LogArgs, PagesArgs, PreviewArgs, ReportArgs, ResultsArgs,
 };
-use self::make::{AppendArgs, ApplyArgs, CloneArgs, CreateArgs, RedriveArgs};
+use self::make::{AppendArgs, ApplyArgs, CloneArgs, CreateArgs};
+use self::redrive::RedriveArgs;
 use self::steer::{AbandonArgs, FinishArgs, MoveArgs, PlainArgs, SetArgs, SkipArgs, StartArgs, StopArgs};
 use super::{wait, watch};
 use crate::link::{Paging, Remote};
@@ -96,7 +98,7 @@ pub enum Verb {
     /// Show an item with its attempts
     Item(ItemArgs),
     /// Do failures again, in a task of their own
-    #[command(override_usage = make::REDRIVE_USAGE, after_help = make::REDRIVE_EXITS)]
+    #[command(override_usage = redrive::REDRIVE_USAGE, after_help = redrive::REDRIVE_EXITS)]
     Redrive(Box<RedriveArgs>),
     /// Show a task's log, the newest line last, or follow it
     Log(LogArgs),

@@ -8,10 +8,9 @@ use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::table::times::Times;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
+use crate::remote::audit::change;
 use crate::task::args::look::PagesArgs;
-use crate::task::steer::set::difference_but;
 use windrow_client::Request;
 
 /// Runs.
@@ -54,14 +53,6 @@ const REVISIONS: Listing = Listing {
     name: |entry| entry["id"].to_string(),
     none: "nothing was changed",
 };
-
-fn change(entry: &Value, times: &Times) -> Cell {
-    let (before, after) = (&entry["before"], &entry["after"]);
-    if !before.is_object() || !after.is_object() {
-        return Cell::nothing();
-    }
-    Cell::new(times.style.within(&difference_but(before, after, &[])))
-}
 
 /// Lists runs.
 ///

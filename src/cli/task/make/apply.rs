@@ -23,7 +23,7 @@ use windrow_client::{Answer, Request};
 use windrow_core::settings::table::TuningPatch;
 
 /// Members that only the making of a task knows; they say nothing of one that is there.
-const OF_THE_MAKING: [&str; 2] = ["start", "canary"];
+const OF_THE_MAKING: [&str; 3] = ["start", "canary", "if_empty"];
 /// Members that name the task.
 const OF_THE_NAME: [&str; 2] = ["business", "name"];
 /// Members that can't be changed any more.

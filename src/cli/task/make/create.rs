@@ -3,6 +3,7 @@
 use serde_json::json as object;
 
 use crate::Shell;
+use crate::args::IfEmpty;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
@@ -24,6 +25,7 @@ pub(crate) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
     // What is wrong in the flags is told before anything is uploaded.
     let mut draft = Draft::new_task(&args.new)?;
     draft.put("business", &args.business)?;
+    draft.put_option("if_empty", (args.if_empty == IfEmpty::Error).then_some("error"))?;
     rows::check(args)?;
     let link = Link::open(&args.new.write.remote, shell)?;
     draft.times(&args.new.times, &link)?;

@@ -3,17 +3,18 @@
 use serde_json::{Value, json};
 
 use crate::Shell;
+use crate::args::IfEmpty;
 use crate::exit::Exit;
-use crate::fault::Fault;
-use crate::link::Link;
-use crate::output::body::{list, number, text};
+use crate::fault::{Fault, as_flags};
+use crate::link::{Form, Link};
+use crate::output::body::{list, number, text, texts};
 use crate::output::table::human;
-use crate::task::args::make::RedriveArgs;
+use crate::task::args::redrive::RedriveArgs;
 use crate::task::look::follow::{Created, follow};
 use crate::task::make::draft::Draft;
 use crate::task::steer::tell;
 use crate::task::words;
-use windrow_client::Request;
+use windrow_client::{Answer, Request};
 
 /// Does failures again.
 ///
@@ -28,6 +29,9 @@ pub(crate) async fn redrive(args: &RedriveArgs, shell: &Shell) -> Result<Exit, F
         return Ok(Exit::Ok);
     };
     let task = answer.json()?;
+    if task["id"].is_null() {
+        return nothing(&link, &answer, &task);
+    }
     let total = number(&task["total"]);
     let keys = if args.new_keys { "new" } else { "same" };
     let left_out = match args.all && !args.again {
@@ -53,6 +57,18 @@ pub(crate) async fn redrive(args: &RedriveArgs, shell: &Shell) -> Result<Exit, F
     Ok(followed.exit)
 }
 
+/// Says why no task was made. Scripts that want JSON get the answer, those that want a name get none.
+fn nothing(link: &Link<'_>, answer: &Answer, told: &Value) -> Result<Exit, Fault> {
+    if matches!(link.look.form, Form::Json | Form::Ndjson) {
+        return link.put(answer.line().as_bytes());
+    }
+    link.say(text(&told["detail"]));
+    for advice in texts(&told["try"]) {
+        link.hint(&as_flags(advice));
+    }
+    Ok(Exit::Ok)
+}
+
 fn draft(args: &RedriveArgs) -> Result<Draft, Fault> {
     let mut draft = Draft::default();
     let mut filter = json!({});
@@ -65,6 +81,7 @@ fn draft(args: &RedriveArgs) -> Result<Draft, Fault> {
     draft.put("filter", filter)?;
     draft.put_option("new_keys", args.new_keys.then_some(true))?;
     draft.put_option("again", args.again.then_some(true))?;
+    draft.put_option("if_empty", (args.if_empty == IfEmpty::Error).then_some("error"))?;
     draft.identity(&args.identity)?;
     draft.settings(&args.settings)?;
     draft.begin(args.canary, args.begin)?;

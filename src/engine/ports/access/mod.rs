@@ -1,6 +1,7 @@
 //! Who may do what, and what is kept about them.
 
 pub mod actor;
+pub mod audit_object;
 pub mod business_store;
 pub mod idempotency;
 pub mod named_limit_store;

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
+use crate::ports::access::audit_object::AuditObject;
 use crate::ports::tasks::store::Write;
 use windrow_core::ids::WallMs;
 
@@ -11,6 +12,8 @@ use windrow_core::ids::WallMs;
 pub struct NodeChange {
     /// `node.drain`, `node.undrain`, `node.change` or `handler.try`.
     pub action: &'static str,
+    /// The node or the business that it touches.
+    pub object: AuditObject,
     /// The business that it concerns.
     pub business: Option<String>,
     /// The settings before, as JSON text; none where nothing was set.

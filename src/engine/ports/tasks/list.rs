@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
+use crate::ports::access::audit_object::AuditObject;
 use crate::ports::tasks::store::{AuditEntry, TaskView};
 use windrow_core::ids::{Epoch, ItemIndex, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
@@ -77,13 +78,21 @@ pub struct AuditFilter {
     pub actor: Option<String>,
     /// This action, such as `task.start`.
     pub action: Option<String>,
+    /// Of this object.
+    pub object: Option<AuditObject>,
+    /// At or after.
+    pub since: Option<WallMs>,
+    /// Before.
+    pub until: Option<WallMs>,
 }
 
 /// An audit entry with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditRow {
-    /// Grows with time.
+    /// Grows from entry to entry.
     pub id: i64,
+    /// The thing that was touched; none where an older program noted it and it can't be told any more.
+    pub object: Option<AuditObject>,
     /// The task, if it is about one.
     pub task: Option<TaskId>,
     /// The business, if it is about one.
@@ -122,11 +131,11 @@ pub trait TaskList: Send + Sync {
     /// One run.
     async fn run(&self, shard: ShardId, run: RunNo) -> Result<Option<RunRecord>, StoreError>;
 
-    /// Audit entries, newest first, after (below) one, at most `limit`.
+    /// Audit entries, newest first, after (older than) the one of this time and id, at most `limit`.
     async fn audits(
         &self,
         filter: &AuditFilter,
-        after: Option<i64>,
+        after: Option<(WallMs, i64)>,
         limit: u32,
     ) -> Result<Vec<AuditRow>, StoreError>;
 }

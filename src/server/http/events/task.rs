@@ -219,7 +219,9 @@ impl TaskWatcher {
         };
         let lists = &self.app.service.tasks.lists;
         let newest = lists.audits(&filter, None, CHANGES_MAX).await?;
-        let last = self.change.replace(newest.first().map_or(0, |row| row.id));
+        let last = self
+            .change
+            .replace(newest.iter().map(|row| row.id).max().unwrap_or_default());
         let Some(last) = last else { return Ok(()) };
         for row in newest.into_iter().rev().filter(|row| row.id > last) {
             let data = serde_json::to_value(tasks::AuditJson::from(row)).unwrap_or_default();

@@ -141,7 +141,12 @@ pub(super) async fn apply(
         let (before, after) = (named(would.log_filter.as_deref()), named(Some(filter)));
         app.service
             .cluster
-            .note("node.change", before, after, write)
+            .note(
+                ("node.change", &app.service.cluster.parts.node),
+                before,
+                after,
+                write,
+            )
             .await?;
         would.log_filter = Some(filter.to_owned());
         if !write.dry_run {
@@ -202,7 +207,7 @@ async fn set_drained(call: &Call, name: &str, write: &Write, drained: bool) -> H
         let shown = |drained: bool| json!({ "drained": drained }).to_string();
         let action = if drained { "node.drain" } else { "node.undrain" };
         cluster
-            .note(action, shown(!drained), shown(drained), write)
+            .note((action, name), shown(!drained), shown(drained), write)
             .await?;
         if !call.is_dry {
             app.front.set_drained(drained);

@@ -285,6 +285,7 @@ impl From<ServiceError> for Problem {
         match error {
             ServiceError::Invalid(faults)
             | ServiceError::Unprocessable(faults)
+            | ServiceError::NothingToDo(faults)
             | ServiceError::FieldsRefused(faults) => problem.with_missing(&faults).with_fields(faults),
             ServiceError::WrongState(refusal) => problem.with("allowed", refusal.allowed.into()),
             ServiceError::Conflict { advice, .. } => problem.advise(advice),
@@ -306,7 +307,7 @@ impl From<ServiceError> for Problem {
 fn slug_of(error: &ServiceError) -> Slug {
     match error {
         ServiceError::Invalid(_) => Slug::InvalidRequest,
-        ServiceError::Unprocessable(_) => Slug::ValidationFailed,
+        ServiceError::Unprocessable(_) | ServiceError::NothingToDo(_) => Slug::ValidationFailed,
         ServiceError::Unauthenticated(_) => Slug::Unauthenticated,
         ServiceError::Forbidden(_) => Slug::Forbidden,
         ServiceError::NotFound { .. } => Slug::NotFound,

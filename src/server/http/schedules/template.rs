@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::http::datasets::PublishMembers;
 use crate::http::document::schema::NumberOrAuto;
-use crate::http::tasks::bodies::CanaryBody;
+use crate::http::tasks::bodies::{CanaryBody, IfEmpty};
 use crate::http::tasks::settings::WithSettings;
 use crate::http::tasks::source::SourceBody;
 use crate::service::schedules::{TEMPLATE_BYTES_MAX, names};
@@ -61,9 +61,12 @@ pub(crate) struct TemplateMembers {
     /// The first items, run before any other.
     #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
     canary: Option<CanaryBody>,
-    /// The dataset that its results become a generation of, once it is finished; made with its first task.
-    #[schema(pattern = "^[a-z0-9-]{1,40}$")]
+    /// The dataset that its results become a generation of, once it is finished; made with its first task. A token
+    /// of a business names its own: its slug, or what begins with that and a dot.
+    #[schema(max_length = 40, pattern = r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")]
     publish: Option<String>,
+    /// What a source without items is: `ok`, the default (a task that finishes at once), or `error` (the fire fails).
+    if_empty: Option<IfEmpty>,
     /// How many items must have succeeded, or been skipped, for that: `all` (the default), `any`, or such as `99.5%`.
     #[schema(pattern = r"^(all|any|[0-9]{1,3}(\.[0-9]{1,2})?%)$")]
     publish_if: Option<String>,
@@ -149,6 +152,7 @@ fn plan(template: Template, filling: &Filling<'_>) -> Result<TaskRequest, Servic
         start: true,
         strict: false,
         key: None,
+        refuses_empty: own.if_empty == Some(IfEmpty::Error),
         publish,
         fire: None,
     };

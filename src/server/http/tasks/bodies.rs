@@ -58,6 +58,16 @@ impl CanaryBody {
     }
 }
 
+/// What a source without items is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum IfEmpty {
+    /// Nothing to do.
+    Ok,
+    /// Refused.
+    Error,
+}
+
 /// A task to be made. `business` is needed, and `source` or `open`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -102,8 +112,9 @@ pub(crate) struct CreateMembers {
     /// The first items, run before any other.
     #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
     pub(super) canary: Option<CanaryBody>,
-    /// The dataset that its results become a generation of, once it is finished; made with its first task.
-    #[schema(pattern = "^[a-z0-9-]{1,40}$")]
+    /// The dataset that its results become a generation of, once it is finished; made with its first task. A token
+    /// of a business names its own: its slug, or what begins with that and a dot.
+    #[schema(max_length = 40, pattern = r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")]
     pub(super) publish: Option<String>,
     /// How many items must have succeeded, or been skipped, for that: `all` (the default), `any`, or such as `99.5%`.
     #[schema(pattern = r"^(all|any|[0-9]{1,3}(\.[0-9]{1,2})?%)$")]
@@ -114,6 +125,9 @@ pub(crate) struct CreateMembers {
     /// What makes the generation's summary of the results: `none`, `hook`, or `command:NAME` with a command of the node.
     #[schema(max_length = 80)]
     pub(super) reduce: Option<String>,
+    /// What a source without items is: `ok`, the default (the task has nothing to do, and finishes as soon as it starts), or
+    /// `error`.
+    pub(super) if_empty: Option<IfEmpty>,
     /// Whether it starts at once.
     pub(super) start: Option<bool>,
     /// Why, for the audit.
@@ -161,8 +175,9 @@ pub(crate) struct CloneMembers {
     /// The first items, run before any other.
     #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
     pub(super) canary: Option<CanaryBody>,
-    /// The dataset that its results become a generation of, once it is finished; made with its first task.
-    #[schema(pattern = "^[a-z0-9-]{1,40}$")]
+    /// The dataset that its results become a generation of, once it is finished; made with its first task. A token
+    /// of a business names its own: its slug, or what begins with that and a dot.
+    #[schema(max_length = 40, pattern = r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")]
     pub(super) publish: Option<String>,
     /// How many items must have succeeded, or been skipped, for that: `all` (the default), `any`, or such as `99.5%`.
     #[schema(pattern = r"^(all|any|[0-9]{1,3}(\.[0-9]{1,2})?%)$")]
@@ -267,6 +282,7 @@ impl CreateBody {
             start: self.start.unwrap_or(false),
             strict: false,
             key,
+            refuses_empty: self.if_empty == Some(IfEmpty::Error),
             publish: PublishMembers {
                 publish: self.publish.as_ref(),
                 publish_if: self.publish_if.as_ref(),
@@ -298,6 +314,7 @@ impl CloneBody {
             start: self.start.unwrap_or(false),
             strict: false,
             key,
+            refuses_empty: false,
             publish: PublishMembers {
                 publish: self.publish.as_ref(),
                 publish_if: self.publish_if.as_ref(),

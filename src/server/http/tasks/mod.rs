@@ -31,7 +31,7 @@ use super::problem::HttpResult;
 use crate::http::answer::page::{self, PageQuery, Paging};
 use crate::http::guard::{Call, Caller, Params, headers};
 pub(super) use crate::http::tasks::view::handler::{HandlerDownJson, LastErrorJson};
-pub(super) use crate::http::tasks::view::history::AuditJson;
+pub(super) use crate::http::tasks::view::history::{AuditJson, AuditPlace, audit_page};
 use crate::http::tasks::view::redriven::RedrivenJson;
 use crate::http::tasks::view::shown::Beside;
 pub(super) use crate::http::tasks::view::shown::TaskJson;

@@ -19,6 +19,7 @@ use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::{Epoch, INDEX_MAX, ItemIndex, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::items::output::Output;
 use windrow_core::items::verdict::{Failure, FailureClass};
+use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::access::node_audit::{NodeAudit, NodeChange};
 use windrow_engine::ports::handling::handler::{
@@ -112,6 +113,7 @@ impl Tries {
         let bytes = wanted.data.as_ref().map(|data| data.get().len());
         let change = NodeChange {
             action: "handler.try",
+            object: AuditObject::new(ObjectKind::Business, slug),
             business: Some(slug.to_owned()),
             before: None,
             // What is typed may be of a person: the audit says how much it was.

@@ -9,6 +9,7 @@ use crate::service::{FieldFault, ServiceError};
 use windrow_core::capacity::Capacity;
 use windrow_core::settings::RateLimit;
 use windrow_engine::actors::runtime::context::ServingNow;
+use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::access::node_audit::NodeChange;
 use windrow_engine::ports::ownership::hints::Hint;
 use windrow_engine::ports::tasks::store::Write;
@@ -34,8 +35,14 @@ impl Cluster {
             ));
         }
         let shown = |rate: RateLimit| self.of_this_node(json!({"capacity_rate": rate.to_string()}));
-        self.note("node.change", shown(old.node.capacity_rate), shown(rate), write)
-            .await?;
+        let node = &self.parts.node;
+        self.note(
+            ("node.change", node),
+            shown(old.node.capacity_rate),
+            shown(rate),
+            write,
+        )
+        .await?;
         if write.dry_run {
             return Ok(());
         }
@@ -53,13 +60,14 @@ impl Cluster {
     /// When the store can't be written: then the change must not be made.
     pub async fn note(
         &self,
-        action: &'static str,
+        (action, node): (&'static str, &str),
         before: String,
         after: String,
         write: &Write,
     ) -> Result<(), ServiceError> {
         let change = NodeChange {
             action,
+            object: AuditObject::new(ObjectKind::Node, node),
             business: None,
             before: Some(before),
             after,
@@ -88,7 +96,8 @@ impl Cluster {
         let shown = |drained: bool| json!({"node": node, "drained": drained}).to_string();
         let action = if drain { "node.drain" } else { "node.undrain" };
         if present != drain {
-            self.note(action, shown(present), shown(drain), write).await?;
+            self.note((action, node), shown(present), shown(drain), write)
+                .await?;
         }
         if write.dry_run {
             return Ok(());

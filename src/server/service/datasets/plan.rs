@@ -1,11 +1,12 @@
 //! What a task that is made is to publish: whether it can.
 
 use windrow_config::Config;
-use windrow_core::business::{HandlerSpec, HookKind, is_slug};
-use windrow_core::dataset::{KEY_BYTES_MAX, Publish, Reduce};
+use windrow_core::business::{HandlerSpec, HookKind};
+use windrow_core::dataset::{KEY_BYTES_MAX, NAME_BYTES_MAX, Publish, Reduce, is_name, is_own_name};
 use windrow_core::settings::Results;
 use windrow_core::settings::table::TuningPatch;
 use windrow_core::task::Tuning;
+use windrow_engine::ports::access::actor::Write;
 use windrow_engine::ports::access::business_store::Business;
 
 use crate::service::{FieldFault, ServiceError};
@@ -17,15 +18,12 @@ use crate::service::{FieldFault, ServiceError};
 pub(in crate::service) fn check(
     publish: Option<&Publish>,
     (said, tuning): (&TuningPatch, &mut Tuning),
-    business: &Business,
+    (business, write): (&Business, &Write),
     config: &Config,
 ) -> Result<(), ServiceError> {
     let Some(publish) = publish else { return Ok(()) };
     let mut faults = Vec::new();
-    if !is_slug(&publish.dataset) {
-        let fault = FieldFault::new("/publish", "must be 1 to 40 lowercase letters, digits and -");
-        faults.push(fault.advise("team-board"));
-    }
+    faults.extend(name_fault(&publish.dataset, &business.slug, write));
     if said.results == Some(Results::Off) {
         let fault = FieldFault::new(
             "/results",
@@ -45,6 +43,19 @@ pub(in crate::service) fn check(
     ServiceError::refuse(faults)?;
     tuning.results = Results::Keep;
     Ok(())
+}
+
+/// The name alone decides, so that the answer tells no business which names others have taken.
+fn name_fault(name: &str, slug: &str, write: &Write) -> Option<FieldFault> {
+    if !is_name(name) {
+        let what = format!("must be 1 to {NAME_BYTES_MAX} lowercase letters, digits, - and . between them");
+        return Some(FieldFault::new("/publish", what).advise("team-board"));
+    }
+    if write.actor.source != "business" || is_own_name(name, slug) {
+        return None;
+    }
+    let what = format!("a token of {slug} publishes to {slug} and to names that begin with {slug}.");
+    Some(FieldFault::new("/publish", what).advise(format!("{slug}.board, or a token of an operator")))
 }
 
 fn reduce_fault(reduce: &Reduce, business: &Business, config: &Config) -> Option<FieldFault> {

@@ -214,13 +214,14 @@ fn none_failed(origin: &TaskView) -> ServiceError {
     let text = format!("{id} has no failures, so there is nothing to do again");
     let fault = FieldFault::new("/filter", text);
     let is_over = origin.status.is_terminal();
-    ServiceError::from(match origin.parent {
+    let fault = match origin.parent {
         Some(parent) => fault.advise(format!(
             "`windrow task redrive {parent} --all` takes what is failed still of {parent}, whose failures it goes over"
         )),
         None if !is_over => fault.advise(format!("the same later: it is {}, and items may fail yet", origin.status)),
         None => fault.advise(format!("`windrow task report {id}` tells what became of its items")),
-    })
+    };
+    ServiceError::NothingToDo(vec![fault])
 }
 
 fn cant_tell(origin: &TaskView) -> ServiceError {
@@ -290,7 +291,7 @@ impl Redriven {
             true => "`again`, which takes them nevertheless".to_owned(),
             false => leads_on.join(", "),
         };
-        ServiceError::from(fault.advise(advice))
+        ServiceError::NothingToDo(vec![fault.advise(advice)])
     }
 }
 

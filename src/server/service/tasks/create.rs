@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::service::datasets;
 use crate::service::tasks::Tasks;
 use crate::service::tasks::outlook::Outlook;
+use crate::service::tasks::supply::{open, refuse_empty};
 use crate::service::{FieldFault, ServiceError};
 use windrow_config::TaskDefaults;
 use windrow_core::dataset::Publish;
@@ -67,6 +68,8 @@ pub struct TaskPlan {
     pub strict: bool,
     /// A repeat with this key returns the first one's task.
     pub key: Option<String>,
+    /// Whether a source without items is refused. Else the task of 0 items is made, and finishes at once.
+    pub refuses_empty: bool,
     /// What becomes of its results when it is finished.
     pub publish: Option<Publish>,
     /// The fire of a schedule that makes it.
@@ -98,12 +101,14 @@ impl Tasks {
         self.limits.check(&request.plan, &business, write).await?;
         let mut tuning = self.settings(&business, &request.plan.tuning)?;
         let (publish, said) = (request.plan.publish.as_ref(), &request.plan.tuning);
-        datasets::check_plan(publish, (said, &mut tuning), &business, &self.node.config())?;
+        let by = (&business, write);
+        datasets::check_plan(publish, (said, &mut tuning), by, &self.node.config())?;
         self.check_fill(&business, &request.source).await?;
         let source = self
             .sources
             .resolve(&request.source, &request.business, write)
             .await?;
+        refuse_empty(source.total, &request.plan)?;
         let mut defaults = Defaults::of(&self.node.config().task_defaults, &tuning);
         if matches!(request.source, SourceRequest::Appended) {
             defaults.shards = Auto::Fixed(NonZeroU32::MIN);
@@ -143,7 +148,10 @@ impl Tasks {
         self.check_plan(&request.plan)?;
         self.check_priority(request.plan.priority.unwrap_or_default(), write)?;
         self.limits.check(&request.plan, &business, write).await?;
-        self.settings(&business, &request.plan.tuning).map(drop)
+        let mut tuning = self.settings(&business, &request.plan.tuning)?;
+        let (publish, said) = (request.plan.publish.as_ref(), &request.plan.tuning);
+        let by = (&business, write);
+        datasets::check_plan(publish, (said, &mut tuning), by, &self.node.config())
     }
 
     /// Makes a task like another one: new keys, nothing done yet. The plan overrides what it names; its name is its own.
@@ -162,7 +170,7 @@ impl Tasks {
         let published = || origin.publishing.as_ref().map(|it| it.publish.clone());
         let publish = plan.publish.clone().or_else(published);
         let said = (&plan.tuning, &mut tuning);
-        datasets::check_plan(publish.as_ref(), said, &business, &self.node.config())?;
+        datasets::check_plan(publish.as_ref(), said, (&business, write), &self.node.config())?;
         let source = ResolvedSource {
             json: origin.source.clone(),
             // What was appended to it is its own.
@@ -248,24 +256,6 @@ impl Tasks {
         }
         Ok(made)
     }
-}
-
-/// Makes a task one that items are appended to.
-///
-/// # Errors
-/// `Unprocessable` where it is to have what only a task of known items can.
-fn open(task: &mut NewTask) -> Result<(), ServiceError> {
-    let mut faults = Vec::new();
-    if matches!(task.shards, Auto::Fixed(shards) if shards.get() > 1) {
-        faults.push(FieldFault::new("/shards", "an open task has one shard").advise("1, or leave it out"));
-    }
-    if task.skip_first.0 > 0 {
-        let text = "an open task has no items yet that could be left out";
-        faults.push(FieldFault::new("/skip_first", text).advise("leave it out"));
-    }
-    ServiceError::refuse(faults)?;
-    (task.is_open, task.shards) = (true, Auto::Fixed(NonZeroU32::MIN));
-    Ok(())
 }
 
 /// What a task has of which its plan says nothing.

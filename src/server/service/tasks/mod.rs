@@ -16,6 +16,7 @@ pub mod report;
 pub mod settings;
 pub mod show;
 pub mod skip;
+mod supply;
 pub(super) mod turns;
 pub mod window;
 

@@ -15,6 +15,7 @@ use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, error, keep, settled};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::access::sign_in_store::{NewSignIn, SIGN_INS_MAX, SignInStore, SignInView};
 use windrow_engine::ports::access::token_store::TokenView;
 use windrow_engine::ports::tasks::store::Write;
@@ -62,7 +63,7 @@ impl SignInStore for Store {
         }
         let change = Change {
             before: Some(shown(ended)),
-            ..change("session.end")
+            ..change(ended.id, "session.end")
         };
         record::audit(&transaction, &write.actor, change, now).await?;
         keep(transaction, write).await
@@ -96,7 +97,7 @@ async fn add(
     };
     let change = Change {
         after: Some(shown(&made)),
-        ..change("session.begin")
+        ..change(made.id, "session.begin")
     };
     record::audit(&transaction, &write.actor, change, now).await?;
     keep(transaction, write).await?;
@@ -161,8 +162,9 @@ async fn views(db: &impl ConnectionTrait, rows: Vec<sign_in::Model>) -> Result<V
     Ok(rows.into_iter().filter_map(view).collect())
 }
 
-fn change(action: &str) -> Change {
+fn change(id: i64, action: &str) -> Change {
     Change {
+        object: AuditObject::new(ObjectKind::Session, id.to_string()),
         task: None,
         business: None,
         action: action.to_owned(),

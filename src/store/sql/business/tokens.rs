@@ -15,6 +15,7 @@ use crate::sql::{Store, damaged, error, keep, settled};
 use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::access::token_store::{NewToken, TokenStore, TokenView};
 use windrow_engine::ports::tasks::store::Write;
 
@@ -79,7 +80,7 @@ impl TokenStore for Store {
             revoked_at: Some(now),
             ..before.clone()
         };
-        let change = change("token.revoke", owner, Some(shown(&before)), Some(shown(&after)));
+        let change = change("token.revoke", owner, Some(&before), &after);
         record::audit(&transaction, &write.actor, change, now).await?;
         keep(transaction, write).await?;
         Ok(Some(after))
@@ -123,7 +124,7 @@ async fn add(store: &Store, new: &NewToken, write: &Write, now: WallMs) -> Resul
         created_at: now,
         created_by: write.actor.name.clone(),
     };
-    let change = change("token.create", business_id, None, Some(shown(&made)));
+    let change = change("token.create", business_id, None, &made);
     record::audit(&transaction, &write.actor, change, now).await?;
     keep(transaction, write).await?;
     Ok(made)
@@ -192,13 +193,14 @@ fn of_row(row: token::Model, business: Option<String>) -> Result<TokenView, Stor
     })
 }
 
-fn change(action: &str, business: Option<i64>, before: Option<String>, after: Option<String>) -> Change {
+fn change(action: &str, business: Option<i64>, before: Option<&TokenView>, after: &TokenView) -> Change {
     Change {
+        object: AuditObject::new(ObjectKind::Token, &after.name),
         task: None,
         business,
         action: action.to_owned(),
-        before,
-        after,
+        before: before.map(shown),
+        after: Some(shown(after)),
     }
 }
 

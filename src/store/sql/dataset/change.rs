@@ -9,6 +9,7 @@ use crate::sql::task::record::{self, Change};
 use crate::sql::{Store, Transaction, error, keep};
 use windrow_core::dataset::{GenerationNo, GenerationState, PINNED_MAX, Sink};
 use windrow_core::ids::{TaskId, WallMs};
+use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::datasets::store::{Dataset, DatasetChange, DatasetError};
 use windrow_engine::ports::tasks::store::Write;
 
@@ -162,6 +163,7 @@ pub(super) async fn delete(
 
 fn said(before: &dataset::Model, action: &str) -> Change {
     Change {
+        object: AuditObject::new(ObjectKind::Dataset, &before.name),
         task: None,
         business: Some(before.business_id),
         action: action.to_owned(),

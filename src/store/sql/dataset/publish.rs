@@ -14,6 +14,7 @@ use windrow_core::dataset::{GenerationState, Publishing};
 use windrow_core::ids::{ItemIndex, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::actor::Actor;
+use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::datasets::publication::{OwnClaim, Prepared, PublicationStore};
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose};
 
@@ -172,6 +173,7 @@ async fn tell(
     now: WallMs,
 ) -> Result<(), StoreError> {
     let change = Change {
+        object: AuditObject::new(ObjectKind::Dataset, &after.name),
         task: Some(task),
         business: Some(after.business_id),
         action: "dataset.publish".to_owned(),

@@ -17,6 +17,8 @@ pub struct Model {
     pub after_json: Option<String>,
     pub request_id: Option<String>,
     pub business_id: Option<i64>,
+    pub object_kind: Option<String>,
+    pub object_name: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

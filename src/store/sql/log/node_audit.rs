@@ -19,6 +19,7 @@ impl NodeAudit for Store {
             None => None,
         };
         let entry = Change {
+            object: change.object.clone(),
             task: None,
             business,
             action: change.action.to_owned(),

@@ -12,6 +12,7 @@ use crate::sql::{Transaction, error, words};
 use windrow_core::ids::{RunNo, ShardId, TaskId, WallMs};
 use windrow_core::life::succession::{Episode, Fate};
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::audit_object::AuditObject;
 use windrow_engine::ports::ownership::run_store::{ClaimRequest, LeftBy, RunClose};
 use windrow_engine::ports::tasks::store::Actor;
 
@@ -186,6 +187,7 @@ pub(crate) fn told(
         fate,
     };
     let change = Change {
+        object: AuditObject::task(TaskId(row.task_id)),
         task: Some(TaskId(row.task_id)),
         business: None,
         action: episode.action().to_owned(),

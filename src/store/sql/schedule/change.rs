@@ -13,6 +13,7 @@ use windrow_core::schedule::timing::Timing;
 use windrow_core::settings::text::span_text;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::actor::Actor;
+use windrow_engine::ports::access::audit_object::AuditObject;
 use windrow_engine::ports::schedules::store::{
     NewSchedule, PER_BUSINESS_MAX, Schedule, ScheduleEdit, ScheduleError,
 };
@@ -57,7 +58,7 @@ pub(super) async fn create(
     let made = view(&transaction, &row).await?;
     record(
         &transaction,
-        "schedule.create",
+        ("schedule.create", &made),
         (None, Some(&made)),
         &write.actor,
         now,
@@ -104,7 +105,7 @@ pub(super) async fn change(
     let after = view(&transaction, &row).await?;
     record(
         &transaction,
-        action(edit),
+        (action(edit), &after),
         (Some(&before), Some(&after)),
         &write.actor,
         now,
@@ -153,7 +154,7 @@ pub(super) async fn delete(store: &Store, id: ScheduleId, write: &Write) -> Resu
     let now = dialect::time(&transaction).await?;
     record(
         &transaction,
-        "schedule.delete",
+        ("schedule.delete", &gone),
         (Some(&gone), None),
         &write.actor,
         now,
@@ -166,12 +167,13 @@ pub(super) async fn delete(store: &Store, id: ScheduleId, write: &Write) -> Resu
 /// Notes a change of a schedule.
 pub(super) async fn record(
     transaction: &Transaction,
-    action: &str,
+    (action, schedule): (&str, &Schedule),
     (before, after): (Option<&Schedule>, Option<&Schedule>),
     actor: &Actor,
     now: WallMs,
 ) -> Result<(), StoreError> {
     let change = Change {
+        object: AuditObject::schedule(&schedule.business, &schedule.name),
         task: None,
         business: None,
         action: action.to_owned(),

@@ -119,7 +119,7 @@ async fn mend(
         let actor = Actor::windrow(Some(reason.to_owned()));
         change::record(
             &transaction,
-            "schedule.rearm",
+            ("schedule.rearm", &after),
             (Some(&before), Some(&after)),
             &actor,
             now,

@@ -11,6 +11,7 @@ use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::plan::{Gap, Outcome, plan_one};
 use windrow_core::schedule::{Overlap, Spec};
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::audit_object::AuditObject;
 use windrow_engine::ports::schedules::store::{
     BACKFILL_MAX, Backfill, Fire, FireKind, FireOutcome, InTheWay, ScheduleError,
 };
@@ -36,7 +37,7 @@ pub(super) async fn trigger(store: &Store, id: ScheduleId, write: &Write) -> Res
     }
     let made = due::row(id, time, FireKind::Triggered, outcome, now);
     insert(&transaction, &made).await?;
-    record(&transaction, "schedule.trigger", (id, &[time]), write, now).await?;
+    record(&transaction, "schedule.trigger", (&row, &[time]), write, now).await?;
     keep(transaction, write).await?;
     Ok(rows::fire_view(made)?)
 }
@@ -85,7 +86,7 @@ pub(super) async fn backfill(
         ordered.extend(order(&transaction, &spec, row).await?);
     }
     let which: Vec<WallMs> = ordered.iter().map(|row| WallMs(row.fire_time)).collect();
-    record(&transaction, "schedule.backfill", (id, &which), write, now).await?;
+    record(&transaction, "schedule.backfill", (&row, &which), write, now).await?;
     keep(transaction, write).await?;
     Ok(ordered
         .into_iter()
@@ -160,14 +161,15 @@ async fn insert(transaction: &Transaction, row: &fire::Model) -> Result<(), Stor
 pub(super) async fn record(
     transaction: &Transaction,
     action: &str,
-    (id, times): (ScheduleId, &[WallMs]),
+    (row, times): (&schedule::Model, &[WallMs]),
     write: &Write,
     now: WallMs,
 ) -> Result<(), StoreError> {
+    let schedule = super::view(transaction, row).await?;
     let ends = [times.first(), times.last()].map(|time| time.map(|time| time.to_rfc3339()));
-    let after =
-        json!({ "schedule": id.to_string(), "fires": times.len(), "first": ends[0], "last": ends[1] });
+    let after = json!({ "schedule": schedule.id.to_string(), "fires": times.len(), "first": ends[0], "last": ends[1] });
     let change = Change {
+        object: AuditObject::schedule(&schedule.business, &schedule.name),
         task: None,
         business: None,
         action: action.to_owned(),

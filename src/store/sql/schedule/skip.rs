@@ -20,7 +20,7 @@ pub(super) async fn skip(
 ) -> Result<Vec<Fire>, ScheduleError> {
     use fire::Column as C;
     let transaction = store.write().await?;
-    locked(&transaction, id).await?;
+    let schedule = locked(&transaction, id).await?;
     let mut open = fire::Entity::find()
         .filter(C::ScheduleId.eq(id.0))
         .filter(C::Outcome.is_in([PENDING, QUEUED]));
@@ -48,7 +48,7 @@ pub(super) async fn skip(
         skipped.push(row);
     }
     let times: Vec<WallMs> = skipped.iter().map(|row| WallMs(row.fire_time)).collect();
-    order::record(&transaction, "schedule.skip", (id, &times), write, now).await?;
+    order::record(&transaction, "schedule.skip", (&schedule, &times), write, now).await?;
     keep(transaction, write).await?;
     let skipped: Result<Vec<Fire>, _> = skipped.into_iter().map(rows::fire_view).collect();
     Ok(skipped?)

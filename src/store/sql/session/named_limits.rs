@@ -20,6 +20,7 @@ use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::limit::Bounds;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::access::named_limit_store::{
     LimitUsers, LimitedTask, NamedLimit, NamedLimitError, NamedLimitStore, TASKS_SHOWN_MAX,
 };
@@ -56,7 +57,14 @@ impl NamedLimitStore for Store {
                 _ => error(fault).into(),
             });
         }
-        record(&transaction, "limit.create", (None, Some(&made)), write, now).await?;
+        record(
+            &transaction,
+            ("limit.create", name),
+            (None, Some(&made)),
+            write,
+            now,
+        )
+        .await?;
         keep(transaction, write).await?;
         Ok(made)
     }
@@ -115,7 +123,7 @@ impl NamedLimitStore for Store {
         changed.update(&transaction).await.map_err(error)?;
         record(
             &transaction,
-            "limit.edit",
+            ("limit.edit", name),
             (Some(&before), Some(&after)),
             write,
             now,
@@ -142,7 +150,14 @@ impl NamedLimitStore for Store {
             .exec(&transaction)
             .await
             .map_err(error)?;
-        record(&transaction, "limit.delete", (Some(&before), None), write, now).await?;
+        record(
+            &transaction,
+            ("limit.delete", name),
+            (Some(&before), None),
+            write,
+            now,
+        )
+        .await?;
         keep(transaction, write).await?;
         Ok(before)
     }
@@ -334,12 +349,13 @@ fn shown(limit: &NamedLimit) -> String {
 
 async fn record(
     transaction: &Transaction,
-    action: &str,
+    (action, name): (&str, &str),
     (before, after): (Option<&NamedLimit>, Option<&NamedLimit>),
     write: &Write,
     now: WallMs,
 ) -> Result<(), StoreError> {
     let change = Change {
+        object: AuditObject::new(ObjectKind::Limit, name),
         task: None,
         business: None,
         action: action.to_owned(),

@@ -19,6 +19,7 @@ use windrow_core::life::succession::Fenced;
 use windrow_core::task::lifecycle::Wish;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::actor::Actor;
+use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::ownership::session_store::{
     Heartbeat, NewSession, OwnedShard, SessionFace, SessionStore, SessionView,
 };
@@ -192,6 +193,7 @@ fn told(id: SessionId, row: &session::Model) -> (Actor, Change) {
         session: id,
     };
     let change = Change {
+        object: AuditObject::new(ObjectKind::Node, &row.node),
         task: None,
         business: None,
         action: Fenced::ACTION.to_owned(),

@@ -14,6 +14,7 @@ use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{Circumstances, Deeds, Listener, StartToken};
 use windrow_core::shards::Nodes;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::audit_object::AuditObject;
 use windrow_engine::ports::tasks::store::{CommandError, TaskCommand, TaskView, Write};
 use windrow_host::start_token;
 use windrow_host::vault::KeyVault;
@@ -164,6 +165,7 @@ pub(crate) async fn release_name(
     let before = Some(serde_json::json!({ "name": name }).to_string());
     let after = Some(serde_json::json!({ "name": null }).to_string());
     let change = Change {
+        object: AuditObject::task(id),
         task: Some(id),
         business: None,
         action: "task.release_name".to_owned(),

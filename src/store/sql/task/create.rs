@@ -20,6 +20,7 @@ use windrow_core::life::{ShardLife, status_json};
 use windrow_core::task::lifecycle::{Status, Wish};
 use windrow_core::task::supply::Intake;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::schedules::store::{Fire, FireKind};
 use windrow_engine::ports::tasks::store::{CreateError, Family, FireKey, Making, NewTask, TaskView, Write};
 
@@ -59,6 +60,7 @@ pub(crate) async fn ensure_business(
         .map_err(error)?;
     let after = Some(serde_json::json!({ "slug": slug }).to_string());
     let change = Change {
+        object: AuditObject::new(ObjectKind::Business, slug),
         task: None,
         business: None,
         action: "business.create".to_owned(),
@@ -136,6 +138,7 @@ async fn make(
     remember_key(transaction, id, new, now).await?;
     let after = Some(status_json(Status::Created));
     let change = Change {
+        object: AuditObject::task(id),
         task: Some(id),
         business: None,
         action: "task.create".to_owned(),

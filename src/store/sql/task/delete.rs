@@ -19,6 +19,7 @@ use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{CommandRefusal, status_json};
 use windrow_core::task::lifecycle::{Status, decide_delete};
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::audit_object::AuditObject;
 use windrow_engine::ports::tasks::store::{CommandError, Write};
 
 /// The reason that a task shows from then on.
@@ -217,6 +218,7 @@ async fn last(store: &Store, id: TaskId, write: &Write, now: WallMs) -> Result<(
     let before = status_json(words::status(&row)?);
     let action = "task.delete".to_owned();
     let change = Change {
+        object: AuditObject::task(id),
         task: Some(id),
         business: None,
         action,

@@ -15,6 +15,7 @@ use crate::sql::{Store, Transaction, error, keep, words};
 use windrow_core::ids::{SessionId, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::audit_object::AuditObject;
 use windrow_engine::ports::ownership::run_store::MOVE_PATIENCE;
 use windrow_engine::ports::tasks::command::shards_to_move;
 use windrow_engine::ports::tasks::store::{CommandError, MoveRefusal, Write};
@@ -45,6 +46,7 @@ pub(crate) async fn move_shards(
     }
     let after = Some(json!({ "to": to, "shards": moved }).to_string());
     let change = Change {
+        object: AuditObject::task(id),
         task: Some(id),
         business: None,
         action: "task.move".to_owned(),

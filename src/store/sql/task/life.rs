@@ -14,6 +14,7 @@ use windrow_core::ids::{ItemCount, ItemIndex, RunNo, SessionId, TaskId, WallMs};
 use windrow_core::life::{Deeds, Evidence, Life, Listener, ShardLife};
 use windrow_core::task::lifecycle::Note;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::audit_object::AuditObject;
 use windrow_engine::ports::tasks::store::Actor;
 
 /// A task whose lock this transaction holds.
@@ -165,6 +166,7 @@ impl Held {
             let (before, after) = (Some(record.before.clone()), Some(record.after.clone()));
             let action = record.action.clone();
             let change = Change {
+                object: AuditObject::task(self.life.id),
                 task: Some(self.life.id),
                 business: None,
                 action,

@@ -94,7 +94,7 @@ impl TaskList for Store {
     async fn audits(
         &self,
         filter: &AuditFilter,
-        after: Option<i64>,
+        after: Option<(WallMs, i64)>,
         limit: u32,
     ) -> Result<Vec<AuditRow>, StoreError> {
         audit_list::audits(self, filter, after, limit).await

@@ -7,6 +7,7 @@ use crate::sql::entity::{audit, shard_head, task};
 use crate::sql::{Transaction, damaged, error};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::audit_object::AuditObject;
 use windrow_engine::ports::tasks::store::Actor;
 
 /// A task that must exist, because a shard of it does.
@@ -64,6 +65,9 @@ pub(crate) fn saving(task: &task::Model, now: WallMs) -> UpdateMany<task::Entity
 
 /// What an audit entry says beside who and when.
 pub(crate) struct Change {
+    /// The thing that was touched.
+    pub(crate) object: AuditObject,
+    /// The task that it is about, whose entries are kept as long as it is.
     pub(crate) task: Option<TaskId>,
     /// The row of the business, where the change is one of it.
     pub(crate) business: Option<i64>,
@@ -100,5 +104,7 @@ pub(crate) fn entry(actor: &Actor, change: Change, now: WallMs) -> audit::Active
         after_json: Set(change.after),
         request_id: Set(actor.request_id.clone()),
         business_id: Set(change.business),
+        object_kind: Set(Some(change.object.kind.as_str().to_owned())),
+        object_name: Set(Some(change.object.name)),
     }
 }

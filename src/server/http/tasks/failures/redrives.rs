@@ -2,21 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use axum::Extension;
-use serde::Deserialize;
+use axum::response::IntoResponse;
+use axum::{Extension, Json};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::http::guard::idempotency::TakenKey;
 use crate::http::guard::{Body, Call, DryRunQuery, reason};
 use crate::http::problem::HttpResult;
-use crate::http::tasks::bodies::CanaryBody;
+use crate::http::tasks::bodies::{CanaryBody, IfEmpty};
 use crate::http::tasks::changes::key;
 use crate::http::tasks::path::PathTask;
 use crate::http::tasks::settings::WithSettings;
 use crate::http::tasks::{TaskJson, made};
-use crate::service::ServiceError;
 use crate::service::tasks::create::TaskPlan;
 use crate::service::tasks::redrives::RedriveRequest;
+use crate::service::{FieldFault, ServiceError};
 
 /// Groups of failures that a task can have: a hundred, and `OTHER`.
 const CODES_MAX: usize = 101;
@@ -61,12 +62,37 @@ pub(crate) struct RedriveMembers {
     /// The first items, run before any other.
     #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
     pub(super) canary: Option<CanaryBody>,
+    /// What it is that no failure is left to do again: `ok`, the default (the answer says so, and no task is made), or `error`.
+    pub(super) if_empty: Option<IfEmpty>,
     /// Whether it starts at once.
     pub(super) start: Option<bool>,
     /// Why, for the audit.
     #[serde(default, deserialize_with = "reason")]
     #[schema(max_length = 1000)]
     pub(super) reason: Option<String>,
+}
+
+/// The answer where no failure is left to do again: no task was made.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct NothingToDo {
+    /// Items that are done again: 0.
+    total: u64,
+    /// Why, for people.
+    detail: String,
+    /// What may be wanted in its place.
+    #[serde(rename = "try")]
+    advice: Vec<String>,
+}
+
+impl From<Vec<FieldFault>> for NothingToDo {
+    fn from(faults: Vec<FieldFault>) -> NothingToDo {
+        let detail: Vec<String> = faults.iter().map(|fault| fault.detail.clone()).collect();
+        NothingToDo {
+            total: 0,
+            detail: detail.join("; "),
+            advice: faults.into_iter().filter_map(|fault| fault.advice).collect(),
+        }
+    }
 }
 
 /// The same, and settings.
@@ -118,6 +144,7 @@ impl RedriveBody {
     post, path = "/v1/tasks/{task}/redrives", operation_id = "redrive_task", tag = "failures",
     request_body = Option<RedriveBody>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
+        (status = 200, description = "No failure is left to do again", body = NothingToDo),
         (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
         (status = 409, description = "name-taken, conflict"),
         (status = 422, description = "validation-failed, business-rejected"),
@@ -130,6 +157,12 @@ pub(crate) async fn redrive(
     Body(mut body): Body<RedriveBody>,
 ) -> HttpResult {
     let write = call.write(body.own.reason.take());
+    let is_error = body.own.if_empty == Some(IfEmpty::Error);
     let request = body.request(key(taken))?;
-    made(&call, call.service.tasks.redrive(&origin, request, &write).await?).await
+    match call.service.tasks.redrive(&origin, request, &write).await {
+        Err(ServiceError::NothingToDo(faults)) if !is_error => {
+            Ok(Json(NothingToDo::from(faults)).into_response())
+        }
+        done => made(&call, done?).await,
+    }
 }

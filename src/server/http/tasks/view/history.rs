@@ -13,6 +13,7 @@ use crate::http::problem::HttpResult;
 use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
 use windrow_core::ids::{RunNo, ShardId, WallMs};
+use windrow_engine::ports::access::audit_object::AuditObject;
 use windrow_engine::ports::tasks::list::{AuditFilter, AuditRow, RunRecord};
 
 /// One ownership of a shard.
@@ -120,11 +121,30 @@ pub(crate) async fn run(
     Ok(Json(RunJson::from(record)))
 }
 
+/// The thing that a change touched.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AuditObject)]
+pub(crate) struct ObjectJson {
+    /// `task`, `schedule`, `limit`, `token`, `session`, `business`, `dataset`, `node` or `store`.
+    kind: &'static str,
+    /// Its name: `t12` of a task, `business/name` of a schedule.
+    name: String,
+}
+
+impl From<AuditObject> for ObjectJson {
+    fn from(object: AuditObject) -> ObjectJson {
+        ObjectJson {
+            kind: object.kind.as_str(),
+            name: object.name,
+        }
+    }
+}
+
 /// One entry of the audit.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AuditEntry)]
 pub(crate) struct AuditJson {
-    /// Grows with time.
+    /// Grows from entry to entry.
     id: i64,
     /// When.
     at: String,
@@ -134,6 +154,8 @@ pub(crate) struct AuditJson {
     source: String,
     /// What, such as `task.start`.
     action: String,
+    /// The thing that was touched; null where an older program noted it without.
+    object: Option<ObjectJson>,
     /// The task, if it is about one.
     task: Option<String>,
     /// The business, if it is about one.
@@ -160,6 +182,7 @@ impl From<AuditRow> for AuditJson {
             actor: row.entry.actor,
             source: row.entry.source,
             action: row.entry.action,
+            object: row.object.map(ObjectJson::from),
             task: row.task.map(|id| id.to_string()),
             business: row.business,
             reason: row.entry.reason,
@@ -179,13 +202,23 @@ impl From<AuditRow> for AuditJson {
 pub(crate) async fn revisions(
     State(app): State<App>,
     PathTask(task): PathTask,
-    paging: Paging<i64>,
+    paging: Paging<AuditPlace>,
 ) -> HttpResult {
     let filter = AuditFilter {
         task: Some(task.id),
         ..AuditFilter::default()
     };
+    audit_page(&app, &filter, &paging).await
+}
+
+/// The time and the id of an entry, where a page ends.
+pub(crate) type AuditPlace = (i64, i64);
+
+/// A page of the audit.
+pub(crate) async fn audit_page(app: &App, filter: &AuditFilter, paging: &Paging<AuditPlace>) -> HttpResult {
+    let after = paging.after.map(|(at, id)| (WallMs(at), id));
     let lists = &app.service.tasks.lists;
-    let found = lists.audits(&filter, paging.after, paging.to_read()).await?;
-    Ok(paging.answer(paging.page(found, |row| row.id).map(AuditJson::from)))
+    let found = lists.audits(filter, after, paging.to_read()).await?;
+    let page = paging.page(found, |row| (row.entry.at.0, row.id));
+    Ok(paging.answer(page.map(AuditJson::from)))
 }

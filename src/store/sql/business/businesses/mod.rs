@@ -16,6 +16,7 @@ use crate::sql::{Store, Transaction, damaged, error, keep, locks};
 use windrow_core::business::{BusinessSpec, POOL_DEFAULT};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
+use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
 use windrow_engine::ports::access::business_store::{Business, BusinessChange, BusinessError, BusinessStore};
 use windrow_engine::ports::tasks::store::{AuditEntry, Write};
 
@@ -260,6 +261,7 @@ async fn record(
     let secrets_before = before.as_ref().and_then(|was| was.sealed.as_ref());
     let secrets_changed = secrets_before != after.sealed.as_ref();
     let change = Change {
+        object: AuditObject::new(ObjectKind::Business, &after.slug),
         task: None,
         business: Some(after.id),
         action: action.to_owned(),

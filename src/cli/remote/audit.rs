@@ -1,0 +1,112 @@
+//! `windrow audit`: the changes of all things, with the person and the reason of each.
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::Shell;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::input::moment::{self, Lean};
+use crate::link::{Link, Paging, Remote};
+use crate::output::body::text;
+use crate::output::table::times::{Times, written};
+use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
+use crate::task::difference_but;
+use windrow_client::Request;
+
+/// How it is used.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  windrow audit --since 2h
+  windrow audit --object schedule:push/nightly
+  windrow audit --object task:t12 --action task.stop
+  windrow audit --actor ada --since 2026-11-01 --until 2026-12-01 --all -o csv
+
+An object is a kind and a name: task:t12, schedule:push/nightly, limit:vendor,
+token:ops, session:7, business:push, dataset:push.users, node:n1.";
+
+/// `windrow audit`
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Which")]
+pub struct AuditArgs {
+    /// Changes of this object only: KIND:NAME, such as task:t12 or schedule:push/nightly
+    #[arg(long, value_name = "OBJECT")]
+    pub object: Option<String>,
+    /// Changes of this business itself
+    #[arg(long, value_name = "NAME")]
+    pub business: Option<String>,
+    /// By this person or program
+    #[arg(long, value_name = "NAME")]
+    pub actor: Option<String>,
+    /// This action only, such as task.start
+    #[arg(long)]
+    pub action: Option<String>,
+    /// Of the last 10m, 2h, 3d …, or since a time (22:00, yesterday 18:00, 2026-11-20, RFC 3339)
+    #[arg(long, visible_alias = "from", value_name = "SPAN|TIME")]
+    pub since: Option<String>,
+    /// Before a span ago, or before a time (as --since)
+    #[arg(long, visible_alias = "to", value_name = "SPAN|TIME")]
+    pub until: Option<String>,
+    /// How many.
+    #[command(flatten)]
+    pub paging: Paging,
+    /// How the node is reached.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// Changes of all things.
+const CHANGES: Listing = Listing {
+    columns: &[
+        Column::time("AT", Keep::Always, "at"),
+        Column::text("ACTOR", Keep::Rank(60), 6, "actor"),
+        Column::text("ACTION", Keep::Always, 8, "action").tone(Tone::Strong),
+        Column::new("OBJECT", Side::Left, Keep::Always, 8, |entry, _| object(entry)),
+        Column::new("CHANGE", Side::Left, Keep::Rank(40), 16, change),
+        Column::text("REASON", Keep::Rank(55), 10, "reason"),
+        Column::text("SOURCE", Keep::Wide, 4, "source"),
+        Column::text("REQUEST", Keep::Wide, 8, "request_id").named("request_id"),
+        Column::plain("ID", Keep::Wide, 3, "id"),
+    ],
+    name: |entry| entry["id"].to_string(),
+    none: "no changes like that",
+};
+
+/// `schedule:push/nightly`, as `--object` takes it.
+fn object(entry: &Value) -> Cell {
+    let object = &entry["object"];
+    match object.is_object() {
+        true => Cell::new(format!("{}:{}", text(&object["kind"]), text(&object["name"]))),
+        false => Cell::nothing(),
+    }
+}
+
+/// The members that differ.
+pub(crate) fn change(entry: &Value, times: &Times) -> Cell {
+    let (before, after) = (&entry["before"], &entry["after"]);
+    if !before.is_object() || !after.is_object() {
+        return Cell::nothing();
+    }
+    Cell::new(times.style.within(&difference_but(before, after, &[])))
+}
+
+/// Lists changes, newest first.
+///
+/// # Errors
+/// `Usage` for a time that is none; else as [`Link::send`].
+pub(crate) async fn audit(args: &AuditArgs, shell: &Shell) -> Result<Exit, Fault> {
+    let link = Link::open(&args.remote, shell)?;
+    let time = |flag, text: Option<&String>| -> Result<Option<String>, Fault> {
+        let given = moment::given_option(flag, text, Lean::Back, &link)?;
+        Ok(given.and_then(|given| written(given.at_ms)))
+    };
+    let request = Request::get("/v1/audit")
+        .query_option("object", args.object.as_deref())
+        .query_option("business", args.business.as_deref())
+        .query_option("actor", args.actor.as_deref())
+        .query_option("action", args.action.as_deref())
+        .query_option("since", time("--since", args.since.as_ref())?)
+        .query_option("until", time("--until", args.until.as_ref())?);
+    let listed = link.list(request, Some(&args.paging)).await?;
+    link.show_list(&CHANGES, &listed, &listed.things()?)
+}
