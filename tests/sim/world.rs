@@ -426,7 +426,7 @@ impl World {
                     self.plan.latency_max_us
                 };
                 let took = self.rng.micros(0, most);
-                self.lanes[lane].reports.latencies.record(took);
+                self.lanes[lane].reports.latencies.record(took, 1);
                 let what = match self.plan.killer {
                     Some(killer) if killer == index.0 => What::Kill,
                     _ => What::End {
