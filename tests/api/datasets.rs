@@ -268,6 +268,11 @@ async fn what_did_not_succeed_is_withheld_and_says_why() {
         .expect(200);
     assert_eq!(withheld["state"], "withheld");
     assert_eq!(withheld["why"], "99 of 100 items succeeded; publish_if is all");
+    let task = format!("/v1/tasks/{}", withheld["task"].as_str().expect("its task"));
+    assert_eq!(
+        node.admin.get(&task).await.expect(200)["publish"]["withheld"],
+        true
+    );
     node.admin
         .get("/v1/datasets/board/current")
         .await

@@ -81,6 +81,8 @@ test('whoever asked for a stop needs no attention', () => {
   assert.deepEqual(kinds({ status: 'queued', start_at: since }), []);
   assert.deepEqual(kinds({ status: 'running' }), []);
   assert.deepEqual(kinds({ status: 'running', handler_down: {} }), ['handler_down']);
+  assert.deepEqual(kinds({ status: 'finished', result: 'with_failures', publish: { dataset: 'board', withheld: true } }), ['withheld']);
+  assert.deepEqual(kinds({ status: 'finished', result: 'succeeded', publish: { dataset: 'board', withheld: false } }), []);
 });
 
 test('what is left is what the node says, and only while it runs', async () => {

@@ -15,6 +15,7 @@ function why(task, waited) {
   if (task.handler_down && task.status === 'running') return { kind: 'handler_down', level: 'bad' };
   if (task.status === 'queued' && waited > QUEUED_MAX && !task.start_at) return { kind: 'queued', level: 'warn' };
   if (task.status === 'awaiting_business' && waited > AWAITED_MAX) return { kind: 'awaited', level: 'warn' };
+  if (task.status === 'finished' && task.publish?.withheld) return { kind: 'withheld', level: 'warn' };
   if (task.status === 'finished' && task.result === 'with_failures' && !task.redriven) return { kind: 'failures', level: 'note' };
   if (task.last_error && task.status === 'running') return { kind: 'failing', level: 'warn' };
   return null;

@@ -38,6 +38,7 @@ const SAID = {
   handler_down: (task) => t('the handler does not answer: {why}', { why: task.handler_down.example ?? task.handler_down.code ?? task.handler_down.class ?? '' }),
   queued: (task) => task.status_text ?? t('no node has room for it'),
   awaited: () => t('the business has not said that it is ready'),
+  withheld: (task) => t('its results were not published to {dataset}', { dataset: task.publish.dataset }),
   failures: (task) => t('finished with failures: {n} items', { n: count(task.counts.abandoned) }),
   failing: (task) => t('calls fail with {code}: {example}', { code: task.last_error.code, example: task.last_error.example }),
 };

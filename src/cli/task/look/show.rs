@@ -100,6 +100,7 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
         card = card.line(label, shard);
     }
     card = card
+        .maybe("publishes", publishes(task))
         .maybe("parent", task["parent"].as_str())
         .maybe("schedule", fire(task))
         .maybe("pool", task["pool"].as_str())
@@ -111,6 +112,23 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
         .time("finished", &task["finished_at"], times);
     let warnings = warnings::lines(task, id, times.style).into_iter();
     warnings.fold(card, |card, warning| card.line("warning", warning))
+}
+
+/// `generation 3 of board`, and that it came to nothing.
+fn publishes(task: &Value) -> Option<String> {
+    let publish = &task["publish"];
+    let generation = format!(
+        "generation {} of {}",
+        publish["generation"],
+        publish["dataset"].as_str()?
+    );
+    Some(match publish["withheld"] == true {
+        true => format!(
+            "{generation}: withheld (`windrow dataset generations {}` says why)",
+            text(&publish["dataset"])
+        ),
+        false => generation,
+    })
 }
 
 /// `s7 for 2026-11-20T17:00:00.000Z`: the fire that made it.

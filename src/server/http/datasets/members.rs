@@ -67,10 +67,12 @@ pub(crate) struct PublishJson {
     reduce: String,
     /// The member of the outputs by which readers look up.
     key: Option<String>,
+    /// The task has ended, and its generation was not published; the generation says why.
+    withheld: bool,
 }
 
-impl From<Publishing> for PublishJson {
-    fn from(publishing: Publishing) -> PublishJson {
+impl PublishJson {
+    pub(crate) fn new(publishing: Publishing, withheld: bool) -> PublishJson {
         let publish = publishing.publish;
         PublishJson {
             generation: publishing.generation.0,
@@ -78,6 +80,7 @@ impl From<Publishing> for PublishJson {
             reduce: publish.reduce.to_string(),
             dataset: publish.dataset,
             key: publish.key,
+            withheld,
         }
     }
 }

@@ -246,6 +246,8 @@ impl TaskJson {
 
     fn at(pace: PaceJson, picture: TaskPicture, recoveries: u32) -> TaskJson {
         let (task, live, silent, handler) = (picture.task, picture.live, picture.silent, picture.handler);
+        let withheld = task.life.has_withheld();
+        let publish = |publishing| PublishJson::new(publishing, withheld);
         TaskJson {
             pace,
             status: task.status.as_str(),
@@ -290,7 +292,7 @@ impl TaskJson {
             pool: task.pool,
             send_params: task.send_params,
             limits: task.limits,
-            publish: task.life.publishing.map(PublishJson::from),
+            publish: task.life.publishing.map(publish),
             version: task.version,
         }
     }
