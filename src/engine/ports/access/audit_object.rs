@@ -5,61 +5,28 @@ use std::str::FromStr;
 
 use windrow_core::ids::TaskId;
 
-/// A kind of thing that changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ObjectKind {
-    /// Named `t12`.
-    Task,
-    /// Named `business/name`.
-    Schedule,
-    /// A named limit.
-    Limit,
-    /// A token, named after who holds it.
-    Token,
-    /// The sign-in of a browser, by its number.
-    Session,
-    /// Named by its slug.
-    Business,
-    /// Named as its readers do.
-    Dataset,
-    /// A node, by its name.
-    Node,
-    /// The database itself, by its id.
-    Store,
-}
-
-impl ObjectKind {
-    /// All kinds.
-    pub const ALL: [ObjectKind; 9] = [
-        ObjectKind::Task,
-        ObjectKind::Schedule,
-        ObjectKind::Limit,
-        ObjectKind::Token,
-        ObjectKind::Session,
-        ObjectKind::Business,
-        ObjectKind::Dataset,
-        ObjectKind::Node,
-        ObjectKind::Store,
-    ];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ObjectKind::Task => "task",
-            ObjectKind::Schedule => "schedule",
-            ObjectKind::Limit => "limit",
-            ObjectKind::Token => "token",
-            ObjectKind::Session => "session",
-            ObjectKind::Business => "business",
-            ObjectKind::Dataset => "dataset",
-            ObjectKind::Node => "node",
-            ObjectKind::Store => "store",
-        }
-    }
-
-    /// The kind of a word.
-    pub fn parse(word: &str) -> Option<ObjectKind> {
-        ObjectKind::ALL.into_iter().find(|kind| kind.as_str() == word)
+windrow_core::slugs! {
+    /// A kind of thing that changes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ObjectKind {
+        /// Named `t12`.
+        Task = "task",
+        /// Named `business/name`.
+        Schedule = "schedule",
+        /// A named limit.
+        Limit = "limit",
+        /// A token, named after who holds it.
+        Token = "token",
+        /// The sign-in of a browser, by its number.
+        Session = "session",
+        /// Named by its slug.
+        Business = "business",
+        /// Named as its readers do.
+        Dataset = "dataset",
+        /// A node, by its name.
+        Node = "node",
+        /// The database itself, by its id.
+        Store = "store",
     }
 }
 
@@ -94,7 +61,7 @@ impl AuditObject {
 
 impl fmt::Display for AuditObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.kind.as_str(), self.name)
+        write!(f, "{}:{}", self.kind, self.name)
     }
 }
 
