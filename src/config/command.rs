@@ -23,7 +23,7 @@ pub struct Command {
     pub processes: Option<NonZeroU32>,
     /// Whether a value may begin an argument with `-`.
     pub allow_dashes: bool,
-    /// Exit codes, beside 75, of a program that doesn't find what it needs: they cost an item no attempt.
+    /// Exit codes, beside 75, of a program that doesn't find what it needs: read as a 503 is.
     pub unavailable_exits: Vec<u8>,
     /// Where processes of items work; none is where the node does.
     pub cwd: Option<PathBuf>,

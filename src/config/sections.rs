@@ -210,7 +210,7 @@ sections! {
         /// each      = ["convert", "{in}", "-resize", "50%", "{out}"]   # or shell = 'convert "$ROW_in" …'
         /// processes = 4                                  # at once; default: one a core
         /// cwd       = "/srv/images"                      # default: the node's
-        /// unavailable_exits = [6, 7, 28]                 # beside 75: they cost no attempt; default []
+        /// unavailable_exits = [6, 7, 28]                 # beside 75: as a 503; default []
         /// ```
         commands: BTreeMap<String, Command> = {};
     }

@@ -79,6 +79,7 @@ async fn a_finished_task_is_the_current_generation_with_its_results_and_its_summ
     let view = node.admin.get(&format!("/v1/tasks/{task}")).await.expect(200);
     let publish = json!({
         "dataset": "board", "generation": 1, "if": "all", "reduce": "command:count", "key": "team",
+        "withheld": false,
     });
     assert_eq!((&view["publish"], &view["results"]), (&publish, &json!("keep")));
     let current = node.admin.get("/v1/datasets/board/current").await;

@@ -313,7 +313,6 @@ async fn what_is_refused_is_refused_in_the_same_words_when_it_is_only_tried() {
         create(json!({"source": {"type": "upload", "upload": "u_1"}})),
         create(json!({"what": 1})),
         post(of(&rests, "/clone"), json!({"name": "runs"})),
-        post(of(&rests, "/redrives"), json!({})),
         post(of(&rests, "/stop"), json!({})),
         post(of(&rests, "/finish"), json!({"total": 10})),
         post(of(&rests, "/recover"), json!({})),

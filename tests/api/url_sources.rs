@@ -81,14 +81,13 @@ async fn a_file_of_any_few_bytes_is_read_to_its_end() {
             .admin
             .post("/v1/tasks", json!({"business": "push", "source": source}))
             .await;
-        match rows[..bytes].lines().skip(1).count() {
-            0 => made.problem(422, "validation-failed"),
-            total => {
-                let made = made.expect(201);
-                assert_eq!(made["total"], total, "{bytes} bytes");
-                made
-            }
-        };
+        if bytes == 0 {
+            made.problem(422, "validation-failed");
+            continue;
+        }
+        // A header alone is a task of 0 items.
+        let total = rows[..bytes].lines().skip(1).count();
+        assert_eq!(made.expect(201)["total"], total, "{bytes} bytes");
     }
 }
 

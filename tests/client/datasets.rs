@@ -116,6 +116,6 @@ async fn what_a_task_publishes_is_said_in_flags_and_shown() {
     person.windrow(words).await.refused(7, &["--reduce"]);
     publish(&person, "--publish-if 99.5% --publish-key n").await;
     let task = node.admin.get("/v1/tasks/t1").await.expect(200);
-    let publish = json!({"dataset": "board", "generation": 1, "if": "99.5%", "reduce": "none", "key": "n"});
+    let publish = json!({"dataset": "board", "generation": 1, "if": "99.5%", "reduce": "none", "key": "n", "withheld": false});
     assert_eq!(task["publish"], publish);
 }

@@ -66,7 +66,7 @@ data; 2xx: done, 429 pauses, 5xx is tried again, other 4xx abandon the item.
 --each starts the program once for each item; exit codes say what came of it:
   0    done; stdout is the item's output, kept with --results-out
   65   the item is abandoned; any other code: it is tried again
-  75   what it needs isn't there (also --unavailable-exit): no attempt is lost
+  75   what it needs isn't there (also --unavailable-exit): as a 503
   126, 127  the program can't be started: three in a row stop the job
   stdin is the row as JSON, WINDROW_INDEX, WINDROW_KEY and WINDROW_ATTEMPT are
   set; as many run at once as there are cores, or --concurrency N

@@ -61,7 +61,7 @@ pub struct Settings {
     pub recipe: Recipe,
     /// The most processes at once; none is what the task's concurrency allows.
     pub processes: Option<NonZeroU32>,
-    /// Exit codes, beside 75, of a program that doesn't find what it needs: they cost an item no attempt.
+    /// Exit codes, beside 75, of a program that doesn't find what it needs: read as a 503 is.
     pub unavailable_exits: Vec<u8>,
     /// What they find in their environment.
     pub environment: Environment,

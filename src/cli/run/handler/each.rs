@@ -43,7 +43,7 @@ pub struct EachArgs {
     #[arg(long, requires = WITH_PROGRAM)]
     pub allow_dashes: bool,
     /// With --each: exit codes, beside 75, that say that what the program calls isn't there now, separated by commas; they cost
-    /// an item no attempt. For curl: 6,7,28
+    /// an item no attempt unless it alone gets them. For curl: 6,7,28
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=255), requires = WITH_PROGRAM)]
     pub unavailable_exit: Vec<u8>,
 }

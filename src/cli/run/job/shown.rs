@@ -47,7 +47,7 @@ const COLUMNS: &[Column] = &[
     }),
     Column::count("ITEMS", Keep::Rank(30), 5, "total"),
     Column::new("RATE", Side::Right, Keep::Rank(20), 6, |job, _| match rate(job) {
-        Some(rate) => Cell::new(rate).plain(job["actual_rate"].to_string()),
+        Some(rate) => Cell::new(rate).plain(measured(job).map_or_else(String::new, |rate| rate.to_string())),
         None => Cell::nothing(),
     }),
     Column::new("LEFT", Side::Right, Keep::Rank(40), 5, |job, _| match eta(job) {
@@ -108,9 +108,17 @@ fn redone(job: &Value) -> Option<String> {
     ))
 }
 
+/// None while too little is known of it.
+fn measured(job: &Value) -> Option<f64> {
+    job["actual_rate"].as_f64()
+}
+
 /// `48.9/s of 50/s`; none where it doesn't run.
 fn rate(job: &Value) -> Option<String> {
-    let actual = rate_text(job["actual_rate"].as_f64()?);
+    if !matches!(text(&job["status"]), "running" | "stopping") {
+        return None;
+    }
+    let actual = measured(job).map_or_else(|| "–".to_owned(), rate_text);
     Some(match job["settings"]["rate"].as_str() {
         Some(asked) if asked != "unlimited" => format!("{actual} of {asked}"),
         _ => actual,
