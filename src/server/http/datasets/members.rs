@@ -4,7 +4,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::service::{FieldFault, ServiceError};
-use windrow_core::dataset::{Publish, PublishIf, Publishing, Reduce};
+use windrow_core::dataset::{Publish, PublishIf, Reduce};
+use windrow_core::life::Life;
 
 /// Members of a body that say what a new task publishes.
 pub(crate) struct PublishMembers<'a> {
@@ -72,15 +73,17 @@ pub(crate) struct PublishJson {
 }
 
 impl PublishJson {
-    pub(crate) fn new(publishing: Publishing, withheld: bool) -> PublishJson {
+    /// The publication of a task; none where it publishes nothing.
+    pub(crate) fn of(life: &Life) -> Option<PublishJson> {
+        let publishing = life.publishing.clone()?;
         let publish = publishing.publish;
-        PublishJson {
+        Some(PublishJson {
             generation: publishing.generation.0,
             condition: publish.condition.to_string(),
             reduce: publish.reduce.to_string(),
             dataset: publish.dataset,
             key: publish.key,
-            withheld,
-        }
+            withheld: life.has_withheld(),
+        })
     }
 }

@@ -246,8 +246,6 @@ impl TaskJson {
 
     fn at(pace: PaceJson, picture: TaskPicture, recoveries: u32) -> TaskJson {
         let (task, live, silent, handler) = (picture.task, picture.live, picture.silent, picture.handler);
-        let withheld = task.life.has_withheld();
-        let publish = |publishing| PublishJson::new(publishing, withheld);
         TaskJson {
             pace,
             status: task.status.as_str(),
@@ -258,6 +256,7 @@ impl TaskJson {
             total: task.total.0,
             counts: CountsOfTask::of(&task),
             low_water: task.low_water.0,
+            publish: PublishJson::of(&task.life),
             shards: task.shards_wanted,
             shard_list: ShardJson::of(&task),
             settings: SettingsJson::from(&task.tuning),
@@ -292,7 +291,6 @@ impl TaskJson {
             pool: task.pool,
             send_params: task.send_params,
             limits: task.limits,
-            publish: task.life.publishing.map(publish),
             version: task.version,
         }
     }
