@@ -30,8 +30,8 @@ export const objectText = (object) => (object ? `${object.kind}:${object.name}` 
 function About({ object }) {
   if (!object) return html`<span class="soft">–</span>`;
   const page = PAGES[object.kind]?.(object.name);
-  const only = withQuery({ object: objectText(object), cursor: null });
-  return html`<a class="link soft" href=${only} title=${t('Only changes of {name}', { name: objectText(object) })}>${object.kind}</a> ${page ? html`<a class="link" href=${page}>${object.name}</a>` : object.name}`;
+  const only = { href: withQuery({ object: objectText(object), cursor: null }), title: t('Only changes of {name}', { name: objectText(object) }) };
+  return html`<a class="link" ...${page ? { href: page } : only}>${object.kind} ${object.name}</a>`;
 }
 
 /** @param {{entries: any[], isGlobal?: boolean}} props */
