@@ -252,7 +252,7 @@ pub(crate) fn has_printed() -> bool {
 /// Prints an outcome to standard output as JSON.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub(crate) fn print_json(outcome: &Value) -> Result<(), Fault> {
     print(&safe::json(outcome))
 }
