@@ -226,7 +226,8 @@ fn refuse_unsafe(path: &Path) -> Result<(), LockError> {
         return unsafe_(path.to_owned(), "can be written by other users");
     }
     let whole = path.canonicalize().map_err(|cause| refuse(path, cause))?;
-    for above in whole.ancestors().skip(1) {
+    // The one above only: whoever lets others write further up, as a shared home does, has decided so.
+    if let Some(above) = whole.parent() {
         let mode = above.metadata().map_err(|cause| refuse(above, cause))?.mode();
         // Where it is sticky, as /tmp is, others can't rename what isn't theirs.
         if mode & 0o002 != 0 && mode & STICKY == 0 {

@@ -61,7 +61,7 @@ fn a_directory_that_others_may_write_is_refused() {
 #[test]
 fn a_directory_below_one_that_others_may_write_is_refused() {
     let place = tempfile::tempdir().expect("a directory");
-    let (above, path) = (place.path(), place.path().join("a/windrow"));
+    let (above, path) = (place.path(), place.path().join("windrow"));
     std::fs::create_dir_all(&path).expect("made");
     for (mode, is_safe) in [(0o755, true), (0o777, false), (0o1777, true)] {
         std::fs::set_permissions(above, Permissions::from_mode(mode)).expect("ours");
