@@ -81,6 +81,8 @@ test('whoever asked for a stop needs no attention', () => {
   assert.deepEqual(kinds({ status: 'queued', start_at: since }), []);
   assert.deepEqual(kinds({ status: 'running' }), []);
   assert.deepEqual(kinds({ status: 'running', handler_down: {} }), ['handler_down']);
+  assert.deepEqual(kinds({ status: 'running', last_error: {}, status_text: 'calls fail' }), ['failing']);
+  assert.deepEqual(kinds({ status: 'running', last_error: {}, status_text: null }), []);
   assert.deepEqual(kinds({ status: 'finished', result: 'with_failures', publish: { dataset: 'board', withheld: true } }), ['withheld']);
   assert.deepEqual(kinds({ status: 'finished', result: 'succeeded', publish: { dataset: 'board', withheld: false } }), []);
 });
@@ -97,7 +99,8 @@ test('what is left is what the node says, and only while it runs', async () => {
 });
 
 test('an end has its day unless that is today', async () => {
-  const { near, percentOf } = await import('../../ui/app/lib/format.js');
+  const { near, percentOf, rate } = await import('../../ui/app/lib/format.js');
+  assert.deepEqual([0, 5 / 3600, 0.25, 12.34].map(rate), ['0', '0.0014', '0.25', '12.3']);
   const noon = Date.parse('2026-11-20T12:00:00');
   assert.equal(near(noon + 3_600_000, noon), '13:00');
   assert.equal(near(noon + 38 * 86_400_000, noon), '2026-12-28 12:00');

@@ -89,7 +89,7 @@ impl Picture {
     /// How long it will take at this pace.
     pub(crate) fn eta(&self) -> Option<Duration> {
         let speed = self.speed.filter(|_| self.status == Status::Running)?;
-        completion::eta(&self.counts, ItemCount(self.total), speed.settled)
+        completion::eta(&self.counts, ItemCount(self.total), self.rate, speed.settled)
     }
 
     /// ` 40.0 % ███▉✕░░ 10.0/s  ETA 6s`, as wide as the terminal. Full cells are items that succeeded.

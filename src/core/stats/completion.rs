@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::ids::ItemCount;
 use crate::items::counters::Counters;
+use crate::settings::RateLimit;
 
 /// How far a task is: of the items that are to be done, those that have a final verdict. What is left out, at the head
 /// or by an early finish, is in neither.
@@ -43,20 +44,31 @@ impl Completion {
     }
 }
 
-/// When all will be done at this pace. None while nothing settles, and where only parked items are left: those wait for
+/// When all will be done at this pace, but no sooner than the rate allows: after a stall more settles for a while than is
+/// sent. None while nothing settles, and where only parked items are left: those wait for
 /// a retry or a verdict, whatever the pace was.
-pub fn eta(counters: &Counters, total: ItemCount, settled_per_second: f64) -> Option<Duration> {
+pub fn eta(
+    counters: &Counters,
+    total: ItemCount,
+    rate: RateLimit,
+    settled_per_second: f64,
+) -> Option<Duration> {
+    let pace = match rate {
+        RateLimit::Limited(rate) => settled_per_second.min(rate.as_per_second()),
+        RateLimit::Unlimited => settled_per_second,
+    };
     let pending = counters.pending(total);
     let left = pending + counters.in_flight + counters.parked;
-    let moves = settled_per_second > 0.0 && left > 0 && (pending > 0 || counters.parked == 0);
+    let moves = pace > 0.0 && left > 0 && (pending > 0 || counters.parked == 0);
     moves
-        .then(|| Duration::try_from_secs_f64((left as f64 / settled_per_second).ceil()).ok())
+        .then(|| Duration::try_from_secs_f64((left as f64 / pace).ceil()).ok())
         .flatten()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Rate;
 
     fn counters(succeeded: u64, excluded: u64) -> Counters {
         Counters {
@@ -93,12 +105,18 @@ mod tests {
                 parked,
                 ..Counters::default()
             };
-            eta(&counters, ItemCount(pending + in_flight + parked), pace)
+            let most = RateLimit::Limited(Rate::per_second(5).expect("a rate"));
+            eta(&counters, ItemCount(pending + in_flight + parked), most, pace)
         };
         assert_eq!(at(100, 0, 0, 0.0), None);
         assert_eq!(at(70, 20, 10, 3.0), Some(Duration::from_secs(34)));
         assert_eq!(at(0, 3, 0, 3.0), Some(Duration::from_secs(1)));
         assert_eq!(at(0, 3, 40, 3.0), None);
         assert_eq!(at(0, 0, 0, 3.0), None, "nothing is left");
+        assert_eq!(
+            at(100, 0, 0, 50.0),
+            Some(Duration::from_secs(20)),
+            "the rate is 5/s"
+        );
     }
 }

@@ -17,7 +17,8 @@ function why(task, waited) {
   if (task.status === 'awaiting_business' && waited > AWAITED_MAX) return { kind: 'awaited', level: 'warn' };
   if (task.status === 'finished' && task.publish?.withheld) return { kind: 'withheld', level: 'warn' };
   if (task.status === 'finished' && task.result === 'with_failures' && !task.redriven) return { kind: 'failures', level: 'note' };
-  if (task.last_error && task.status === 'running') return { kind: 'failing', level: 'warn' };
+  // The node's own sentence ends when calls get through again; the last error stays.
+  if (task.last_error && task.status_text && task.status === 'running') return { kind: 'failing', level: 'warn' };
   return null;
 }
 

@@ -9,9 +9,10 @@ export function count(number) {
   return number == null ? DASH : new Intl.NumberFormat(language.value).format(number);
 }
 
-/** A rate in items per second, without its unit: three digits that matter. */
+/** A rate in items per second, without its unit: three digits that matter, two below one. */
 export function rate(perSecond) {
   if (perSecond == null) return DASH;
+  if (perSecond > 0 && perSecond < 1) return new Intl.NumberFormat(language.value, { maximumSignificantDigits: 2 }).format(perSecond);
   const digits = perSecond >= 100 || perSecond === 0 ? 0 : perSecond >= 10 ? 1 : 2;
   return new Intl.NumberFormat(language.value, { maximumFractionDigits: digits }).format(perSecond);
 }

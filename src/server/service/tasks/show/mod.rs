@@ -79,7 +79,12 @@ impl TaskPicture {
         let is_open = self.task.intake == Some(Intake::Open);
         let runs = self.task.status == Status::Running && !is_open;
         let speed = self.live.as_ref().filter(|_| runs)?.speed?;
-        completion::eta(&self.task.counters, self.task.total, speed.settled)
+        completion::eta(
+            &self.task.counters,
+            self.task.total,
+            self.task.tuning.rate,
+            speed.settled,
+        )
     }
 
     /// Whether any of it ever ran: a start alone only asks for that.
