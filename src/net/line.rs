@@ -111,7 +111,7 @@ impl LastRequest {
 }
 
 impl Line {
-    /// What is known of the last request; a general client finds it among the extras of its errors' connection.
+    /// Facts of the last request; a general client finds it among the extras of its errors' connection.
     pub fn last_request(&self) -> Arc<LastRequest> {
         self.last.clone()
     }

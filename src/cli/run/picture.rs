@@ -36,7 +36,7 @@ pub(crate) struct Picture {
     pub pending: u64,
     /// The rate asked for.
     pub rate: RateLimit,
-    /// How fast it goes; none while that isn't known.
+    /// The speed; none while that isn't known.
     pub speed: Option<Speed>,
     /// How long calls take.
     pub latency_p95: Option<Duration>,
@@ -81,7 +81,7 @@ impl Picture {
         }
     }
 
-    /// How far it is.
+    /// The progress.
     pub(crate) fn completion(&self) -> Completion {
         Completion::of(&self.counts, ItemCount(self.total))
     }

@@ -22,7 +22,7 @@ pub fn status(task: &Value) -> (String, Tone) {
     }
 }
 
-/// Whether it is open and has sent every item that it has: nothing is wrong, more may come.
+/// An open task that has sent every item that it has: nothing is wrong, more may come.
 pub fn waits_for_items(task: &Value) -> bool {
     task["status"] == "running"
         && !is_handler_down(task)

@@ -79,7 +79,7 @@ pub enum HandlerSpec {
 }
 
 impl HandlerSpec {
-    /// Who is called, as [`origin`] has it; none for a command.
+    /// The origin that is called, as [`origin`] has it; none for a command.
     pub fn origin(&self) -> Option<String> {
         match self {
             HandlerSpec::Http(http) => origin(&http.url),

@@ -6,7 +6,7 @@ use crate::ids::ItemCount;
 use crate::items::counters::Counters;
 use crate::settings::RateLimit;
 
-/// How far a task is: of the items that are to be done, those that have a final verdict. What is left out, at the head
+/// Progress of a task: of the items that are to be done, those that have a final verdict. What is left out, at the head
 /// or by an early finish, is in neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
@@ -17,7 +17,7 @@ pub struct Completion {
 }
 
 impl Completion {
-    /// Of a task, or of a part of one.
+    /// The completion of a task, or of a part of one.
     pub fn of(counters: &Counters, total: ItemCount) -> Completion {
         Completion {
             settled: counters.settled(),

@@ -42,12 +42,12 @@ impl Speed {
     }
 }
 
-/// What was counted between two moments.
+/// Counts between two moments.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch {
-    /// Its beginning.
+    /// The beginning.
     pub from: Moment,
-    /// Its end.
+    /// The end.
     pub to: Moment,
     /// Attempts that were sent. Unit: millionths.
     pub sent: u64,
@@ -109,7 +109,7 @@ impl Speedometer {
     }
 }
 
-/// Whether a stretch follows another at once and both are no longer than a piece.
+/// Tells whether a stretch follows another at once and both are no longer than a piece.
 fn belongs(last: &Stretch, next: &Stretch, piece: Duration) -> bool {
     next.from.since(last.to) < piece / PIECES && next.to.since(last.from) <= piece
 }

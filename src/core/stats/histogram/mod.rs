@@ -123,7 +123,7 @@ impl Histogram {
         self.longest = self.longest.min(most);
     }
 
-    /// What came since an earlier picture of the same histogram.
+    /// The counts since an earlier picture of the same histogram.
     #[must_use]
     pub fn since(&self, before: &Histogram) -> Histogram {
         let mut fresh = self.clone();
@@ -151,7 +151,7 @@ impl Histogram {
         head
     }
 
-    /// How many were counted.
+    /// Durations that were counted.
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|(_, count)| count).sum()
     }
@@ -181,7 +181,7 @@ impl Histogram {
         None
     }
 
-    /// How many were shorter than a bound of the buckets.
+    /// Durations that were shorter than a bound of the buckets.
     pub fn below(&self, bound: Duration) -> u64 {
         let nanos = u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
         let shorter = self.counts.iter().take_while(|(at, _)| ceiling(*at) <= nanos);

@@ -33,9 +33,9 @@ windrow_core::slugs! {
 /// The thing that a change touched. Written `task:t12`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditObject {
-    /// Its kind.
+    /// The kind.
     pub kind: ObjectKind,
-    /// Its name among those of its kind.
+    /// The name, which is one among those of the kind.
     pub name: String,
 }
 

@@ -20,7 +20,7 @@ const TASKS_MAX: usize = 500;
 pub struct Lives {
     /// The runs, each with its node.
     pub shards: Vec<(String, LiveShard)>,
-    /// How fast it goes on each node that has runs, where that is known.
+    /// The speed on each node that has runs, where that is known.
     pub speeds: Vec<Option<Speed>>,
     /// The shards as they are stored; none where everything of the task is here.
     pub stored: Vec<StoredShard>,

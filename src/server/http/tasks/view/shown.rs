@@ -178,9 +178,9 @@ pub(crate) struct CountsOfTask {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskPace)]
 pub(crate) struct PaceJson {
-    /// How far it is.
+    /// The progress.
     progress: ProgressJson,
-    /// Whether any of it ever ran: a start alone only asks for that.
+    /// A part of it has run; a start alone only asks for that.
     has_run: bool,
     /// Attempts sent each second, over the last ten; of a slow rate, over the time of five items. 0 while it doesn't run,
     /// null where it isn't known (yet, or since a node can't be asked).

@@ -44,7 +44,7 @@ pub struct TaskPicture {
 pub struct Live {
     /// When its runs were looked at; a part that can't be asked is as old as its last checkpoint.
     pub as_of: WallMs,
-    /// How fast it goes; none before the first second is over, and where a part of it can't be asked.
+    /// The speed; none before the first second is over, and where a part of it can't be asked.
     pub speed: Option<Speed>,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
@@ -61,7 +61,7 @@ pub struct Live {
 }
 
 impl TaskPicture {
-    /// How far it is.
+    /// The progress.
     pub fn completion(&self) -> Completion {
         Completion::of(&self.task.counters, self.task.total)
     }
@@ -87,7 +87,7 @@ impl TaskPicture {
         )
     }
 
-    /// Whether any of it ever ran: a start alone only asks for that.
+    /// A part of it has run; a start alone only asks for that.
     pub fn has_run(&self) -> bool {
         let claimed = self.task.shards.iter().any(|shard| shard.run.0 > 0);
         claimed || self.task.counters.settled() > 0
