@@ -126,7 +126,7 @@ fn object(action: &str, told: &str) -> Option<(&'static str, String)> {
     let (kind, name) = match action.split_once('.')?.0 {
         "business" => ("business", member("slug")?),
         "limit" => ("limit", member("limit")?),
-        "token" => ("token", member("name")?),
+        "token" => ("token", member("id")?),
         "session" => ("session", member("id")?),
         "dataset" => ("dataset", member("dataset")?),
         "schedule" => ("schedule", format!("{}/{}", member("business")?, member("name")?)),

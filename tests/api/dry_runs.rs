@@ -88,7 +88,6 @@ async fn traces(node: &Node) -> Value {
             "actual_rate",
             "eta_seconds",
             "progress",
-            "has_run",
             "live",
             "counts",
             "low_water",

@@ -22,7 +22,7 @@ async fn changes_are_listed_with_their_objects_and_narrowed_by_object_and_time()
     let table = person.windrow("audit").await.expect(0).stdout;
     assert!(table.starts_with("AT ") && table.contains("OBJECT"), "{table}");
     assert!(
-        table.contains("limit:vendor") && table.contains("token:wall"),
+        table.contains("limit:vendor") && table.contains("token:2"),
         "{table}"
     );
     let words = "audit --object limit:vendor --since 2h -o csv";
@@ -40,11 +40,11 @@ async fn changes_are_listed_with_their_objects_and_narrowed_by_object_and_time()
     );
     assert_eq!(found.len(), 2, "{csv}");
     let entry = person
-        .windrow("audit --object token:wall --limit 1 -o ndjson")
+        .windrow("audit --object token:2 --limit 1 -o ndjson")
         .await
         .expect(0)
         .json();
-    assert_eq!(entry["object"], json!({"kind": "token", "name": "wall"}));
+    assert_eq!(entry["object"], json!({"kind": "token", "name": "2"}));
     let none = person
         .windrow("audit --object limit:vendor --until 1h")
         .await

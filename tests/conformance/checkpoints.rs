@@ -349,6 +349,11 @@ pub async fn finishing_early_excludes_what_was_not_dispatched(harness: Harness) 
         (60, 20),
         "40 were dispatched"
     );
+    assert_eq!(
+        view.cut_at(),
+        Some(ItemIndex(40)),
+        "more had left than it was to keep"
+    );
     let mut later = at(&run, 2, 20);
     later.finish_at = Some(ItemIndex(90));
     harness.stored(later).await;

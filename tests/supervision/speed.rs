@@ -74,7 +74,6 @@ async fn minute(world: &World, task: TaskId) -> Explanation {
         unheard: Unheard::default(),
         silent: Silent::default(),
         permits: after.permits.since(&before.permits),
-        settled: after.counters.settled() - before.counters.settled(),
         latency: Latency {
             p95: after.latency_p95,
             ..Latency::default()
@@ -115,10 +114,6 @@ async fn a_slow_source_is_named_first_and_nothing_is_promised_against_it() {
     );
     let missing = found.missing().expect("a target");
     assert!(first.micros * 100 >= missing * 95, "{found:#?}");
-    assert_eq!(
-        found.causes.iter().map(|cause| cause.micros).sum::<i64>(),
-        missing
-    );
     let target = found.target.expect("a target");
     assert!(
         (target - 12_000_000_000).abs() <= 12_000_000,
@@ -132,13 +127,12 @@ async fn a_slow_source_is_named_first_and_nothing_is_promised_against_it() {
     );
 }
 
-/// Runs a task of a million items and checks that nearly all that is missing in a minute is missing for this.
-async fn bottleneck(
+/// Runs a task of a million items and explains a minute of it.
+async fn rigged(
     name: &str,
-    kind: CauseKind,
     tune: impl FnOnce(&mut Tuning),
     script: impl Fn(ItemIndex, Attempt) -> Act + Send + Sync + 'static,
-) {
+) -> Explanation {
     let world = World::start(name, script).await;
     let task = world.task(1_000_000, tune).await;
     world.until(task, Status::Running).await;
@@ -153,12 +147,28 @@ async fn bottleneck(
         (target as f64 - due).abs() <= 0.001 * due + 2e6,
         "{target} of {due}"
     );
-    let missing = found.missing().expect("a target");
-    assert_eq!(
-        found.causes.iter().map(|cause| cause.micros).sum::<i64>(),
-        missing
+    found
+}
+
+/// Nearly all that is missing in a minute is missing for this.
+async fn bottleneck(
+    name: &str,
+    kind: CauseKind,
+    tune: impl FnOnce(&mut Tuning),
+    script: impl Fn(ItemIndex, Attempt) -> Act + Send + Sync + 'static,
+) {
+    let found = rigged(name, tune, script).await;
+    let (missing, target) = found.missing().zip(found.target).expect("a target");
+    // What was sent and what was lost is all that was due, but for what the bucket holds.
+    let rest = target - found.actual - missing;
+    assert!(
+        rest.abs() as f64 <= 0.11 * target as f64 / 60.0 + 2e6,
+        "{found:#?}"
     );
-    assert!(missing as f64 > 0.05 * due, "the rig is too fast: {found:#?}");
+    assert!(
+        missing as f64 > 0.05 * target as f64,
+        "the rig is too fast: {found:#?}"
+    );
     let first = found.causes.first().expect("a cause");
     assert_eq!(first.kind, kind, "{found:#?}");
     assert!(first.micros * 10 >= missing * 9, "{found:#?}");
@@ -226,7 +236,13 @@ async fn repeats_are_named_and_so_are_waits_where_nothing_else_may_leave() {
         tuning.error_budget.failed_attempts = None;
         backoff(tuning, "100ms..100ms x1 jitter 0%");
     };
-    bottleneck("repeats", CauseKind::Retries, tune, once).await;
+    let found = rigged("repeats", tune, once).await;
+    assert!(found.keeps_rate(), "half of what is sent are repeats: {found:#?}");
+    assert!(
+        (2 * found.repeats.micros - found.actual).abs() < found.actual / 50,
+        "{found:#?}"
+    );
+    assert_eq!(found.advice[0].about, CauseKind::Retries, "{found:#?}");
     let tune = |tuning: &mut Tuning| {
         (tuning.rate, tuning.ordered) = (rate(200), true);
         tuning.error_budget.failed_attempts = None;

@@ -1,4 +1,4 @@
-//! Where the permits of a span went that settled nothing.
+//! Permits of a span that were lost, by cause.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::stats::permits::MICRO;
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::Status;
 
-/// What kept a permit from settling an item.
+/// What kept a permit from sending an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CauseKind {
     /// Nothing could leave for this reason.
     Stall(StallReason),
-    /// It was used for a repeat.
+    /// It was used for a repeat. Nothing of the rate is missing for it, and an item less settles.
     Retries,
     /// It was granted and came back.
     Returned,
@@ -24,8 +24,6 @@ pub enum CauseKind {
     Slowed,
     /// A node has no room for the part of the rate that a run should have.
     NoRoom,
-    /// It was used, and the item has no final verdict yet; negative when more was settled than left.
-    InFlight,
     /// Nothing of the task ran.
     NotRunning(Status),
     /// It is the part of shards on nodes that can't be asked; it may have settled items.
@@ -53,7 +51,6 @@ impl CauseKind {
             CauseKind::Late => "late",
             CauseKind::Slowed => "slowed",
             CauseKind::NoRoom => "no_room",
-            CauseKind::InFlight => "in_flight",
             // It runs now, and didn't for a part of the span.
             CauseKind::NotRunning(Status::Running) => "not_running",
             CauseKind::NotRunning(status) => status.as_str(),
@@ -70,7 +67,6 @@ impl CauseKind {
             CauseKind::Late => "node too late",
             CauseKind::Slowed => "handler slow-down",
             CauseKind::NoRoom => "no room on node",
-            CauseKind::InFlight => "not settled yet",
             CauseKind::NotRunning(_) => "not running",
             CauseKind::Unknown => "unknown",
         }
@@ -99,51 +95,60 @@ fn stall_title(reason: StallReason) -> &'static str {
     }
 }
 
-/// So many items in millionths.
-pub(super) fn micros(items: u64) -> i64 {
-    signed(items.saturating_mul(MICRO))
-}
-
-fn signed(micros: u64) -> i64 {
+pub(super) fn signed(micros: u64) -> i64 {
     i64::try_from(micros).unwrap_or(i64::MAX)
 }
 
-/// Every cause that has a part, the largest first. Their sum is what was due less what was settled.
+/// Every cause that has a part, the largest first.
 pub(super) fn of(facts: &Facts) -> Vec<Cause> {
     let permits = &facts.permits;
-    let twice = counted_twice(facts);
     let stalls = StallReason::ALL.into_iter().zip(permits.lost);
     let mut parts: Vec<(CauseKind, i64)> = stalls
         .map(|(reason, lost)| (CauseKind::Stall(reason), signed(lost)))
         .collect();
     parts.extend([
-        (CauseKind::Retries, signed(permits.repeats)),
         (CauseKind::Returned, signed(permits.returned)),
-        (CauseKind::Late, signed(permits.late) - twice),
+        (CauseKind::Late, signed(permits.late) - counted_twice(facts)),
         (CauseKind::Slowed, signed(permits.slowed)),
+        (
+            CauseKind::NotRunning(facts.standing.status),
+            given(facts, facts.idle),
+        ),
+        (CauseKind::Unknown, given(facts, facts.unheard.time)),
+        (CauseKind::NoRoom, no_room(facts)),
     ]);
-    // What is left of the sum: first attempts without a verdict, and what the bucket holds more than it did before.
-    let known: i64 = parts.iter().map(|(_, micros)| micros).sum();
-    parts.push((
-        CauseKind::InFlight,
-        signed(permits.due) - twice - known - micros(facts.settled),
-    ));
-    parts.push((
-        CauseKind::NotRunning(facts.standing.status),
-        given(facts, facts.idle),
-    ));
-    parts.push((CauseKind::Unknown, given(facts, facts.unheard.time)));
-    // A run is given permits at the rate that it may have, so these are not among those that were due.
-    let no_room = facts.held_back.iter().map(|run| run.lost(facts.covered)).sum();
-    parts.push((CauseKind::NoRoom, signed(no_room)));
-    parts.retain(|(_, micros)| *micros != 0);
+    parts.retain(|(_, micros)| *micros > 0);
     parts.sort_by_key(|(_, micros)| std::cmp::Reverse(*micros));
-    let cause = |(kind, micros)| Cause {
+    parts
+        .into_iter()
+        .map(|(kind, micros)| cause(facts, kind, micros))
+        .collect()
+}
+
+/// Attempts beyond the first of their item.
+pub(super) fn repeats(facts: &Facts) -> Cause {
+    cause(facts, CauseKind::Retries, signed(facts.permits.repeats))
+}
+
+fn cause(facts: &Facts, kind: CauseKind, micros: i64) -> Cause {
+    Cause {
         kind,
         micros,
         text: hints::of(kind, facts),
-    };
-    parts.into_iter().map(cause).collect()
+    }
+}
+
+/// Permits that the rate gives in the span: of runs, of the time without one, and what a node has no room for.
+pub(super) fn target(facts: &Facts) -> i64 {
+    signed(facts.permits.due) - counted_twice(facts)
+        + given(facts, facts.idle)
+        + given(facts, facts.unheard.time)
+        + no_room(facts)
+}
+
+/// A run is given permits at the rate that it may have, so these are not among those that were due.
+fn no_room(facts: &Facts) -> i64 {
+    signed(facts.held_back.iter().map(|run| run.lost(facts.covered)).sum())
 }
 
 /// Permits of a time in which two runs had a shard: one of a node that stood still, which came round to them when it went on

@@ -33,8 +33,6 @@ pub struct Facts {
     pub silent: Silent,
     /// What became of the permits in it.
     pub permits: Permits,
-    /// Items settled in it.
-    pub settled: u64,
     /// How long calls took in it.
     pub latency: Latency,
     /// The settings now.

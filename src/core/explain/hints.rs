@@ -10,7 +10,7 @@ use crate::task::lifecycle::Status;
 pub(super) fn of(kind: CauseKind, facts: &Facts) -> String {
     match kind {
         CauseKind::Stall(reason) => stall(reason, facts),
-        CauseKind::Retries => retries(facts),
+        CauseKind::Retries => String::new(),
         CauseKind::Returned => "granted, but the node could not send them in time".to_owned(),
         CauseKind::Late => match &facts.stood_still {
             Some((node, spell)) => format!(
@@ -25,7 +25,6 @@ pub(super) fn of(kind: CauseKind, facts: &Facts) -> String {
         CauseKind::NoRoom => facts.held_back.first().map_or_else(String::new, |run| {
             format!("{} instead of {}", run.rate, run.wanted)
         }),
-        CauseKind::InFlight => "left, and without a final verdict so far".to_owned(),
         CauseKind::Unknown => unknown(facts),
         CauseKind::NotRunning(Status::Running) => facts.stood_text("it"),
         CauseKind::NotRunning(status) => match (facts.standing.reason.as_deref(), &facts.standing.text) {
@@ -112,17 +111,6 @@ pub(super) fn held_by(head: &Head) -> String {
         head.attempt,
         time(head.age)
     )
-}
-
-fn retries(facts: &Facts) -> String {
-    let each = facts.attempts_per_item();
-    match &facts.worst_code {
-        Some((code, times)) => format!(
-            "{each:.2} attempts an item; most often {code} (×{})",
-            count(*times)
-        ),
-        None => format!("{each:.2} attempts an item"),
-    }
 }
 
 #[cfg(test)]

@@ -42,10 +42,12 @@ pub struct Explanation {
     pub covered: Duration,
     /// What the rate gave in it; none while no rate limits the task, or it isn't to run. Unit: millionths of an item.
     pub target: Option<i64>,
-    /// What was settled in it. Unit: millionths of an item.
+    /// Attempts that were sent in it, as everywhere: a rate limits those. Unit: millionths of an item.
     pub actual: i64,
-    /// Where the difference went, largest first: it is their exact sum. Empty without a target.
+    /// Permits that were lost, largest first. Empty without a target.
     pub causes: Vec<Cause>,
+    /// Attempts beyond the first of their item: no permit is lost for them, and fewer items settle.
+    pub repeats: Cause,
     /// Of a task without a rate: what it waits for, with the share of its time. Unit: millionths; largest first.
     pub waits: Vec<(StallReason, u32)>,
     /// One or two sentences.
@@ -63,7 +65,7 @@ pub struct Advice {
     pub text: String,
     /// The settings to change, if that is what helps.
     pub change: Option<Box<TuningPatch>>,
-    /// What the task would then settle. Unit: items per second.
+    /// Attempts that would then be sent. Unit: items per second.
     pub predicted: Option<f64>,
     /// Why no setting helps, or not all the way.
     pub hindrance: Option<String>,
@@ -75,15 +77,16 @@ impl Explanation {
         text::per_second(micros, self.covered)
     }
 
-    /// What is missing; none without a target. Unit: millionths of an item.
+    /// Sum of the causes; none without a target. The target less what was sent, but for what the buckets gained or gave.
+    /// Unit: millionths of an item.
     pub fn missing(&self) -> Option<i64> {
-        self.target.map(|target| target.saturating_sub(self.actual))
+        let sum = || self.causes.iter().map(|cause| cause.micros).sum();
+        self.target.map(|_| sum())
     }
 }
 
 /// Explains a span.
 pub fn explain(facts: &Facts) -> Explanation {
-    let actual = causes::micros(facts.settled);
     // A task that isn't to run misses nothing.
     let rests = matches!(
         facts.standing.status,
@@ -91,12 +94,12 @@ pub fn explain(facts: &Facts) -> Explanation {
     );
     let is_paced = !rests && matches!(facts.tuning.rate, RateLimit::Limited(_));
     let causes = if is_paced { causes::of(facts) } else { Vec::new() };
-    let missing: i64 = causes.iter().map(|cause| cause.micros).sum();
     let mut explanation = Explanation {
         covered: facts.covered,
-        target: is_paced.then(|| actual.saturating_add(missing)),
-        actual,
+        target: is_paced.then(|| causes::target(facts)),
+        actual: causes::signed(facts.permits.sent()),
         causes,
+        repeats: causes::repeats(facts),
         waits: if is_paced || rests {
             Vec::new()
         } else {
@@ -111,23 +114,27 @@ pub fn explain(facts: &Facts) -> Explanation {
 }
 
 impl Explanation {
-    /// Whether so little is missing that nothing is to be told of it.
+    /// Tells whether so little is missing that nothing is said of it.
     pub fn keeps_rate(&self) -> bool {
-        let (target, missing) = (self.target.unwrap_or(0), self.missing().unwrap_or(0));
-        missing <= 0 || (missing as f64) < MISSING_MIN * target as f64
+        !self.is_much(self.missing().unwrap_or(0))
+    }
+
+    fn is_much(&self, micros: i64) -> bool {
+        micros > 0 && micros as f64 >= MISSING_MIN * self.target.unwrap_or(0) as f64
     }
 
     /// Those that are worth an advice: without them the task would be noticeably faster.
     fn curable_causes(&self) -> impl Iterator<Item = &Cause> {
-        let target = self.target.unwrap_or(0);
-        self.main_causes()
-            .filter(move |cause| cause.micros as f64 >= MISSING_MIN * target as f64)
+        self.main_causes().filter(|cause| self.is_much(cause.micros))
     }
 
-    /// The causes that are worth a word, largest first.
+    /// Causes that are worth a word and repeats, largest first.
     fn main_causes(&self) -> impl Iterator<Item = &Cause> {
         let (is_slow, missing) = (!self.keeps_rate(), self.missing().unwrap_or(0));
         let counts = move |cause: &&Cause| is_slow && cause.micros as f64 >= SHARE_MIN * missing as f64;
-        self.causes.iter().filter(counts)
+        let repeats = Some(&self.repeats).filter(|repeats| self.is_much(repeats.micros));
+        let mut main: Vec<&Cause> = self.causes.iter().filter(counts).chain(repeats).collect();
+        main.sort_by_key(|cause| std::cmp::Reverse(cause.micros));
+        main.into_iter()
     }
 }

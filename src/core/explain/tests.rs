@@ -21,11 +21,11 @@ fn tuning(change: &str) -> Tuning {
     patch.apply(&whole)
 }
 
-/// A minute at 500/s of which `settled` items were settled; the rest has no fate yet.
-fn minute(settled: u64, change: &str) -> Facts {
+/// A minute at 500/s in which so many attempts were sent; the rest is in the bucket.
+fn minute(sent: u64, change: &str) -> Facts {
     let permits = Permits {
         due: 30_000 * MICRO,
-        first: settled * MICRO,
+        first: sent * MICRO,
         ..Permits::default()
     };
     let live = Live {
@@ -43,7 +43,6 @@ fn minute(settled: u64, change: &str) -> Facts {
         unheard: Unheard::default(),
         silent: Silent::default(),
         permits,
-        settled,
         latency: Latency::default(),
         tuning: tuning(change),
         standing: Standing {
@@ -365,7 +364,8 @@ fn repeats_are_a_cause_and_the_rate_is_raised_by_their_factor() {
     facts.worst_code = Some(("HTTP_500".to_owned(), 10_000));
     facts.free_rate = Some(100.0);
     let explanation = explained(&facts);
-    assert_eq!(explanation.causes[0].kind, CauseKind::Retries);
+    assert_eq!(explanation.missing(), Some(0), "a repeat is sent at the rate");
+    assert_eq!(explanation.repeats.micros, 10_000_000_000);
     assert_eq!(change(&explanation), r#"{"rate":"750/s"}"#);
     assert!(
         explanation
@@ -425,14 +425,30 @@ fn every_stall_has_a_title_an_advice_or_a_reason_why_there_is_none() {
 }
 
 #[test]
-fn what_has_left_and_is_not_settled_is_a_cause_that_may_be_negative() {
-    let mut facts = minute(29_000, "{}");
-    facts.permits.first = 28_000 * MICRO;
-    facts.permits.late = 2_000 * MICRO;
+fn what_settles_late_is_no_part_of_the_rate() {
+    // A stall is over, and its answers came at once: the rate is what was sent, and nothing is missing twice.
+    let mut facts = minute(28_000, "{}");
+    facts.permits.lost[StallReason::WindowFull as usize] = 2_000 * MICRO;
     let explanation = explained(&facts);
-    let last = explanation.causes.last().expect("two causes");
-    assert_eq!((last.kind, last.micros), (CauseKind::InFlight, -1_000_000_000));
-    assert_eq!(explanation.causes[0].kind, CauseKind::Late);
+    assert_eq!(explanation.per_second(explanation.actual), 28_000.0 / 60.0);
+    assert_eq!(explanation.missing(), Some(2_000_000_000));
+    // A burst spends what was saved before: more is sent than is due, and none is missing.
+    facts = minute(30_050, "{}");
+    let explanation = explained(&facts);
+    assert_eq!((explanation.missing(), explanation.causes.len()), (Some(0), 0));
+    assert_eq!(explanation.why, "the task keeps its rate");
+}
+
+#[test]
+fn a_slow_rate_of_which_nothing_is_due_yet_is_kept() {
+    let mut facts = minute(0, r#"{"rate":"5/h"}"#);
+    facts.permits.due = 83_333;
+    let explanation = explained(&facts);
+    assert_eq!(
+        explanation.why,
+        "the task keeps its rate: an item is due every 12m"
+    );
+    assert_eq!((explanation.missing(), explanation.advice.len()), (Some(0), 0));
 }
 
 #[test]
@@ -452,22 +468,14 @@ fn a_task_that_nearly_keeps_its_rate_gets_no_advice_and_a_young_one_none_either(
     let mut young = lost(10, StallReason::WindowFull, "{}");
     young.covered = Duration::from_secs(1);
     assert_eq!(explained(&young).advice, []);
-    // Most of what is missing has left and is still on its way.
-    let mut on_its_way = minute(20_000, "{}");
-    on_its_way.permits.first = 28_000 * MICRO;
-    on_its_way.permits.repeats = 2_000 * MICRO;
-    let advice = explained(&on_its_way).advice;
-    assert_eq!(advice.len(), 1, "{advice:?}");
-    assert!(advice[0].text.contains("nothing is wrong"), "{advice:?}");
 }
 
 #[test]
 fn no_advice_predicts_less_than_is_done() {
     let mut facts = lost(20_000, StallReason::BackPressure, "{}");
-    facts.permits.first = 15_000 * MICRO;
     let advice = explained(&facts).advice;
     assert!(advice[0].text.contains("lower the rate"), "{advice:?}");
-    assert_eq!(advice[0].predicted, None, "333/s were settled");
+    assert_eq!(advice[0].predicted, None, "333/s were sent");
 }
 
 #[test]

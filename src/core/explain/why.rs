@@ -7,12 +7,15 @@ use super::causes::{Cause, CauseKind};
 use super::facts::Facts;
 use super::hints::{self, held_by};
 use super::text::{count, rate_text, time};
+use crate::settings::RateLimit;
+use crate::settings::text::span_text;
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::Status;
 
 /// Over less time nothing can be said.
 pub(super) const KNOWN_MIN: Duration = Duration::from_secs(2);
 
+const KEEPS_RATE: &str = "the task keeps its rate";
 /// Where most of what is missing was lost to an outage that is over.
 const HANDLER_BACK: &str = "the handler was down, and answers again";
 
@@ -42,8 +45,22 @@ fn pace(facts: &Facts, explanation: &Explanation) -> String {
         return unpaced(facts, explanation);
     }
     match explanation.main_causes().next() {
+        Some(cause) if explanation.keeps_rate() => format!("{KEEPS_RATE}; {}", cause_text(cause, facts)),
         Some(cause) => cause_text(cause, facts),
-        None => "the task keeps its rate".to_owned(),
+        None => kept(facts),
+    }
+}
+
+/// A task at its rate; of a slow one, how far apart its items are.
+fn kept(facts: &Facts) -> String {
+    match facts.tuning.rate {
+        RateLimit::Limited(rate) if facts.covered < rate.time_of(1) => {
+            format!(
+                "{KEEPS_RATE}: an item is due every {}",
+                span_text(rate.time_of(1))
+            )
+        }
+        _ => KEEPS_RATE.to_owned(),
     }
 }
 
@@ -146,12 +163,6 @@ fn cause_text(cause: &Cause, facts: &Facts) -> String {
             format!("{}: {}", cause.kind.title(), cause.text)
         }
         CauseKind::NoRoom => no_room(facts),
-        CauseKind::InFlight => {
-            let (in_flight, retrying) = (count(live.in_flight), count(live.retrying));
-            format!(
-                "items have left that are not settled: {in_flight} in flight, {retrying} between attempts"
-            )
-        }
         CauseKind::NotRunning(_) => facts.stood_text("the task"),
         CauseKind::Unknown => unheard(facts).unwrap_or_default(),
     }

@@ -94,7 +94,7 @@ pub struct Life {
     pub start_at: Option<WallMs>,
     /// Since when it waits in line.
     pub queued_at: WallMs,
-    /// The first start.
+    /// First claim of a shard: a start alone only asks for that.
     pub started_at: Option<WallMs>,
     /// The end for good.
     pub finished_at: Option<WallMs>,
@@ -104,7 +104,7 @@ pub struct Life {
     pub start_token: Option<String>,
     /// Goes up with all that owners have to read again.
     pub control_rev: u64,
-    /// Where it was ended early.
+    /// Lowest end that an early finish asked for; what had left before stays ([`Life::cut_at`]).
     pub finish_at: Option<ItemIndex>,
     /// A pause of all shards, which may be over.
     pub pause: Option<Pause>,
@@ -189,6 +189,13 @@ impl Life {
     /// Whether it was finished early.
     fn is_cut(&self) -> bool {
         self.finish_at.is_some() || self.shards.iter().any(|shard| shard.end < shard.range_end)
+    }
+
+    /// First index that an early finish left out, or will once each run has heard of it; none without one.
+    pub fn cut_at(&self) -> Option<ItemIndex> {
+        let is_cut = |shard: &&ShardLife| shard.end < shard.range_end && shard.end > shard.first;
+        let kept = self.shards.iter().filter(is_cut).map(|shard| shard.end).max();
+        self.finish_at.max(kept)
     }
 
     /// Tells owners that they have something to read.

@@ -86,7 +86,6 @@ impl Life {
             self.bump_control();
         }
         self.start_no += 1;
-        self.started_at = self.started_at.or(Some(now));
         self.stop_reason = None;
         if self.is_past_deadline(now) {
             self.go(around.nodes, now);

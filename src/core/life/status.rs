@@ -102,6 +102,7 @@ impl Life {
     pub fn refresh_claimed(&mut self, evidence: Evidence, now: WallMs) -> Deeds {
         self.note
             .take_if(|note| note.reason.as_deref() == Some(COORDINATOR_DOWN));
+        self.started_at = self.started_at.or(Some(now));
         self.refresh(None, evidence, now)
     }
 

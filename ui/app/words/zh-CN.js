@@ -86,7 +86,7 @@ export default {
   'Throughput against target': '吞吐与目标', target: '目标', 'No call ended yet.': '还没有调用结束。', 'Calls by how long they took': '调用按耗时分布', '{n} calls': '{n} 次调用',
   'Call times': '调用耗时', spread: '分布', lines: '曲线', 'no error budget': '无错误预算', 'budget {budget}': '预算 {budget}', budget: '预算',
   '{n} abandoned, {share} of the budget of {budget}': '放弃 {n}，占预算 {budget} 的 {share}', 'failed attempts': '失败的尝试', Errors: '错误',
-  'Why not faster?': '为什么不更快？', 'It goes as fast as it is to: {actual} of {target} per second.': '已按要求的速度进行：每秒 {actual} / {target}。',
+  'Why not faster?': '为什么不更快？', 'It goes as fast as it is to.': '已按要求的速度进行。',
   '{n} of {target} per second are missing': '每秒 {target} 中少了 {n}', 'over the last {n} s': '最近 {n} 秒',
   // Failures and items.
   'Groups by code': '按代码分组', '{n} items, {share} of those that are settled': '{n} 个条目，占已了结的 {share}', Share: '占比', First: '首次', Last: '最近', Example: '示例', Carries: '内容',

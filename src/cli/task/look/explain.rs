@@ -78,21 +78,14 @@ pub(crate) async fn explain(args: &ExplainArgs, shell: &Shell) -> Result<Exit, F
         }
         return apply(args, &link, &path, &explanation).await;
     }
-    let causes = rows(&explanation);
+    let causes = list(&explanation["causes"]);
     screen::put(&match link.look.form {
-        Form::Name => CAUSES.names(&causes),
-        Form::Csv => CAUSES.csv(&causes, &link.times(&answer), link.look.guard.into()),
+        Form::Name => CAUSES.names(causes),
+        Form::Csv => CAUSES.csv(causes, &link.times(&answer), link.look.guard.into()),
         Form::Table | Form::Wide | Form::Json => answer.text(),
         Form::Ndjson => answer.line(),
     })?;
     Ok(Exit::Ok)
-}
-
-/// The causes that slow it down. More may have settled than left, which is no cause.
-fn rows(explanation: &Value) -> Vec<Value> {
-    let mut causes = list(&explanation["causes"]).to_vec();
-    causes.retain(|cause| cause["rate"].as_f64() > Some(0.0));
-    causes
 }
 
 async fn apply(args: &ExplainArgs, link: &Link<'_>, path: &str, explanation: &Value) -> Result<Exit, Fault> {
@@ -169,17 +162,6 @@ mod tests {
             text,
             "backoff 1s..60s x2 → 1s..5s x2, concurrency auto → 16, window 600 → 1500"
         );
-    }
-
-    #[test]
-    fn what_settled_more_than_left_is_no_cause() {
-        let explanation =
-            json!({"causes": [{"slug": "late", "rate": 2.0}, {"slug": "in_flight", "rate": -1.0}]});
-        let slugs: Vec<Value> = rows(&explanation)
-            .iter()
-            .map(|cause| cause["slug"].clone())
-            .collect();
-        assert_eq!(slugs, ["late"]);
     }
 
     #[test]

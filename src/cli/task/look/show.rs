@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
 use crate::output::body::{joined, labels, list, number, shown, text, texts};
-use crate::output::table::times::{Times, parsed};
+use crate::output::table::times::Times;
 use crate::output::table::{Card, Tone, human};
 use crate::task::args::ShowArgs;
 use crate::task::look::columns::TASKS;
@@ -70,11 +70,6 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
     let (status, tone) = words::status_at(task, times);
     let bar = words::bar(task, BAR_CELLS);
     let progress = format!("{bar} {}   {}", words::percent(task), words::done_of(task));
-    let begun = if waited(task) {
-        &Value::Null
-    } else {
-        &task["started_at"]
-    };
     let mut card = Card::new()
         .title(words::address(task), Tone::Strong)
         .title(id, Tone::Plain)
@@ -107,7 +102,7 @@ pub(crate) fn card(task: &Value, times: &Times) -> Card {
         .maybe("limits", joined(&texts(&task["limits"]), "  "))
         .time("created", &task["created_at"], times)
         .time("not before", &task["start_at"], times)
-        .time(started(task), begun, times)
+        .time("started", &task["started_at"], times)
         .time("deadline", &task["deadline"], times)
         .time("finished", &task["finished_at"], times);
     let warnings = warnings::lines(task, id, times.style).into_iter();
@@ -167,25 +162,6 @@ fn params(task: &Value) -> Option<String> {
 
 fn because(task: &Value, times: &Times) -> Option<String> {
     task["status_text"].as_str().map(|text| times.style.within(text))
-}
-
-/// Whether it was to begin only at a time, after somebody asked for its start: it has started at that time, which stands
-/// there already.
-fn waited(task: &Value) -> bool {
-    let at = |name: &str| parsed(text(&task[name]));
-    started(task) == "started"
-        && at("start_at")
-            .zip(at("started_at"))
-            .is_some_and(|(first, asked)| first > asked)
-}
-
-/// What the time of its start is: of one that waits and has not run yet, only somebody's wish.
-fn started(task: &Value) -> &'static str {
-    if task["has_run"] == true {
-        "started"
-    } else {
-        "asked to start"
-    }
 }
 
 /// Each shard on a line of its own; a task of one has nothing to say here.
@@ -312,15 +288,5 @@ mod tests {
     fn retries_are_among_the_settings() {
         let task = json!({"rate": "5/s", "retry": {"max_attempts": 7, "backoff": "1s..60s x2", "on_exhausted": "abandon"}});
         assert_eq!(settings(&task), "rate 5/s  max attempts 7  backoff 1s..60s x2");
-    }
-
-    #[test]
-    fn a_task_that_waited_for_its_time_has_not_started_when_it_was_asked_to() {
-        let task = |status: &str| json!({"status": status, "has_run": status == "running", "start_at": "2026-11-20T17:00:00Z", "started_at": "2026-11-20T16:00:00Z"});
-        assert!(!waited(&task("queued")), "it says when that was asked");
-        assert!(waited(&task("running")), "`not before` says it");
-        assert!(!waited(
-            &json!({"status": "running", "has_run": true, "started_at": "2026-11-20T16:00:00Z"})
-        ));
     }
 }

@@ -27,14 +27,13 @@ use windrow_server::service::failures::item_data::KEY_COLUMN;
 const NO_DEADLINE: &str = "none";
 
 /// Members that change by themselves, which a plan doesn't tell; those of `retry` stand beside it.
-const PASSING: [&str; 16] = [
+const PASSING: [&str; 15] = [
     "retry",
     "since",
     "warnings",
     "version",
     "live",
     "progress",
-    "has_run",
     "actual_rate",
     "eta_seconds",
     "low_water",

@@ -243,9 +243,18 @@ pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fau
     let is_known = |task: &Value| args.total.is_some() || task["status"] == "finished";
     let line = |task: &Value| match task["finish_at"].as_u64().filter(|_| is_known(task)) {
         Some(cut) => {
-            let left = number(&task["total"]).saturating_sub(cut);
-            let (cut, left) = (human::count(cut), human::counted(left, "item"));
-            standing(task, &format!("items from index {cut} on are left out, {left}"))
+            let left = human::counted(number(&task["total"]).saturating_sub(cut), "item");
+            // A run that has not heard of it may have sent more.
+            let upto = if task["status"] == "finished" {
+                ""
+            } else {
+                "up to "
+            };
+            let cut = human::count(cut);
+            standing(
+                task,
+                &format!("items from index {cut} on are left out, {upto}{left}"),
+            )
         }
         // Where that is is known once its runs have heard of it.
         None => {

@@ -17,7 +17,7 @@ use crate::task::which::{Action, Became, chosen, each};
 use windrow_client::{Answer, ClientError, Request};
 
 /// Members that change by themselves, or say what the others say.
-const MOVING: [&str; 18] = [
+const MOVING: [&str; 17] = [
     "retry", // its members stand beside it
     "warnings",
     "status",
@@ -28,7 +28,6 @@ const MOVING: [&str; 18] = [
     "counts",
     "low_water",
     "progress",
-    "has_run",
     "actual_rate",
     "eta_seconds",
     "version",

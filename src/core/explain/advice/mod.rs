@@ -40,13 +40,6 @@ pub(super) fn of(facts: &Facts, explanation: &Explanation) -> Vec<Advice> {
     if is_down && advice.iter().any(|advice| advice.about == HANDLER_DOWN) {
         advice.retain(|advice| advice.about == HANDLER_DOWN);
     }
-    // Nothing is wrong where items are only on their way.
-    if let Some(waits) = advice
-        .iter()
-        .position(|advice| advice.about == CauseKind::InFlight)
-    {
-        advice.truncate(if waits == 0 { 1 } else { ADVICES_MAX });
-    }
     advice.truncate(ADVICES_MAX);
     let actual = explanation.per_second(explanation.actual);
     let is_lower = |rate: Option<f64>| rate.is_some_and(|rate| rate < actual);
@@ -131,11 +124,7 @@ fn about(cause: &Cause, facts: &Facts, explanation: &Explanation) -> Vec<Advice>
             None => limits::late(&case),
         }],
         CauseKind::Unknown => vec![others::unknown(&case)],
-        CauseKind::Returned
-        | CauseKind::Slowed
-        | CauseKind::NoRoom
-        | CauseKind::InFlight
-        | CauseKind::NotRunning(_) => {
+        CauseKind::Returned | CauseKind::Slowed | CauseKind::NoRoom | CauseKind::NotRunning(_) => {
             vec![others::passing(&case)]
         }
     }

@@ -215,11 +215,7 @@ pub(super) fn passing(case: &Case<'_>) -> Advice {
             "wait: the rate is reached again by itself",
             "what was lost to the outage stays lost; nothing was charged for it",
         ),
-        CauseKind::NotRunning(_) => (report.as_str(), "no setting brings back time without a run"),
-        _ => (
-            "wait: nothing is wrong",
-            "what has left is counted once it is settled; a young task, or retries, put that off",
-        ),
+        _ => (report.as_str(), "no setting brings back time without a run"),
     };
     case.cant(text, hindrance)
 }

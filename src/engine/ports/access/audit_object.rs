@@ -15,7 +15,7 @@ windrow_core::slugs! {
         Schedule = "schedule",
         /// A named limit.
         Limit = "limit",
-        /// A token, named after who holds it.
+        /// A token, by its number: several may have one holder.
         Token = "token",
         /// The sign-in of a browser, by its number.
         Session = "session",

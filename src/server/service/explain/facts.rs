@@ -30,7 +30,6 @@ pub(super) fn facts(task: &TaskView, parts: &[(String, ExplainPart)], ran: Ran) 
         stood: ran.stood,
         unheard: ran.unheard,
         silent: Silent::default(),
-        settled: point.settled(),
         latency: latency(&point, p95),
         tuning: task.tuning.clone(),
         standing: Standing {

@@ -195,7 +195,7 @@ fn of_row(row: token::Model, business: Option<String>) -> Result<TokenView, Stor
 
 fn change(action: &str, business: Option<i64>, before: Option<&TokenView>, after: &TokenView) -> Change {
     Change {
-        object: AuditObject::new(ObjectKind::Token, &after.name),
+        object: AuditObject::new(ObjectKind::Token, after.id.to_string()),
         task: None,
         business,
         action: action.to_owned(),

@@ -94,7 +94,7 @@ function Where({ task }) {
     ${task.publish && html`<span>${t('publishes')} <a class="link" href=${`/datasets/${encodeURIComponent(task.publish.dataset)}`}>${task.publish.dataset}</a> ${task.publish.generation}</span>`}
     ${task.deadline && html`<span>${t('deadline')} <${Stamp} at=${task.deadline} /></span>`}
     ${Object.entries(task.labels).map(([name, value]) => html`<a key=${name} href=${`/tasks?label=${encodeURIComponent(`${name}:${value}`)}`}>${name}:${value}</a>`)}
-    <span>${task.has_run ? html`${t('started')} <${Ago} at=${task.started_at} isSaid=${true} />` : html`${taskLook(task.status).text} <${Ago} at=${task.since} isSaid=${true} />`}</span></p>`;
+    <span>${task.started_at ? html`${t('started')} <${Ago} at=${task.started_at} isSaid=${true} />` : html`${taskLook(task.status).text} <${Ago} at=${task.since} isSaid=${true} />`}</span></p>`;
 }
 
 /** Tells who listens how far it is, now and then; and at once where its status is another. */

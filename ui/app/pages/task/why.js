@@ -35,9 +35,7 @@ function isFast(found) {
 
 function Found({ task, found }) {
   if (waitsForItems(task)) return html`<p class="soft"><${Icon} name="clock" /> ${t('Every item that was added is sent. The task waits for more, or to be sealed.')}</p>`;
-  if (isFast(found)) {
-    return html`<p><${Icon} name="check" class="ok" /> ${t('It goes as fast as it is to: {actual} of {target} per second.', { actual: rate(found.actual_rate), target: rate(found.target_rate) })}</p>`;
-  }
+  if (isFast(found) && found.advice.length === 0) return html`<p><${Icon} name="check" class="ok" /> ${t('It goes as fast as it is to.')}</p>`;
   const causes = found.causes.filter((one) => one.rate > 0).slice(0, CAUSES_MAX);
   const waits = found.waits.map((one) => ({ ...one, text: '' }));
   return html`<p>${found.why}</p>

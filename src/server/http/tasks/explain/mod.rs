@@ -58,11 +58,13 @@ pub(crate) struct ExplanationJson {
     pub(super) span_seconds: f64,
     /// What the rate gave, in items per second; null while no rate limits the task.
     pub(super) target_rate: Option<f64>,
-    /// Items settled per second.
+    /// Attempts sent per second, in this time.
     pub(super) actual_rate: f64,
-    /// Their difference; null without a target.
+    /// Sum of the causes: the target less what was sent, but for what a burst kept or used. Null without a target.
     pub(super) missing_rate: Option<f64>,
-    /// Where it went, largest first. What was settled of what had left before is a negative part.
+    /// Attempts beyond the first of their item, per second: part of what was sent.
+    repeat_rate: f64,
+    /// Causes of what is missing, largest first.
     pub(super) causes: Vec<CauseJson>,
     /// What a task without a rate waits for, largest first.
     pub(super) waits: Vec<WaitJson>,
@@ -164,7 +166,7 @@ pub(crate) struct AdviceJson {
     /// The members of a PATCH of the task, if settings help.
     #[schema(value_type = Option<std::collections::BTreeMap<String, Value>>)]
     pub(super) change: Option<Map<String, Value>>,
-    /// The items per second that would then be settled.
+    /// Attempts per second that would then be sent.
     pub(super) predicted_rate: Option<f64>,
     /// Why no setting helps, or not all the way.
     pub(super) hindrance: Option<String>,
@@ -172,8 +174,8 @@ pub(crate) struct AdviceJson {
 
 /// Explain the speed of a task.
 ///
-/// Every permit of the task's rate has a fate; those that settled nothing are told by their cause, and the causes add
-/// up to what is missing. With it comes what would help.
+/// Each permit of the task's rate sends an attempt or is lost; those that were lost are told by their cause, and the causes
+/// add up to what is missing. With it comes what would help.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/explain", tag = "tasks", operation_id = "explain_task",
     params(ExplainQuery), security(("bearer" = ["viewer", "business"])),
@@ -216,7 +218,6 @@ impl ExplanationJson {
             runs: *runs,
         };
         let rate = |micros| rounded(explanation.per_second(micros));
-        let missing = explanation.missing();
         let wait = |(reason, share): &(_, u32)| {
             let kind = CauseKind::Stall(*reason);
             WaitJson {
@@ -235,7 +236,8 @@ impl ExplanationJson {
             span_seconds: (explanation.covered.as_secs_f64() * 1e3).round() / 1e3,
             target_rate: explanation.target.map(rate),
             actual_rate: rate(explanation.actual),
-            missing_rate: missing.map(rate),
+            missing_rate: explanation.missing().map(rate),
+            repeat_rate: rate(explanation.repeats.micros),
             causes: explanation
                 .causes
                 .iter()
@@ -257,12 +259,7 @@ impl ExplanationJson {
 
 impl CauseJson {
     fn new(cause: &Cause, explanation: &Explanation) -> CauseJson {
-        // More may have settled than left, which makes up for a part: the others are shares of all that was lost.
-        let lost: i64 = explanation.causes.iter().map(|cause| cause.micros.max(0)).sum();
-        let missing = explanation
-            .missing()
-            .filter(|missing| *missing > 0)
-            .map(|missing| missing.max(lost));
+        let missing = explanation.missing().filter(|missing| *missing > 0);
         CauseJson {
             slug: cause.kind.slug(),
             title: cause.kind.title(),
@@ -300,30 +297,7 @@ fn as_patch(change: &TuningPatch) -> Option<Map<String, Value>> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-
-    #[test]
-    fn no_cause_has_more_than_all_of_what_is_missing() {
-        let cause = |kind, micros| Cause {
-            kind,
-            micros,
-            text: String::new(),
-        };
-        let explanation = Explanation {
-            covered: Duration::from_secs(10),
-            target: Some(100),
-            actual: 0,
-            // More was settled than left: an answer came for what an earlier node had sent.
-            causes: vec![cause(CauseKind::Late, 109), cause(CauseKind::InFlight, -9)],
-            waits: Vec::new(),
-            why: String::new(),
-            advice: Vec::new(),
-        };
-        let late = CauseJson::new(&explanation.causes[0], &explanation);
-        assert_eq!(late.share, Some(1.0));
-    }
 
     #[test]
     fn a_change_is_written_as_a_patch_of_the_task_takes_it() {

@@ -122,8 +122,7 @@ fn is_shown(body: &ExplanationJson, cause: &CauseJson) -> bool {
         .target_rate
         .filter(|target| *target > 0.0)
         .map_or(1.0, |target| cause.rate / target);
-    // A negative one, more settled than left, slows nothing down.
-    cause.rate > 0.0 && of_rate >= SHOWN_MIN
+    of_rate >= SHOWN_MIN
 }
 
 /// All rates of an explanation are written in the unit of this one.

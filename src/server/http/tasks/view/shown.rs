@@ -85,7 +85,7 @@ pub(crate) struct TaskJson {
     intake: Option<&'static str>,
     /// Items left out at the head.
     skip_first: u64,
-    /// Where an early finish cut it, if it did.
+    /// First index that an early finish left out; higher than the one that was asked for where more had left.
     finish_at: Option<u64>,
     /// The items that people want skipped.
     skips: Option<SkipsJson>,
@@ -116,7 +116,7 @@ pub(crate) struct TaskJson {
     version: u64,
     /// When it was made.
     created_at: String,
-    /// When it was first started.
+    /// When it first ran.
     started_at: Option<String>,
     /// When it ended.
     finished_at: Option<String>,
@@ -180,8 +180,6 @@ pub(crate) struct CountsOfTask {
 pub(crate) struct PaceJson {
     /// The progress.
     progress: ProgressJson,
-    /// A part of it has run; a start alone only asks for that.
-    has_run: bool,
     /// Attempts sent each second, over the last ten; of a slow rate, over the time of five items. 0 while it doesn't run,
     /// null where it isn't known (yet, or since a node can't be asked).
     actual_rate: Option<f64>,
@@ -263,7 +261,7 @@ impl TaskJson {
             source: SourceJson::of(&task.source),
             intake: task.intake.map(|intake| intake.as_str()),
             skip_first: task.skip_first.0,
-            finish_at: task.finish_at.map(|end| end.0),
+            finish_at: task.cut_at().map(|end| end.0),
             skips: SkipsJson::of(&task.skips),
             params: task.params.clone().and_then(checked),
             canary: task.canary.map(canary),
@@ -305,7 +303,6 @@ impl PaceJson {
     pub(in crate::http) fn of(picture: &TaskPicture) -> PaceJson {
         PaceJson {
             progress: ProgressJson::of(picture.completion()),
-            has_run: picture.has_run(),
             actual_rate: picture.actual_rate(),
             eta_seconds: picture.eta().map(|eta| eta.as_secs()),
         }

@@ -86,12 +86,6 @@ impl TaskPicture {
             speed.settled,
         )
     }
-
-    /// A part of it has run; a start alone only asks for that.
-    pub fn has_run(&self) -> bool {
-        let claimed = self.task.shards.iter().any(|shard| shard.run.0 > 0);
-        claimed || self.task.counters.settled() > 0
-    }
 }
 
 /// A page of pictures.
