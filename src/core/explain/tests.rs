@@ -472,7 +472,7 @@ fn a_task_that_nearly_keeps_its_rate_gets_no_advice_and_a_young_one_none_either(
 
 #[test]
 fn no_advice_predicts_less_than_is_done() {
-    let mut facts = lost(20_000, StallReason::BackPressure, "{}");
+    let facts = lost(20_000, StallReason::BackPressure, "{}");
     let advice = explained(&facts).advice;
     assert!(advice[0].text.contains("lower the rate"), "{advice:?}");
     assert_eq!(advice[0].predicted, None, "333/s were sent");
