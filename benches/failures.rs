@@ -190,6 +190,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64) -> ShardCheckpoint {
             index: ItemIndex(number * 2),
             attempts: 3,
             charged: 3,
+            is_unconfirmed: false,
             failure: Some(failure),
             at: NOW,
             history: Vec::new(),

@@ -134,6 +134,7 @@ fn record(what: &str, index: u64) -> SideRecord {
         index: ItemIndex(index),
         attempts: 3,
         charged: 3,
+        is_unconfirmed: false,
         failure: Some(failure),
         at: NOW,
         history: Vec::new(),

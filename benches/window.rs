@@ -145,7 +145,7 @@ fn tuning() -> Tuning {
         park_after: Duration::from_secs(2),
         parked_max: 10_000,
         outage_patience: Duration::from_secs(24 * 3600),
-        judge_after: Duration::from_secs(600),
+        judge_after: Auto::Fixed(Duration::from_secs(600)),
         ordered: false,
         ..Tuning::default()
     }
@@ -252,6 +252,7 @@ fn answer(reports: &mut Reports, dispatch: windrow_core::items::verdict::Dispatc
             failure,
             wish,
             class,
+            call_items: 1,
             departed,
             took,
         });

@@ -32,6 +32,7 @@ mod m0022_sign_in_expiry;
 mod m0023_key_holders;
 mod m0024_audit_age;
 mod m0025_audit_object;
+mod m0026_unconfirmed;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -63,6 +64,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0023_key_holders::Migration),
             Box::new(m0024_audit_age::Migration),
             Box::new(m0025_audit_object::Migration),
+            Box::new(m0026_unconfirmed::Migration),
         ]
     }
 }

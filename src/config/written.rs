@@ -157,6 +157,7 @@ fn kind(kind: Kind) -> &'static str {
         Kind::NumberOrAuto => <Auto<NonZeroU32>>::WRITTEN,
         Kind::Positive | Kind::Number => u32::WRITTEN,
         Kind::Span => Duration::WRITTEN,
+        Kind::SpanOrAuto => "span, or \"auto\"",
         Kind::Backoff => Backoff::WRITTEN,
         Kind::OnExhausted | Kind::Results => AuthMode::WRITTEN,
         Kind::ErrorBudget => "rate, share, number, \"auto\" or \"none\"",

@@ -558,7 +558,7 @@ pub fn tuning() -> Tuning {
         park_after: Duration::from_secs(2),
         parked_max: 10_000,
         outage_patience: Duration::from_secs(24 * 3600),
-        judge_after: Duration::from_secs(600),
+        judge_after: Auto::Fixed(Duration::from_secs(600)),
         ordered: false,
         ..Tuning::default()
     }
@@ -626,6 +626,7 @@ pub fn trouble(index: u64, code: &str) -> ItemTrouble {
         index: ItemIndex(index),
         attempts: 3,
         charged: 3,
+        is_unconfirmed: false,
         failure: Some(failure),
         at: NOW,
         history: vec![note],

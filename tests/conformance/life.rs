@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use windrow_core::ids::{Epoch, ItemCount, ItemIndex, ShardId, WallMs};
 use windrow_core::items::stretches::Stretches;
-use windrow_core::settings::FailedAttempts;
+use windrow_core::settings::{Auto, FailedAttempts};
 use windrow_core::task::abandonment::ABANDONMENTS_MAX;
 use windrow_core::task::lifecycle::{Status, StopReason, TASK_RECOVERS, TaskResult, Wish};
 use windrow_core::task::{Canary, CanaryThen};
@@ -734,16 +734,17 @@ pub async fn a_start_that_judges_items_changes_the_settings_with_it(harness: Har
         task: harness.created(&task(10)).await.id,
         no: 0,
     };
+    let at_once = Auto::Fixed(Duration::ZERO);
     let view = harness.command(shard.task, TaskCommand::StartJudging(None)).await;
     assert_eq!(
         (view.status, view.tuning.judge_after),
-        (Status::Queued, Duration::ZERO)
+        (Status::Queued, at_once)
     );
-    assert!(!tuning().judge_after.is_zero());
+    assert_ne!(tuning().judge_after, at_once);
     let control = harness.store.control(shard).await.unwrap();
     assert_eq!(
         (control.rev, control.tuning.judge_after),
-        (view.control_rev, Duration::ZERO)
+        (view.control_rev, at_once)
     );
     let entries = harness.store.audit(shard.task).await.unwrap();
     assert_eq!(entries.last().unwrap().action, "task.start");
@@ -762,6 +763,6 @@ pub async fn a_start_that_judges_items_changes_the_settings_with_it(harness: Har
         .await;
     assert_eq!(
         (view.start_at, view.tuning.judge_after),
-        (Some(later), Duration::ZERO)
+        (Some(later), at_once)
     );
 }

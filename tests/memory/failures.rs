@@ -142,6 +142,7 @@ fn recorded(item: &Item) -> RecordedItem {
         state,
         attempts: item.trouble.attempts,
         charged: item.trouble.charged,
+        is_unconfirmed: item.trouble.is_unconfirmed,
         due_at,
         code: failure.map(|failure| failure.code.clone().into_owned()),
         message: failure.map(|failure| failure.message.clone()),

@@ -122,6 +122,7 @@ fn parked(state: &State, id: ShardId) -> Vec<ParkedItem> {
                 failure,
                 at,
                 history,
+                ..
             } = item.trouble.clone();
             parked.push(ParkedItem {
                 index,

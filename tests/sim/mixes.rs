@@ -2,8 +2,10 @@
 //! up who could have been done.
 
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use windrow_core::execution::RunEnd;
+use windrow_core::settings::Auto;
 use windrow_core::task::lifecycle::StopReason;
 
 use crate::outage::{Case, Fault, play};
@@ -39,6 +41,8 @@ fn mixture(seed: u64) -> Case {
         let to = from + rng.pick(&[3, 30, 300, 1200]);
         case.outage = Some((from, to, rng.pick(&[Fault::Connect, Fault::Unavailable])));
     }
+    case.tuning.batch = NonZeroU32::new(rng.pick(&[1, 1, 1, 5, 20])).expect("not zero");
+    case.tuning.judge_after = rng.pick(&[Auto::Fixed(Duration::from_secs(600)), Auto::Auto]);
     if rng.chance(300) {
         case.called_before = rng.pick(&[total / 2, total - 3, total]);
         case.charged_before = rng.pick(&[0, 1, 2]);
@@ -55,13 +59,20 @@ fn any_mixture_ends_and_gives_up_nobody_but_the_bad() {
         let innocent: Vec<&u64> = story
             .abandoned
             .keys()
-            .filter(|index| case.bad_fault(**index).is_none())
+            .filter(|index| case.bad_fault(**index).is_none() && !story.unconfirmed.contains(index))
             .collect();
         assert!(innocent.is_empty(), "innocent {innocent:?} of {told}");
         match &story.end {
             Some(RunEnd::Done) => {
-                let good = (0..case.total).filter(|index| case.bad_fault(*index).is_none());
+                // In an outage that begins when only the last items are left, these are given up, and say so.
+                let is_bad = |index: u64| case.bad_fault(index).is_some() || story.unconfirmed.contains(&index);
+                let good = (0..case.total).filter(|index| !is_bad(*index));
                 assert_eq!(story.succeeded, good.count() as u64, "{told}");
+                let innocent = story.unconfirmed.iter().filter(|index| case.bad_fault(**index).is_none());
+                let innocent = innocent.count() as u64;
+                // One that is shed each time looks like a bad one, and only few are.
+                let may_be_few = case.shed_percent > 0 && innocent * 100 <= case.total;
+                assert!(innocent == 0 || case.outage.is_some() || may_be_few, "{innocent} of {told}");
             }
             // A row of refusals asks people, and so do the last items where 503s came in an outage only.
             Some(RunEnd::Stopped { reason, .. }) => {

@@ -2,7 +2,7 @@
 //! found all the same. One core, one lane, a virtual clock.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
 use windrow_core::execution::{Effects, Event, Execution, Reports, Restored, RunEnd, Shared, Start, Wait};
@@ -96,7 +96,7 @@ impl Case {
             concurrency: Auto::Fixed(n(64)),
             max_attempts: n(5),
             timeout: Duration::from_secs(10),
-            judge_after: Duration::from_secs(600),
+            judge_after: Auto::Fixed(Duration::from_secs(600)),
             ..defaults()
         };
         let (canary, first_contact, outage, block) = (None, None, None, None);
@@ -174,6 +174,8 @@ pub(crate) struct Story {
     pub(crate) over_at: u64,
     /// Code of each abandoned item.
     pub(crate) abandoned: BTreeMap<u64, String>,
+    /// Those that nothing was compared with.
+    pub(crate) unconfirmed: BTreeSet<u64>,
     pub(crate) succeeded: u64,
     /// Departures of calls, in seconds and fractions.
     pub(crate) calls: Vec<f64>,
@@ -277,7 +279,7 @@ impl Play {
             self.fx.clear();
             let event = Event::Exchange {
                 reports: &mut self.reports,
-                want: 64,
+                want: self.case.tuning.batch.get().max(64),
             };
             self.core.step(event, at(self.now), &mut self.fx);
             assert!(self.fx.violations.is_empty(), "{:?}", self.fx.violations);
@@ -306,7 +308,7 @@ impl Play {
     }
 
     fn depart(&mut self, granted: &[Dispatch]) {
-        let batch = self.case.tuning.batch.get() as usize;
+        let batch = self.fx.call_items.max(1) as usize;
         let items: Vec<Dispatch> = granted
             .iter()
             .flat_map(|d| {
@@ -325,7 +327,7 @@ impl Play {
                 .iter()
                 .find_map(|d| self.case.fault(d.run.first().0, self.now));
             let took = if fault == Some(Fault::Timeout) {
-                10 * SECOND
+                self.case.tuning.timeout.as_nanos() as u64
             } else {
                 SECOND / 50
             };
@@ -335,18 +337,17 @@ impl Play {
 
     fn end_call(&mut self, items: &[Dispatch], departed: u64) {
         let first = items[0].run.first();
-        let down = items
-            .iter()
-            .find_map(|d| self.case.fault(d.run.first().0, departed));
+        let is_whole = |fault: &Fault| fault.class() != FailureClass::Answered;
+        let faults = items.iter().map(|d| self.case.fault(d.run.first().0, departed));
         let moment = Moment(departed);
-        let Some(fault) = down.filter(|fault| fault.class() != FailureClass::Answered) else {
+        let Some(fault) = faults.flatten().find(is_whole) else {
             self.reports.answered.add(moment);
             return items.iter().for_each(|item| self.end_item(item, departed));
         };
         let failure = Failure::new(fault.code(), "it failed");
         for item in items {
             self.fail(
-                item,
+                (item, items.len()),
                 &failure,
                 fault.class(),
                 Wish::Retry { after: None },
@@ -359,6 +360,7 @@ impl Play {
             before,
             class,
             index: first,
+            items: items.len() as u32,
             departed: moment,
             failure,
             after: None,
@@ -369,7 +371,7 @@ impl Play {
         let index = item.run.first();
         if let Some(fault) = self.case.fault(index.0, departed) {
             let failure = Failure::new(fault.code(), "no");
-            return self.fail(item, &failure, FailureClass::Answered, Wish::Abandon, departed);
+            return self.fail((item, 1), &failure, FailureClass::Answered, Wish::Abandon, departed);
         }
         self.reports.settle(Settled {
             run: item.run,
@@ -378,7 +380,15 @@ impl Play {
         });
     }
 
-    fn fail(&mut self, item: &Dispatch, failure: &Failure, class: FailureClass, wish: Wish, departed: u64) {
+    fn fail(
+        &mut self,
+        (item, call_items): (&Dispatch, usize),
+        failure: &Failure,
+        class: FailureClass,
+        wish: Wish,
+        departed: u64,
+    ) {
+        let call_items = call_items as u32;
         let (index, attempt, failure) = (item.run.first(), item.attempt, failure.clone());
         let (departed, took) = (Moment(departed), Duration::from_nanos(self.now - departed));
         self.reports.failed.push(Failed {
@@ -387,6 +397,7 @@ impl Play {
             failure,
             wish,
             class,
+            call_items,
             departed,
             took,
         });
@@ -398,6 +409,9 @@ impl Play {
         if let Some(draft) = fx.checkpoint.take() {
             for record in draft.side {
                 if let SideRecord::Abandoned(trouble) = record {
+                    if trouble.is_unconfirmed {
+                        self.story.unconfirmed.insert(trouble.index.0);
+                    }
                     let code = trouble.failure.map(|failure| failure.code.into_owned());
                     self.story
                         .abandoned

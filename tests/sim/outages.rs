@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use windrow_core::execution::RunEnd;
+use windrow_core::settings::Auto;
 use windrow_core::task::lifecycle::StopReason;
 use windrow_core::task::{Canary, CanaryThen};
 
@@ -201,7 +202,7 @@ fn items_that_are_refused_while_others_are_answered_are_given_up() {
     };
     judge_mixture("1 % not found", with(1));
     // Where people have decided, even most of them may be: else a row of them may look like a handler that refuses all.
-    let decided = Duration::ZERO;
+    let decided = Auto::Fixed(Duration::ZERO);
     let shares = [
         (1, None),
         (6, None),
@@ -235,7 +236,7 @@ fn items_that_are_refused_while_others_are_answered_are_given_up() {
     let mut only = with(0);
     only.block = Some((only.total - 1, only.total));
     assert_eq!(stopped(&play(only.clone())), Some(StopReason::HandlerRejected));
-    only.tuning.judge_after = Duration::ZERO;
+    only.tuning.judge_after = Auto::Fixed(Duration::ZERO);
     judge_mixture("the last one not found, decided", only);
 }
 
@@ -269,7 +270,7 @@ fn a_job_that_goes_on_with_its_last_items_ends_with_exactly_the_bad_ones_given_u
         let mut case = Case::new(Some(100), 2_000);
         (case.bad, case.bad_percent, case.seed) = (bad.clone(), 10, 3);
         (case.called_before, case.charged_before) = (before, 2);
-        case.tuning.judge_after = Duration::from_secs(judge_after);
+        case.tuning.judge_after = Auto::Fixed(Duration::from_secs(judge_after));
         let story = play(case.clone());
         let most = judge_after + 900;
         assert!(story.over_at < most, "{before} before: {} s", story.over_at);
@@ -286,7 +287,7 @@ fn an_outage_while_only_bad_items_are_left_costs_its_own_time_and_no_more() {
             case.tuning.max_attempts = n(8);
             case.tuning.backoff.first = Duration::from_secs(1);
             case.tuning.backoff.max = Duration::from_secs(60);
-            case.tuning.judge_after = Duration::from_secs(60);
+            case.tuning.judge_after = Auto::Fixed(Duration::from_secs(60));
             case.outage = outage;
             let story = play(case.clone());
             assert!(story.over_at < 300, "{bad:?}, {outage:?}: {} s", story.over_at);
@@ -296,17 +297,71 @@ fn an_outage_while_only_bad_items_are_left_costs_its_own_time_and_no_more() {
 }
 
 #[test]
-fn in_batches_nobody_pays_for_a_503_of_the_item_beside() {
+fn in_batches_exactly_the_bad_items_are_given_up_and_few_calls_are_made() {
+    for fault in [Fault::Status500, Fault::Unavailable, Fault::Reset, Fault::Timeout] {
+        for batch in [10, 50, 200] {
+            for percent in [0, 1, 5, 10] {
+                let mut case = Case::new(None, 2_000);
+                case.tuning.batch = n(batch);
+                case.tuning.concurrency = Auto::Fixed(n(32 * batch));
+                case.tuning.judge_after = Auto::Auto;
+                (case.bad, case.bad_percent, case.seed) = (vec![fault], percent, 3);
+                // Two of two thousand.
+                case.block = (percent == 0).then_some((900, 902));
+                let bad = (0..case.total).filter(|index| case.bad_fault(*index).is_some());
+                let bad = bad.count() as f64;
+                let story = play(case.clone());
+                let most =
+                    1.2 * 2_000.0 / (batch as f64) + bad * (2.0 * (batch as f64).log2() + 8.0);
+                let told = format!("{fault:?}, batches of {batch}, {percent} % bad");
+                println!(
+                    "{told}: {} of at most {most:.0} calls, {} s",
+                    story.calls.len(),
+                    story.over_at
+                );
+                judge_mixture(&told, case);
+                assert!(story.calls.len() as f64 <= most, "{told}: {} calls", story.calls.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn in_batches_a_job_that_goes_on_gives_up_exactly_the_bad_items_too() {
     for before in [0, 400] {
         let mut case = Case::new(Some(100), 400);
         case.tuning.batch = n(5);
         (case.bad, case.bad_percent, case.seed) = (vec![Fault::Unavailable], 5, 3);
         (case.called_before, case.charged_before) = (before, 2);
         // An outage that the run before saw nothing of.
-        case.outage = Some((u64::from(before == 0), 5_000, Fault::Unavailable));
-        let story = play(case.clone());
-        assert!(story.abandoned.is_empty(), "{before}: {:?}", story.abandoned);
-        assert_eq!(stopped(&story), Some(StopReason::HandlerUnreachable), "{before}");
+        case.outage = Some((u64::from(before == 0), 60, Fault::Unavailable));
+        case.tuning.judge_after = Auto::Fixed(Duration::from_secs(120));
+        judge_mixture(&format!("{before} before"), case);
+    }
+}
+
+#[test]
+fn the_last_items_are_given_up_within_seconds_of_a_short_job_whatever_they_fail_with() {
+    let kinds = [
+        vec![Fault::Status500],
+        vec![Fault::Unavailable],
+        vec![Fault::Timeout],
+        vec![Fault::Reset],
+        vec![Fault::Status500, Fault::Unavailable, Fault::Timeout, Fault::Reset],
+    ];
+    for bad in kinds {
+        for last in [1, 2, 5] {
+            for seed in 1..30 {
+                let mut case = Case::new(Some(40), 200);
+                (case.bad, case.block, case.seed) = (bad.clone(), Some((200 - last, 200)), seed);
+                case.tuning.timeout = Duration::from_secs(2);
+                case.tuning.judge_after = Auto::Auto;
+                let told = format!("the last {last}, {bad:?}, seed {seed}");
+                let story = play(case.clone());
+                assert!(story.over_at <= 5 + 30, "{told}: {} s", story.over_at);
+                judge_mixture(&told, case);
+            }
+        }
     }
 }
 
@@ -332,7 +387,7 @@ fn a_handler_that_sheds_a_share_of_all_calls_costs_no_item() {
 
 #[test]
 fn a_handler_that_refuses_all_ends_the_task_and_nobody_is_charged_for_it() {
-    for judge_after in [Duration::from_secs(600), Duration::ZERO] {
+    for judge_after in [600, 0].map(Duration::from_secs).map(Auto::Fixed) {
         let mut case = Case::new(Some(20), 1500);
         (case.bad, case.bad_percent, case.seed) = (vec![Fault::NotFound], 2, 3);
         case.tuning.judge_after = judge_after;
@@ -352,7 +407,7 @@ fn calls_that_were_out_together_end_no_task_before_its_time() {
     for fault in [Fault::Timeout, Fault::Status500] {
         let mut case = Case::new(Some(500), 20_000);
         case.outage = Some((0, 1_000_000, fault));
-        let judge_after = case.tuning.judge_after.as_secs();
+        let judge_after = 600;
         let story = play(case);
         assert_eq!(stopped(&story), Some(StopReason::NoItemSucceeds), "{fault:?}");
         let borne = story.over_at;
@@ -390,7 +445,7 @@ fn where_people_have_decided_that_it_is_the_items_they_are_given_up_although_non
     for (total, fault) in [(5, Fault::Timeout), (5, Fault::Status500), (300, Fault::Timeout)] {
         let mut case = Case::new(Some(5), total);
         case.outage = Some((0, 1_000_000, fault));
-        case.tuning.judge_after = Duration::ZERO;
+        case.tuning.judge_after = Auto::Fixed(Duration::ZERO);
         let story = play(case);
         assert_eq!(story.end, Some(RunEnd::Done), "{fault:?}");
         assert_eq!(story.abandoned.len() as u64, total, "{fault:?}");
@@ -407,7 +462,7 @@ fn where_people_have_decided_that_it_is_the_items_they_are_given_up_although_non
     }
     let mut unreachable = Case::new(Some(5), 5);
     unreachable.outage = Some((0, 1_000_000, Fault::Connect));
-    unreachable.tuning.judge_after = Duration::ZERO;
+    unreachable.tuning.judge_after = Auto::Fixed(Duration::ZERO);
     let story = play(unreachable);
     assert_eq!(
         stopped(&story),

@@ -166,6 +166,7 @@ impl Story {
                     failure,
                     wish,
                     class,
+                    call_items: 1,
                     departed,
                     took,
                 });
@@ -204,6 +205,7 @@ impl Story {
             before,
             class,
             index,
+            items: 1,
             departed,
             failure: failure.clone(),
             after: None,
@@ -216,6 +218,7 @@ impl Story {
             failure,
             wish,
             class,
+            call_items: 1,
             departed,
             took,
         });
@@ -280,6 +283,7 @@ fn an_item_that_always_fails_ends_abandoned_with_its_reason_and_nothing_else_doe
                         failure,
                         wish,
                         class,
+                        call_items: 1,
                         departed,
                         took,
                     });
@@ -409,7 +413,7 @@ fn three_calls_that_no_worker_lived_to_take_stop_the_task_whatever_people_have_d
         is_proven: true,
         ..Restored::default()
     };
-    let mut story = Story::resumed(1000, restored, 1, |t| t.judge_after = Duration::ZERO);
+    let mut story = Story::resumed(1000, restored, 1, |t| t.judge_after = Auto::Fixed(Duration::ZERO));
     story.exchange(10);
     story.succeed_but(|_| false);
     for _ in 0..3 {
@@ -737,6 +741,7 @@ fn mark(index: u64, attempts: u32, code: &'static str) -> ItemTrouble {
         index: ItemIndex(index),
         attempts,
         charged,
+        is_unconfirmed: false,
         failure,
         at: WallMs(0),
         history: Vec::new(),
@@ -836,6 +841,7 @@ fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_abandoned_in_single_fil
             failure,
             at,
             history,
+            ..
         } = mark(0, 5, "NODE_CRASH");
         let item = ParkedItem {
             index,
@@ -1148,6 +1154,7 @@ fn saved(draft: &CheckpointDraft) -> Restored {
                     failure,
                     at,
                     history,
+                    ..
                 } = trouble.clone();
                 restored.parked.push(ParkedItem {
                     index,
@@ -1411,6 +1418,7 @@ fn turn_away(story: &mut Story, exchanges: u32, busy: impl Fn(u64) -> bool) -> u
                     failure: Failure::new("HTTP_429", "not this one"),
                     wish: Wish::Retry { after: None },
                     class: FailureClass::Answered,
+                    call_items: 1,
                     departed,
                     took: Duration::from_millis(1),
                 });
@@ -1570,6 +1578,7 @@ fn turn_one_in_a_hundred_away(story: &mut Story, exchanges: u32, last: &mut u64)
                         after: Some(Duration::from_secs(30)),
                     },
                     class: FailureClass::Answered,
+                    call_items: 1,
                     departed,
                     took: Duration::from_millis(1),
                 });

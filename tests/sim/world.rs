@@ -477,6 +477,7 @@ impl World {
                     failure: Failure::new("HTTP_429", "not now"),
                     wish: Wish::Retry { after },
                     class: FailureClass::Answered,
+                    call_items: 1,
                     departed: Moment(self.now),
                     took: Duration::from_millis(7),
                 });
@@ -502,6 +503,7 @@ impl World {
                     before,
                     class,
                     index,
+                    items: 1,
                     departed,
                     failure,
                     after,
@@ -513,6 +515,7 @@ impl World {
                 failure,
                 wish,
                 class,
+                call_items: 1,
                 departed,
                 took,
             });

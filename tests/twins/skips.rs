@@ -209,6 +209,7 @@ impl World {
             before: AnsweredCalls::default(),
             class,
             index: ItemIndex(index),
+            items: 1,
             departed,
             failure: failure.clone(),
             after: None,
@@ -220,6 +221,7 @@ impl World {
             failure,
             wish,
             class,
+            call_items: 1,
             departed,
             took,
         });
@@ -321,6 +323,7 @@ fn parked(trouble: ItemTrouble, due_at: WallMs) -> ParkedItem {
         failure,
         at,
         history,
+        ..
     } = trouble;
     ParkedItem {
         index,

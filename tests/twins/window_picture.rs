@@ -209,6 +209,7 @@ fn failed(index: ItemIndex, attempt: Attempt) -> Failed {
         failure,
         wish: Wish::Retry { after: None },
         class: FailureClass::Answered,
+        call_items: 1,
         departed: Moment(0),
         took: Duration::from_millis(1),
     }

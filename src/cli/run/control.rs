@@ -296,7 +296,7 @@ pub(super) fn settings_json(tuning: &Tuning) -> Value {
         "batch": tuning.batch, "timeout": span_text(tuning.timeout), "max_attempts": tuning.max_attempts,
         "backoff": tuning.backoff, "on_exhausted": tuning.on_exhausted, "error_budget": tuning.error_budget,
         "ordered": tuning.ordered, "outage_patience": span_text(tuning.outage_patience),
-        "judge_after": span_text(tuning.judge_after),
+        "judge_after": tuning.judge_after.to_string(),
     })
 }
 

@@ -216,7 +216,7 @@ impl Execution {
         self.solo.on_drafted(no);
         let mut above = Vec::new();
         let span = self.window.copy_above(self.high, &mut above);
-        let outage = self.judge.outage(&self.circuit);
+        let outage = self.judge.saved_outage(&self.circuit);
         self.judge.on_drafted(outage);
         self.drafts.low_water = self.window.low_water();
         let outstanding = self.drafts.give_out(reach);

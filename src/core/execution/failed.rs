@@ -64,15 +64,22 @@ impl Execution {
         if self.skips.has(index) {
             return self.skip_known(index, &trouble, fx);
         }
+        if self.is_shared_failure(failed.class, failed.call_items) {
+            self.note_attempt(&failed, &mut trouble, None, now);
+            return self.call_in_halves(failed, trouble, now);
+        }
         let is_charged = self.is_charged(&failed, &mut trouble);
         self.judge.on_failed(failed.class, &trouble, now.moment);
-        self.note_attempt(&failed, &mut trouble, is_charged, now);
+        self.note_attempt(&failed, &mut trouble, Some(is_charged), now);
         let class = failed.class;
         let wish = failed.wish;
         if is_charged {
             self.count_against_budget(class, &failed.failure, now);
         }
         trouble.failure = Some(failed.failure);
+        if self.is_tail_over() && (!is_charged || class == FailureClass::Unclear) {
+            return self.end_open(index, trouble, now, fx);
+        }
         if is_charged {
             self.on_charged(index, trouble, (class, wish), now, fx);
         } else {
@@ -80,7 +87,9 @@ impl Execution {
         }
     }
 
-    fn note_attempt(&self, failed: &Failed, trouble: &mut Trouble, is_charged: bool, now: Now) {
+    /// Notes an attempt and whether it counts; none where others shared its call.
+    fn note_attempt(&self, failed: &Failed, trouble: &mut Trouble, charged: Option<bool>, now: Now) {
+        let is_charged = charged == Some(true);
         // What never reached the handler is no attempt that it could count.
         let is_unsent = failed.class == FailureClass::Unsendable && !is_charged;
         if failed.class != FailureClass::Unreachable && !is_unsent {
@@ -88,10 +97,10 @@ impl Execution {
         }
         if is_charged {
             (trouble.charged, trouble.uncharged) = (trouble.charged.saturating_add(1), 0);
-        } else {
+        } else if charged.is_some() {
             trouble.uncharged = trouble.uncharged.saturating_add(1);
         }
-        trouble.unavailable.is_last = failed.class == FailureClass::Unavailable;
+        trouble.last = charged.map(|_| failed.class);
         if is_charged && failed.class == FailureClass::Unclear {
             trouble.doubts.push(failed.departed);
         }
@@ -224,6 +233,7 @@ pub(super) fn item_trouble(index: ItemIndex, trouble: &Trouble) -> ItemTrouble {
         index,
         attempts,
         charged,
+        is_unconfirmed: trouble.is_unconfirmed,
         failure,
         at: trouble.at,
         history,

@@ -136,7 +136,7 @@ impl Execution {
             handler_slots: None,
             is_held: false,
             are_results_full: false,
-            batches: grant::Batches::default(),
+            batches: grant::Batches::new(tuning.batch.get(), start.restored.outage.is_some()),
             stragglers: grant::Stragglers::default(),
             starved: false,
             careful: start.stalls >= solo::STALLS_MAX,

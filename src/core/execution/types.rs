@@ -273,6 +273,8 @@ pub enum Wait {
 pub struct Effects {
     /// Items to start now.
     pub dispatch: Vec<Dispatch>,
+    /// Most items of one call for them.
+    pub call_items: u32,
     /// When to ask again, if nothing was granted.
     pub wait: Wait,
     /// Items that may be in flight: what lanes share between them.

@@ -199,6 +199,8 @@ pub struct FailedCall {
     pub class: FailureClass,
     /// Its first item.
     pub index: ItemIndex,
+    /// How many it had.
+    pub items: u32,
     /// When it departed.
     pub departed: Moment,
     /// Why.
@@ -261,6 +263,8 @@ pub struct Failed {
     pub wish: Wish,
     /// Whose fault it is.
     pub class: FailureClass,
+    /// Items of the call, where it failed as a whole; 1 where this one was judged by itself.
+    pub call_items: u32,
     /// When the call departed.
     pub departed: Moment,
     /// How long the call took.
@@ -371,6 +375,8 @@ pub struct ItemTrouble {
     pub attempts: u32,
     /// How many of them count against the item: those that an outage explains don't.
     pub charged: u32,
+    /// It is given up, and nothing showed whether the handler fails for it alone.
+    pub is_unconfirmed: bool,
     /// Why the last one failed; none for an item that was parked while its first call was still out.
     pub failure: Option<Failure>,
     /// When the last attempt failed.

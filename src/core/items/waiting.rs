@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use crate::ids::{ItemIndex, Moment, WallMs};
 use crate::items::run::IndexRun;
-use crate::items::verdict::{AttemptNote, Failure, NOTES_MAX};
+use crate::items::verdict::{AttemptNote, Failure, FailureClass, NOTES_MAX};
 
 /// Whether an item still holds low water.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +42,12 @@ pub struct Trouble {
     pub charged: u32,
     /// Attempts in a row that don't count: what its next wait is made of.
     pub uncharged: u32,
+    /// Most items of its next call, after one that failed as a whole; 0 without a bound.
+    pub call_max: u32,
+    /// Class of its last attempt of this run, where no others shared the call.
+    pub last: Option<FailureClass>,
+    /// It is given up, and nothing showed whether the handler fails for it alone.
+    pub is_unconfirmed: bool,
     /// When the unclear attempts departed that count, as long as an outage could still excuse them.
     pub doubts: Vec<Moment>,
     /// Outages that excused an attempt of it.
@@ -95,8 +101,6 @@ pub struct Turns {
 pub struct UnavailableCalls {
     /// Whether its first call of this run was one.
     pub is_first: bool,
-    /// Whether its last call was one.
-    pub is_last: bool,
     /// The first one outside an outage, and each one with calls for others that were answered since the last.
     pub own: u32,
     /// How likely so many in a row are for an item that is as good as others.
@@ -231,6 +235,12 @@ impl Troubles {
             return None;
         }
         self.pop(place, index)
+    }
+
+    /// The waiting item of a place that is due first, if it is due at `now`.
+    pub fn first_due(&mut self, place: Place, now: Moment) -> Option<&Trouble> {
+        let (due, index) = self.peek(place)?;
+        self.items.get(&index).filter(|_| due <= now)
     }
 
     /// The next waiting item of a place, due or not; it is in flight from here on.

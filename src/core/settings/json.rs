@@ -75,6 +75,7 @@ reads_text!(
     RateLimit,
     Burst,
     Auto<NonZeroU32>,
+    Auto<Duration>,
     Backoff,
     OnExhausted,
     Results,
@@ -85,6 +86,7 @@ writes_text!(
     Rate,
     RateLimit,
     Burst,
+    Auto<Duration>,
     Backoff,
     OnExhausted,
     Results,
@@ -216,7 +218,7 @@ mod tests {
 "batch":1,"batch_linger":"5ms","timeout":"10s","max_attempts":5,"backoff":"1s..60s x2 jitter 20%",
 "on_exhausted":"abandon","error_budget":"10/s 1%","error_window":"30s","checkpoint_interval":"1s",
 "unsaved_max":"auto","straggler_after":"1s","park_after":"2s","parked_max":10000,"ordered":false,"results":"off","outage_patience":"24h",
-"reduce_timeout":"10m","judge_after":"10m"}"#;
+"reduce_timeout":"10m","judge_after":"auto"}"#;
 
     #[test]
     fn a_tuning_reads_and_writes_like_the_configuration() {

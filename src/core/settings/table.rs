@@ -246,10 +246,10 @@ live_settings! {
     ///
     /// A command of the node reads some 100,000 results a second
     reduce_timeout: Duration = "10m" above "0s" to "24h";
-    /// How long items without a verdict are tried when nothing else is left to compare them with
+    /// How long the last items are tried without a verdict before they are given up: a span or auto
     ///
-    /// Most outages of a deploy or a restart are over by then; 0s judges them at once: people know that it is the items
-    judge_after: Duration = "10m";
+    /// auto = the time that the run took so far, from 20s to 10m; 0s judges them at once: people know that it is the items
+    judge_after: Auto<Duration> = "auto";
 }
 
 #[cfg(test)]

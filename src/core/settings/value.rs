@@ -24,6 +24,8 @@ pub enum Kind {
     Number,
     /// A span of time.
     Span,
+    /// A span of time, or `auto`.
+    SpanOrAuto,
     /// A back-off.
     Backoff,
     /// `abandon` or `stop`.
@@ -98,6 +100,10 @@ by_serde! {
     };
     Auto<NonZeroU32>: NumberOrAuto, |number| match number {
         Auto::Fixed(number) => number.size(),
+        Auto::Auto => None,
+    };
+    Auto<Duration>: SpanOrAuto, |span| match span {
+        Auto::Fixed(span) => Some(span.as_nanos()),
         Auto::Auto => None,
     };
     NonZeroU32: Positive, |number| Some(u128::from(number.get()));

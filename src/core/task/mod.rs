@@ -41,7 +41,7 @@ impl Tuning {
     #[must_use]
     pub fn judging_items(self) -> Tuning {
         Tuning {
-            judge_after: Duration::ZERO,
+            judge_after: Auto::Fixed(Duration::ZERO),
             ..self
         }
     }

@@ -46,6 +46,9 @@ struct Line<'a> {
     attempts: u32,
     /// Those that count against `max_attempts`.
     charged: u32,
+    /// Nothing showed whether the handler failed for it alone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unconfirmed: bool,
     output: Option<Box<RawValue>>,
     at: String,
     data: Option<Box<RawValue>>,
@@ -196,6 +199,7 @@ fn line(keys: &Keys, item: &RecordedItem, carried: ItemData) -> String {
         message,
         attempts,
         charged: item.charged,
+        unconfirmed: item.is_unconfirmed,
         output,
         at,
         data,

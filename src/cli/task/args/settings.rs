@@ -98,7 +98,7 @@ fn value_name(kind: Kind) -> &'static str {
         Kind::RateLimit => "RATE",
         Kind::Burst => "BURST",
         Kind::NumberOrAuto | Kind::Positive | Kind::Number => "N",
-        Kind::Span => "SPAN",
+        Kind::Span | Kind::SpanOrAuto => "SPAN",
         Kind::Backoff => "BACKOFF",
         Kind::OnExhausted | Kind::Results => "WHAT",
         Kind::ErrorBudget => "BUDGET",

@@ -79,6 +79,7 @@ fn card(item: &Value, times: &Times) -> Card {
         .maybe("data", member(item, "data").or(missing))
         .time("next attempt", &item["due_at"], times)
         .maybe("message", failure["message"].as_str())
+        .maybe("judged", unconfirmed(failure))
         .maybe(
             "output",
             json(&item["output"]).or_else(|| json(&failure["output"])),
@@ -87,6 +88,12 @@ fn card(item: &Value, times: &Times) -> Card {
             "origin",
             origin.map(|task| format!("#{} of {task}", failure["origin_index"])),
         )
+}
+
+/// Why it was given up, where nothing else told.
+fn unconfirmed(failure: &Value) -> Option<&'static str> {
+    let is_so = failure["unconfirmed"] == true;
+    is_so.then_some("unconfirmed: no other item was left to tell whether the handler was down; redrive it")
 }
 
 /// How many attempts count, where not all of them do.

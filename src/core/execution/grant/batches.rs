@@ -1,43 +1,137 @@
-//! Items leave in whole batches, unless they have waited `batch_linger` for the batch to fill.
+//! Items of a call: whole batches, unless they have waited `batch_linger` for one to fill, and halves of a call that failed.
+//!
+//! A call of several items that fails as a whole says nothing of each. Nobody is charged: its items are called again in
+//! halves, down to alone, and judged there. Calls for fresh items shrink with them and grow again with each answer, so that
+//! a handler that fails for everybody is soon seen in calls that are about one item.
 
 use std::time::Duration;
 
 use crate::execution::Execution;
 use crate::execution::types::Now;
 use crate::ids::Moment;
+use crate::items::verdict::{Failed, FailureClass, Wish};
+use crate::items::waiting::{Place, Trouble};
 use crate::pace::Pace;
 
-/// Since when there has been less than a batch to leave.
-#[derive(Debug, Default)]
+/// Sizes of calls, and the wait for one to fill.
+#[derive(Debug)]
 pub(in crate::execution) struct Batches {
+    /// Since when there has been less than a call's items to leave.
     short_since: Option<Moment>,
+    /// Most items of a call for fresh items.
+    most: u32,
+    /// When that was halved last.
+    halved_at: Moment,
+    /// Most items of a call of the latest grant.
+    size: u32,
+    /// The latest grant was of parked halves alone: the next one lets others leave.
+    was_of_parked: bool,
 }
 
 impl Batches {
-    /// When what is less than a batch leaves all the same; a batch that never fills still leaves.
+    /// Calls as large as they may be; of one item where the handler may be down.
+    pub(in crate::execution) fn new(batch: u32, is_down: bool) -> Batches {
+        Batches {
+            short_since: None,
+            most: if is_down { 1 } else { batch },
+            halved_at: Moment(0),
+            size: batch,
+            was_of_parked: false,
+        }
+    }
+
+    /// When what is less than a call's items leaves all the same; a batch that never fills still leaves.
     pub(in crate::execution) fn lingers_until(&self, linger: Duration, pace: &Pace) -> Option<Moment> {
         let since = self.short_since?;
         Some(since.plus(linger).max(pace.next_at(1)))
     }
 
-    /// Whether nothing waits for a batch to fill.
+    /// The latest grant was of parked halves alone.
+    pub(in crate::execution) fn was_of_parked(&self) -> bool {
+        self.was_of_parked
+    }
+
+    /// Nothing waits for a call to fill.
     pub(in crate::execution) fn is_whole(&self) -> bool {
         self.short_since.is_none()
+    }
+
+    /// Most items of a call of the latest grant.
+    pub(in crate::execution) fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// So many items make how many calls.
+    pub(in crate::execution) fn calls_of(&self, items: u32) -> u32 {
+        items.div_ceil(self.size)
+    }
+
+    /// Calls for fresh items have one: the handler may be down.
+    pub(in crate::execution) fn on_down(&mut self) {
+        self.most = 1;
+    }
+
+    /// The handler answers: calls may be twice as large again.
+    #[inline]
+    pub(in crate::execution) fn on_answered(&mut self, batch: u32) {
+        if self.most < batch {
+            self.most = self.most.saturating_mul(2).min(batch);
+        }
+    }
+
+    /// A call of so many items failed as a whole. One of fewer than fresh items have now says nothing new, nor does one that
+    /// left before they had so few: calls that were out together are halved once.
+    pub(in crate::execution) fn on_shared_failure(&mut self, items: u32, departed: Moment, now: Moment) {
+        if items >= self.most && departed >= self.halved_at {
+            (self.most, self.halved_at) = ((self.most / 2).max(1), now);
+        }
     }
 }
 
 impl Execution {
+    /// Finds how many items a call of this grant may have; says whether the grant is of halves alone.
+    pub(in crate::execution) fn size_calls(&mut self, now: Now) -> bool {
+        let batch = self.tuning.batch.get().min(self.limits.concurrency).max(1);
+        // What tells whether the handler answers is about one item.
+        let is_usual = self.circuit.is_closed() && !self.wants_fresh();
+        self.batches.size = if is_usual { self.batches.most.min(batch) } else { 1 };
+        let halves = if is_usual && batch > 1 {
+            self.due_halves(batch, now)
+        } else {
+            None
+        };
+        if let Some(halves) = halves {
+            self.batches.size = halves;
+        }
+        halves.is_some()
+    }
+
+    /// How many items may share a call of the halves that are due first, if any are. Parked ones take turns with all others.
+    fn due_halves(&mut self, batch: u32, now: Now) -> Option<u32> {
+        let halves = |trouble: Option<&Trouble>| {
+            trouble
+                .map(|trouble| trouble.call_max)
+                .filter(|most| (1..batch).contains(most))
+        };
+        let in_window = halves(self.troubles.first_due(Place::Window, now.moment));
+        if in_window.is_some() || std::mem::take(&mut self.batches.was_of_parked) {
+            return in_window;
+        }
+        let parked = halves(self.troubles.first_due(Place::Outside, now.moment));
+        self.batches.was_of_parked = parked.is_some();
+        parked
+    }
+
     pub(in crate::execution) fn whole_batches(&mut self, credit: u32, now: Now) -> u32 {
-        // More than the concurrency never comes together.
-        let batch = self.tuning.batch.get().min(self.limits.concurrency);
-        if batch == 1 || credit == 0 {
+        let size = self.batches.size;
+        if size == 1 || credit == 0 {
             return credit;
         }
         let left = self.left();
         let short_since = &mut self.batches.short_since;
-        if credit >= batch {
+        if credit >= size {
             *short_since = None;
-            return credit - credit % batch;
+            return credit - credit % size;
         }
         let since = *short_since.get_or_insert(now.moment);
         let waited = now.moment.since(since) >= self.tuning.batch_linger;
@@ -46,5 +140,30 @@ impl Execution {
             return credit;
         }
         0
+    }
+
+    /// The item's call says nothing of it: others shared it, and it failed as a whole. One that may be tried once only is not
+    /// called again where the call may have had an effect.
+    pub(in crate::execution) fn is_shared_failure(&self, class: FailureClass, items: u32) -> bool {
+        let may_again = match class {
+            FailureClass::Unreachable | FailureClass::Unstarted => false,
+            FailureClass::Rejected | FailureClass::Unavailable | FailureClass::Unsendable => true,
+            FailureClass::Answered
+            | FailureClass::Exited
+            | FailureClass::Faulty
+            | FailureClass::Unclear => self.tuning.max_attempts.get() > 1,
+        };
+        items > 1 && may_again
+    }
+
+    /// An item of such a call is called again with half as many others, all of them at one time.
+    pub(in crate::execution) fn call_in_halves(&mut self, failed: Failed, mut trouble: Trouble, now: Now) {
+        trouble.call_max = failed.call_items.div_ceil(2);
+        let after = match failed.wish {
+            Wish::Retry { after } => after.unwrap_or_default(),
+            Wish::Abandon => Duration::ZERO,
+        };
+        trouble.failure = Some(failed.failure);
+        self.wait_for_retry(failed.index, trouble, self.tuning.backoff.first.max(after), now);
     }
 }

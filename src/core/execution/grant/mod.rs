@@ -14,7 +14,7 @@ use crate::ids::{Attempt, ItemIndex, Moment};
 use crate::invariants::Invariant;
 use crate::items::run::IndexRun;
 use crate::items::verdict::Dispatch;
-use crate::items::waiting::Place;
+use crate::items::waiting::{Place, Trouble};
 use crate::stats::stall::StallReason;
 
 /// How much may leave, and what bounds it.
@@ -41,6 +41,7 @@ impl Execution {
             return;
         }
         let look = self.judge_alone(now, fx);
+        let end = self.judge_tail(now, fx);
         if self.end_if_over(fx) {
             return;
         }
@@ -51,6 +52,7 @@ impl Execution {
         }
         if fx.dispatch.is_empty() {
             Execution::wake_by(fx, look);
+            Execution::wake_by(fx, end);
             Execution::wake_by(fx, self.judge.first_contact().filter(|until| *until > now.moment));
         }
     }
@@ -65,12 +67,12 @@ impl Execution {
             return;
         }
         self.evict_stragglers(now);
-        let room = self.room(want, now);
-        let granted = if room.items == 0 {
-            0
-        } else {
-            self.grant_within(room.items, now, fx)
-        };
+        let was_of_parked = self.batches.was_of_parked();
+        let (mut granted, mut room) = self.grant_calls(want, now, fx);
+        if granted == 0 && was_of_parked {
+            // Parked halves gave way, and nobody else may leave.
+            (granted, room) = self.grant_calls(want, now, fx);
+        }
         fx.held_by_limit = self.is_held && granted == want && self.could_send_more(now);
         let bound_by = if fx.held_by_limit {
             Some(StallReason::Limit)
@@ -89,6 +91,19 @@ impl Execution {
             self.starved = true;
             fx.wait = self.when_to_ask_again(room.items, now);
         }
+    }
+
+    /// Grants items of calls of one size: says how many, and what bounds them.
+    fn grant_calls(&mut self, want: u32, now: Now, fx: &mut Effects) -> (u32, Room) {
+        let is_of_halves = self.size_calls(now);
+        fx.call_items = self.batches.size();
+        let room = self.room(want, now);
+        let granted = match (room.items, is_of_halves) {
+            (0, _) => 0,
+            (items, true) => self.grant_halves(items, now, fx),
+            (items, false) => self.grant_within(items, now, fx),
+        };
+        (granted, room)
     }
 
     /// What left must have had room: a crash now repeats at most what is in flight or unsaved.
@@ -209,10 +224,16 @@ impl Execution {
         self.depart(granted, now.moment)
     }
 
+    /// Due items of calls that failed as a whole, of one size.
+    fn grant_halves(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
+        let mut granted = self.grant_due(Place::Window, room, now, fx);
+        granted += self.grant_due(Place::Outside, room - granted, now, fx);
+        self.depart(granted, now.moment)
+    }
+
     pub(in crate::execution) fn depart(&mut self, granted: u32, now: Moment) -> u32 {
         if !self.circuit.is_closed() && granted > 0 {
-            self.circuit
-                .on_sent(granted.div_ceil(self.tuning.batch.get()), now);
+            self.circuit.on_sent(self.batches.calls_of(granted), now);
         }
         self.meters.on_sent(granted, self.pace.lateness(granted));
         self.pace.take(granted);
@@ -220,6 +241,7 @@ impl Execution {
         granted
     }
 
+    /// Due items that may share a call with as many others as those of this grant do.
     pub(in crate::execution) fn grant_due(
         &mut self,
         place: Place,
@@ -228,7 +250,9 @@ impl Execution {
         fx: &mut Effects,
     ) -> u32 {
         let mut granted = 0;
-        while granted < room {
+        let size = self.batches.size();
+        let may_share = |trouble: &Trouble| trouble.call_max == 0 || trouble.call_max >= size;
+        while granted < room && self.troubles.first_due(place, now.moment).is_some_and(may_share) {
             let Some((index, attempts)) = self.troubles.pop_due(place, now.moment) else {
                 break;
             };

@@ -50,7 +50,7 @@ impl Execution {
             }
         };
         if room == 0 && self.pace.is_limited() {
-            let batch = self.tuning.batch.get();
+            let batch = self.batches.size();
             consider(self.pace.next_at(batch));
             if batch > 1 && self.batches.is_whole() {
                 // A batch that never fills still leaves.

@@ -165,7 +165,8 @@ impl Execution {
             return false;
         }
         let in_flight = self.troubles.which(|t| t.doing == Doing::InFlight).len() as u64;
-        let failed = self.troubles.iter().all(|(_, t)| t.attempts > 0);
+        // What shared its last call is told from others in calls of its own first.
+        let failed = self.troubles.iter().all(|(_, t)| t.attempts > 0 && t.call_max <= 1);
         in_flight == self.counters.in_flight && failed && self.may_judge_unavailable()
     }
 
@@ -176,10 +177,8 @@ impl Execution {
         let has_succeeded = self.has_succeeded();
         let shown = self.is_decided() && has_succeeded || self.are_mostly_suspects(&unavailable);
         let may = shown || unavailable.len() * 2 < self.troubles.len();
-        // In a batch they may be there for the one beside them.
-        let is_of_them = self.is_alone_in_calls() || self.is_decided();
         let alone = &mut self.judge.alone;
-        alone.unavailable = !unavailable.is_empty() && is_of_them;
+        alone.unavailable = !unavailable.is_empty();
         alone.shown = alone.unavailable && shown && !alone.contradicted;
         alone.unjudged = if may || !has_succeeded {
             0
@@ -193,13 +192,13 @@ impl Execution {
     pub(super) fn is_known_to_fail(&self, trouble: &Trouble) -> bool {
         let says_so = !self.judge.began_down
             && !self.tuning.ordered
-            && self.is_alone_in_calls()
+            && self.tuning.batch.get() == 1
             && self.has_succeeded();
         says_so && trouble.is_restored()
     }
 
     /// Whether an item could leave that was never called.
-    pub(super) fn is_fresh_left(&self) -> bool {
+    pub(in crate::execution) fn is_fresh_left(&self) -> bool {
         self.cursor < self.fresh_end() && self.cursor < self.window.limit()
     }
 
@@ -228,7 +227,7 @@ impl Execution {
 
     /// How long items are tried before their attempts count; none for as long as it takes.
     fn judged_after(&self) -> Option<Duration> {
-        let (after, in_order) = (self.whole.judge_after, self.judge.alone.in_order);
+        let (after, in_order) = (self.judge_after(), self.judge.alone.in_order);
         if after.is_zero() || self.judge.alone.proven {
             return Some(after);
         }
@@ -251,7 +250,7 @@ impl Execution {
 
     /// Held items are due again, one by one over the whole span.
     fn call_held(&mut self, now: Now) {
-        let spread = self.whole.judge_after / self.tuning.max_attempts.get();
+        let spread = self.judge_after() / self.tuning.max_attempts.get();
         let step = if self.tuning.ordered {
             spread.min(PROBE_LONGEST)
         } else {
@@ -286,7 +285,7 @@ impl Execution {
     /// Items that are tried for lack of others to compare them with, or that wait for a witness.
     pub(in crate::execution) fn tried_alone(&self, now: Now) -> Vec<ItemIndex> {
         let since = self.judge.alone.since.filter(|_| self.judge.alone.is_of_items());
-        if since.is_some_and(|since| now.moment.since(since) >= TOLD_AFTER.min(self.whole.judge_after)) {
+        if since.is_some_and(|since| now.moment.since(since) >= TOLD_AFTER.min(self.judge_after())) {
             return self.troubles.which(|_| true);
         }
         self.troubles.held().collect()
@@ -312,14 +311,14 @@ impl Execution {
     /// Nothing else is left to do: items wait no longer than if the calls that prove it were spread over the whole span.
     pub(in crate::execution) fn at_most_alone(&self, wait: Duration) -> Duration {
         if self.judge.alone.is_of_items() && self.judge.alone.unavailable {
-            let most = self.whole.judge_after / self.calls_to_prove();
+            let most = self.judge_after() / self.calls_to_prove();
             return wait.min(most.max(LOOK_EVERY));
         }
         wait
     }
 
     fn give_up_alone(&mut self, now: Now, fx: &mut Effects) {
-        if !self.has_succeeded() && !self.whole.judge_after.is_zero() {
+        if !self.has_succeeded() && !self.is_decided() {
             let last = self
                 .errors
                 .last()

@@ -96,6 +96,7 @@ mod tests {
             class: FailureClass::Unclear,
             failure: Failure::new(code, "x"),
             index: ItemIndex(7),
+            items: 1,
             departed: Moment(0),
             after: None,
             before: AnsweredCalls::default(),

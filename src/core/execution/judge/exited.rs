@@ -86,7 +86,7 @@ impl Execution {
 
     /// Counts the exit code of a call, and takes back what the row has charged once it is an outage.
     pub(super) fn count_exit(&mut self, call: &FailedCall) {
-        if call.class != FailureClass::Exited || !self.has_succeeded() {
+        if call.class != FailureClass::Exited || call.items > 1 || !self.has_succeeded() {
             return;
         }
         if self.judge.exits.add(call, self.counters.succeeded) {
@@ -135,6 +135,7 @@ mod tests {
             before: AnsweredCalls::default(),
             class: FailureClass::Exited,
             index: ItemIndex(index),
+            items: 1,
             departed: Moment(0),
             failure: Failure::new(code, ""),
             after: None,

@@ -16,6 +16,7 @@ mod given_up;
 mod patience;
 mod probe;
 mod refused;
+mod tail;
 pub(super) mod turned_away;
 mod unavailable;
 
@@ -39,6 +40,8 @@ const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 
 #[derive(Debug)]
 pub(super) struct Judge {
+    /// When the run began.
+    began: Moment,
     /// The handler has given a verdict about an item.
     contacted: bool,
     /// It succeeded in the task whose failures these items are: its faults are theirs, whatever came before them.
@@ -61,6 +64,7 @@ pub(super) struct Judge {
     /// What the last call said that was turned away, since the last verdict.
     turned_away_with: Option<String>,
     alone: alone::Alone,
+    tail: tail::Tail,
     given_up: given_up::GivenUp,
     /// The probe that was sent one window ahead.
     ahead: Option<ItemIndex>,
@@ -71,6 +75,7 @@ pub(super) struct Judge {
 impl Judge {
     pub(super) fn new(start: &Start, now: Moment) -> Judge {
         Judge {
+            began: now,
             contacted: start.restored.counters.settled() > 0,
             is_proven: start.restored.is_proven,
             unclear_contact: false,
@@ -85,6 +90,7 @@ impl Judge {
             pauses_in_a_row: 0,
             turned_away_with: None,
             alone: alone::Alone::default(),
+            tail: tail::Tail::default(),
             given_up: given_up::GivenUp::default(),
             ahead: None,
             drafted: start.restored.outage,
@@ -96,7 +102,8 @@ impl Judge {
         if matches!(class, FailureClass::Unreachable | FailureClass::Unstarted) {
             self.alone.on_unreachable(now);
         } else {
-            let is_odd = trouble.unavailable.is_last && class != FailureClass::Unavailable;
+            let was_unavailable = trouble.last == Some(FailureClass::Unavailable);
+            let is_odd = was_unavailable && class != FailureClass::Unavailable;
             self.alone.on_failed(is_odd);
         }
     }
@@ -133,7 +140,14 @@ impl Judge {
         doubled(PAUSE, self.pauses_in_a_row - 1)
     }
 
-    /// The outage that people are told and a take-over should know: none where it is the items that are left.
+    /// The outage that a take-over should know.
+    #[inline]
+    pub(super) fn saved_outage(&self, circuit: &Circuit) -> Option<Outage> {
+        // A run that goes on with the last items would bear it as one that began before them.
+        self.outage(circuit).filter(|_| !self.tail.is_on())
+    }
+
+    /// The outage that people are told: none where it is the items that are left.
     #[inline]
     pub(super) fn outage(&self, circuit: &Circuit) -> Option<Outage> {
         circuit.outage().filter(|_| !self.alone.is_of_items())
@@ -143,7 +157,7 @@ impl Judge {
     #[inline]
     pub(super) fn is_outage_due(&self, circuit: &Circuit) -> bool {
         let since = |outage: Option<Outage>| outage.map(|outage| outage.since);
-        since(self.outage(circuit)) != since(self.drafted)
+        since(self.saved_outage(circuit)) != since(self.drafted)
     }
 
     /// The outage is in a draft.
@@ -160,6 +174,7 @@ impl Judge {
             || self.turned_away_with.is_some()
             || self.refusals.is_row()
             || self.alone.is_on()
+            || self.tail.is_on()
     }
 }
 
@@ -167,7 +182,11 @@ impl Execution {
     /// How the handler fares.
     pub fn handler(&self, now: Now) -> HandlerState {
         let next_probe = self.circuit.next_probe();
-        let tried = self.tried_alone(now);
+        let tail_left = self.tail_left(now);
+        let tried = match tail_left {
+            Some(_) => self.troubles.which(|_| true),
+            None => self.tried_alone(now),
+        };
         let named = tried.len();
         HandlerState {
             contacted: self.judge.contacted,
@@ -177,8 +196,8 @@ impl Execution {
             held: named as u64,
             held_items: tried.into_iter().take(HELD_NAMED).collect(),
             held_tries: self.tries_left(named),
-            judged_in: self.judged_in(now),
-            unjudged: self.unjudged(),
+            judged_in: tail_left.or_else(|| self.judged_in(now)),
+            unjudged: if tail_left.is_some() { 0 } else { self.unjudged() },
             paused: self.pace.paused(now.moment).map(|until| Paused {
                 left: until.since(now.moment),
                 said: self.judge.turned_away_with.clone(),
@@ -205,6 +224,7 @@ impl Execution {
     fn on_answered(&mut self, answered: AnsweredCalls, now: Now, fx: &mut Effects) {
         if answered.calls > 0 {
             self.turned_away.on_answered(answered);
+            self.batches.on_answered(self.tuning.batch.get());
         }
         let is_stirred = self.judge.is_stirred() || self.circuit.is_stirred();
         let matters = is_stirred || self.troubles.held_first().is_some();
@@ -220,6 +240,7 @@ impl Execution {
         self.judge.contacted = true;
         self.judge.refusals.on_answered();
         self.judge.alone.end();
+        self.judge.tail.on_answered(now.moment);
         let most = self.calls_at_most();
         let turn = self
             .circuit
@@ -259,6 +280,12 @@ impl Execution {
             FailureClass::Rejected if self.is_own_refusal_of(call) => return self.on_own_refusal(call),
             class => class,
         };
+        // Of the first calls a refusal is evidence of the request, however many items they have.
+        let is_unclear = matches!(class, FailureClass::Unclear | FailureClass::Unavailable);
+        let may_share = is_unclear || self.judge.takes_requests();
+        if may_share && self.is_shared_failure(call.class, call.items) {
+            return self.on_shared_failure(call, class, now, fx);
+        }
         match class {
             // A program's exit code was read as one of the others.
             FailureClass::Answered | FailureClass::Exited => {
@@ -281,10 +308,24 @@ impl Execution {
             FailureClass::Unavailable => alone.is_of_items() || alone.charges_unavailable(),
             _ => false,
         };
-        if is_believed {
+        if is_believed || self.is_tail_over() {
             return;
         }
         self.tell_circuit(call, class, now);
+    }
+
+    /// A call of several items failed as a whole: what it says is told by calls for half of them.
+    fn on_shared_failure(&mut self, call: &FailedCall, class: FailureClass, now: Now, fx: &mut Effects) {
+        self.judge.unclear_contact |= class == FailureClass::Unclear;
+        self.batches.on_shared_failure(call.items, call.departed, now.moment);
+        if class == FailureClass::Answered {
+            let (calls, departed) = (1, call.departed);
+            return self.on_answered(AnsweredCalls { calls, departed }, now, fx);
+        }
+        match self.circuit.is_open() {
+            true => self.tell_circuit(call, class, now),
+            false => self.circuit.on_returned(1),
+        }
     }
 
     /// What a call without a verdict says of whether the handler answers at all.
@@ -312,6 +353,7 @@ impl Execution {
         };
         let turn = self.circuit.on_unanswered(call, others, now.moment, now.wall);
         if turn == Turn::Opened {
+            self.batches.on_down();
             self.excuse_all(now);
         }
     }
@@ -342,7 +384,7 @@ impl Execution {
             return;
         };
         self.judge.reached_probes += 1;
-        let judge_after = self.whole.judge_after;
+        let judge_after = self.judge_after();
         if self.judge.reached_probes < REACHED_PROBES_MIN || now.wall.since(outage.since) < judge_after {
             return;
         }

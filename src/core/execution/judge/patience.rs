@@ -49,6 +49,10 @@ impl Execution {
             };
             return self.stop(RunEnd::stopped(reason, said));
         }
+        if self.judge.tail.is_on() {
+            // Their time is bounded in another way.
+            return;
+        }
         let patience = self.whole.outage_patience;
         let is_over = |outage: Outage| now.wall.since(outage.since) >= patience && self.shared.all_down;
         if self.circuit.outage().is_some_and(is_over) {

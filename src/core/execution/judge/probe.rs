@@ -48,7 +48,7 @@ impl Execution {
     pub(in crate::execution) fn room_of_circuit(&self, items: u32, now: Now) -> u32 {
         match self.circuit.room(now.moment) {
             Room::Unbounded => items,
-            Room::Calls(calls) => items.min(calls.saturating_mul(self.tuning.batch.get())),
+            Room::Calls(calls) => items.min(calls.saturating_mul(self.batches.size())),
             Room::Until(_) | Room::Completion => 0,
         }
     }

@@ -5,12 +5,14 @@
 //! charged. What an earlier run saw fail says little, as long as something fresh is left to call for.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use crate::execution::Execution;
 use crate::execution::types::RunEnd;
 use crate::ids::{ItemIndex, Moment};
 use crate::items::verdict::{Failed, FailedCall, FailureClass};
 use crate::items::waiting::{Doing, Trouble};
+use crate::settings::Auto;
 use crate::task::lifecycle::StopReason;
 
 /// So many refusals in a row stop a task in which none came before.
@@ -120,13 +122,12 @@ impl Execution {
     /// Whether a refusal is the item's own: since it was refused first, calls of others that departed later were answered, or
     /// it was its own in an earlier run. Of the rest, once nothing fresh is left, also where people have decided that it is
     /// the items, or where chance explains them: before that it may be the handler, a token that ran out, whatever was decided.
-    /// Of an item that shares its call nothing is said: the innocent beside it would pay.
     fn is_own_refusal(&self, refusal: Refusal<'_>) -> bool {
         let is_of_rest = self.has_succeeded()
             && !self.is_fresh_left()
             && (self.is_decided() || self.is_rest_refused_by_chance(refusal.code));
         let is_explained = refusal.is_known || refusal.first < self.circuit.answered();
-        self.is_alone_in_calls() && (is_of_rest || is_explained)
+        is_of_rest || is_explained
     }
 
     /// Others were refused alike while the handler answered, and all that are left make no row that chance doesn't explain.
@@ -139,7 +140,7 @@ impl Execution {
     /// The same of a call.
     pub(super) fn is_own_refusal_of(&self, call: &FailedCall) -> bool {
         let known = self.troubles.get(call.index);
-        self.is_own_refusal(Refusal::of(known, &call.failure.code, call.departed))
+        call.items == 1 && self.is_own_refusal(Refusal::of(known, &call.failure.code, call.departed))
     }
 
     /// Whether fresh items should leave before those that failed.
@@ -173,10 +174,9 @@ impl Execution {
     /// The run ends: refusals that others have explained since are charged, so that the next run knows of them.
     pub(in crate::execution) fn charge_explained_refusals(&mut self) {
         let answered = self.circuit.answered();
-        let is_alone = self.is_alone_in_calls();
         let is_explained = |t: &Trouble| {
             let waits = t.doing != Doing::InFlight && t.refused > 0;
-            is_alone && waits && t.refused_first.is_some_and(|first| first < answered)
+            waits && t.refused_first.is_some_and(|first| first < answered)
         };
         for index in self.troubles.which(is_explained) {
             if let Some(mut trouble) = self.troubles.take(index) {
@@ -187,12 +187,8 @@ impl Execution {
         }
     }
 
-    pub(super) fn is_alone_in_calls(&self) -> bool {
-        self.tuning.batch.get() == 1
-    }
-
     pub(super) fn is_decided(&self) -> bool {
-        self.whole.judge_after.is_zero()
+        self.whole.judge_after == Auto::Fixed(Duration::ZERO)
     }
 
     pub(super) fn on_refusal(&mut self, call: &FailedCall) {

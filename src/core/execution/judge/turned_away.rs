@@ -127,6 +127,7 @@ impl Execution {
                 before,
                 class,
                 index,
+                items: 1,
                 departed,
                 failure,
                 after,

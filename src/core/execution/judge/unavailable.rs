@@ -9,7 +9,7 @@ use super::refused::{CHANCE, row_beyond_chance};
 use crate::execution::Execution;
 use crate::execution::types::{Effects, Now};
 use crate::ids::ItemIndex;
-use crate::items::verdict::Failed;
+use crate::items::verdict::{Failed, FailureClass};
 use crate::items::waiting::{Doing, Trouble, UnavailableCalls};
 
 /// So many of them at least, with answered calls for others between any two.
@@ -66,7 +66,7 @@ impl UnavailableCalls {
 impl Trouble {
     /// Whether its last call brought a 502 or 503, and its attempts aren't used up.
     pub(super) fn is_unavailable(&self) -> bool {
-        self.unavailable.is_last && self.held.is_none()
+        self.last == Some(FailureClass::Unavailable) && self.held.is_none()
     }
 }
 
@@ -95,7 +95,7 @@ impl Execution {
             if alone.has_unavailable() {
                 trouble.unavailable.add(self.share_of_all());
             }
-        } else if self.is_alone_in_calls() && !self.circuit.excuses(failed.departed) {
+        } else if !self.circuit.excuses(failed.departed) {
             trouble.unavailable.count(self.fresh_so_far());
         }
     }

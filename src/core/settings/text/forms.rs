@@ -38,6 +38,10 @@ pub(super) const AUTO: Form = Form {
     expected: "\"auto\" or a number above 0",
     examples: "\"auto\", 64, 10_000",
 };
+pub(super) const SPAN_OR_AUTO: Form = Form {
+    expected: "\"auto\" or a span of time",
+    examples: "\"auto\", 20s, 10m",
+};
 pub(super) const BACKOFF: Form = Form {
     expected: "a back-off (first wait..longest wait, x factor of at least 1, jitter of 0 to 100 %)",
     examples: "\"1s..60s x2 jitter 20%\", \"500ms..10s\", \"5s jitter 0%\"",

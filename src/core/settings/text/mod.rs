@@ -19,7 +19,9 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
-use self::forms::{AUTO, BACKOFF, BUDGET, BURST, BYTES, ON_EXHAUSTED, RATE, RATE_LIMIT, RESULTS, SPAN};
+use self::forms::{
+    AUTO, BACKOFF, BUDGET, BURST, BYTES, ON_EXHAUSTED, RATE, RATE_LIMIT, RESULTS, SPAN, SPAN_OR_AUTO,
+};
 use crate::settings::{
     AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, FailedAttempts, OnExhausted, Rate, RateLimit, Results,
 };
@@ -125,6 +127,10 @@ reads! {
         "auto" => Some(Auto::Auto),
         fixed => number(fixed).map(Auto::Fixed),
     };
+    Auto<Duration>: SPAN_OR_AUTO, |text| match text.trim() {
+        "auto" => Some(Auto::Auto),
+        fixed => span(fixed).map(Auto::Fixed),
+    };
     Backoff: BACKOFF, backoff;
     OnExhausted: ON_EXHAUSTED, |text| match text.trim() {
         "abandon" => Some(OnExhausted::Abandon),
@@ -200,6 +206,15 @@ impl fmt::Display for Auto<NonZeroU32> {
         match self {
             Auto::Auto => f.write_str("auto"),
             Auto::Fixed(number) => number.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Auto<Duration> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Auto::Auto => f.write_str("auto"),
+            Auto::Fixed(span) => f.write_str(&span_text(*span)),
         }
     }
 }

@@ -27,7 +27,7 @@ pub(super) async fn start<'a>(
     granted_at: Moment,
 ) {
     std::future::poll_fn(|cx| {
-        let batch = lane.cell.batch.load(Ordering::Relaxed) as u32;
+        let batch = round.fx.call_items;
         let dispatch = std::mem::take(&mut round.fx.dispatch);
         let paced = round.fx.paced;
         let mut departed = granted_at;

@@ -73,6 +73,7 @@ impl Reporter {
             commands,
             logs,
         } = replies;
+        let number = items.len() as u32;
         debug_assert_eq!(verdicts.len(), items.len(), "a handler owes one verdict per item");
         for ((index, attempt), (answered, verdict)) in items.iter().zip(verdicts) {
             debug_assert_eq!(index, answered, "verdicts come in the call's order");
@@ -81,6 +82,7 @@ impl Reporter {
                 attempt,
                 outcome,
             };
+            let mut shared_by = 1;
             let (class, failure, wish) = match verdict {
                 ItemVerdict::Settled(outcome) => {
                     reports.settle(settled(outcome));
@@ -91,12 +93,14 @@ impl Reporter {
                     self.keep(index, output, at.wall);
                     continue;
                 }
+                // Nobody knows which item of the call it is about.
                 ItemVerdict::Unclear(failure) => {
+                    shared_by = number;
                     (FailureClass::Unclear, failure, Wish::Retry { after: None })
                 }
                 ItemVerdict::Failed { failure, wish } => (FailureClass::Answered, failure, wish),
             };
-            fail((index, attempt), (class, failure), wish, at, reports);
+            fail((index, attempt, shared_by), (class, failure), wish, at, reports);
         }
         let highest = items.iter().map(|(index, _)| index).max();
         for command in commands {
@@ -203,6 +207,7 @@ impl Reporter {
                 failure,
                 wish: Wish::Retry { after },
                 class: FailureClass::Answered,
+                call_items: 1,
                 departed: at.departed,
                 took: at.took,
             }),
@@ -235,9 +240,9 @@ fn with_total(command: HandlerCommand, highest: Option<ItemIndex>) -> HandlerCom
     }
 }
 
-/// A failed attempt of one item.
+/// A failed attempt of one item, whose call so many shared.
 fn fail(
-    (index, attempt): (ItemIndex, Attempt),
+    (index, attempt, call_items): (ItemIndex, Attempt, u32),
     (class, failure): (FailureClass, Failure),
     wish: Wish,
     at: ReplyTime,
@@ -249,6 +254,7 @@ fn fail(
         failure,
         wish,
         class,
+        call_items,
         departed: at.departed,
         took: at.took,
     });
@@ -262,8 +268,9 @@ fn charge(
     at: ReplyTime,
     reports: &mut Reports,
 ) {
-    for item in items.iter() {
-        fail(item, (class, failure.clone()), wish, at, reports);
+    let number = items.len() as u32;
+    for (index, attempt) in items.iter() {
+        fail((index, attempt, number), (class, failure.clone()), wish, at, reports);
     }
     let Some((index, _)) = items.iter().next() else {
         return;
@@ -277,6 +284,7 @@ fn charge(
         before,
         class,
         index,
+        items: number,
         departed: at.departed,
         failure,
         after,

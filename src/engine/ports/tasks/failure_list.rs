@@ -36,6 +36,8 @@ pub struct RecordedItem {
     pub attempts: u32,
     /// Those that count against the item; see [`windrow_core::items::verdict::ItemTrouble::charged`].
     pub charged: u32,
+    /// It was given up, and nothing showed whether the handler failed for it alone.
+    pub is_unconfirmed: bool,
     /// When the next attempt is due; only when parked.
     pub due_at: Option<WallMs>,
     /// The last failure's code; none for an item that was parked while its first call was still out.

@@ -47,6 +47,7 @@ fn property(setting: &Setting, is_request: bool) -> RefOr<Schema> {
     match setting.kind {
         Kind::RateLimit => text().pattern(Some(RATE_LIMIT)),
         Kind::Span => text().pattern(Some(SPAN)),
+        Kind::SpanOrAuto => text().pattern(Some(format!("^auto$|{SPAN}"))),
         Kind::OnExhausted => text().pattern(Some(ON_EXHAUSTED)),
         Kind::Results => text().pattern(Some(RESULTS)),
         Kind::Backoff => text(),

@@ -36,6 +36,7 @@ use crate::service::tasks::change::TaskChange;
 use crate::service::tasks::outlook::Outlook;
 use crate::service::tasks::turns::Turns;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use windrow_core::settings::Auto;
 use windrow_core::settings::table::TuningPatch;
 use windrow_core::task::lifecycle::{DORMANT, Status, StopReason, Wish};
 use windrow_engine::ports::handling::hook::HookCaller;
@@ -53,6 +54,9 @@ pub struct CommandOutcome {
     /// Whether it changed anything; not where the task was there already.
     pub is_new: bool,
 }
+
+/// People know that it is the items.
+const AT_ONCE: Auto<Duration> = Auto::Fixed(Duration::ZERO);
 
 /// How a task is to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,11 +142,11 @@ impl Tasks {
             task.wish == Wish::Run && !task.status.is_terminal() && !sleeps(task) && is_then(task)
         };
         let told = self.obey(id, &command, write, there).await?;
-        if told.is_new || !judges || told.task.tuning.judge_after.is_zero() {
+        if told.is_new || !judges || told.task.tuning.judge_after == AT_ONCE {
             return Ok(told);
         }
         let tuning = TuningPatch {
-            judge_after: Some(Duration::ZERO),
+            judge_after: Some(AT_ONCE),
             ..TuningPatch::default()
         };
         let change = TaskChange {

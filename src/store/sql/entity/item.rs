@@ -23,6 +23,7 @@ pub struct Model {
     pub grp: Option<String>,
     pub grp_no: Option<i64>,
     pub charged: Option<i64>,
+    pub unconfirmed: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

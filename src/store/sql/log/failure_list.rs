@@ -158,6 +158,7 @@ fn recorded(row: item::Model) -> Result<RecordedItem, StoreError> {
         state,
         attempts: row.attempts.cast_unsigned(),
         charged,
+        is_unconfirmed: row.unconfirmed == Some(1),
         due_at: (state == RecordedState::Parked).then_some(WallMs(row.due_at)),
         code: row.code,
         message: row.message,

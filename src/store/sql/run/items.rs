@@ -123,6 +123,7 @@ fn row(
         grp: Set(place.map(|(group, _)| group.clone())),
         grp_no: Set(place.map(|(_, number)| number.cast_signed())),
         charged: Set(Some(i64::from(trouble.charged))),
+        unconfirmed: Set(trouble.is_unconfirmed.then_some(1)),
     }))
 }
 
@@ -144,6 +145,7 @@ async fn upsert(transaction: &Transaction, rows: Vec<item::ActiveModel>) -> Resu
             C::Grp,
             C::GrpNo,
             C::Charged,
+            C::Unconfirmed,
         ];
         let conflict = OnConflict::columns([C::TaskId, C::Idx])
             .update_columns(replaced)
@@ -165,6 +167,7 @@ pub(crate) fn trouble(row: item::Model) -> Result<ItemTrouble, StoreError> {
         index: ItemIndex(row.idx.cast_unsigned()),
         attempts: row.attempts.cast_unsigned(),
         charged,
+        is_unconfirmed: row.unconfirmed == Some(1),
         failure: row.code.map(|code| Failure {
             code: code.into(),
             message,

@@ -130,6 +130,7 @@ fn parked_item(row: item::Model) -> Result<ParkedItem, StoreError> {
         failure,
         at,
         history,
+        ..
     } = items::trouble(row)?;
     Ok(ParkedItem {
         index,

@@ -104,6 +104,8 @@ pub(crate) struct FailureBody {
     pub(crate) attempts: u32,
     /// Those that count against `max_attempts`: not those that an outage excuses, say.
     pub(crate) charged: u32,
+    /// It was among the last items, and nothing showed whether the handler failed for it alone.
+    pub(crate) unconfirmed: bool,
     /// When it first failed.
     #[schema(format = DateTime)]
     pub(crate) first_at: String,
@@ -158,6 +160,7 @@ impl FailureBody {
             output: item.output.as_deref().map(value),
             attempts: item.attempts,
             charged: item.charged,
+            unconfirmed: item.is_unconfirmed,
             first_at: rfc3339(item.first_at),
             last_at: rfc3339(item.last_at),
             origin_task: origin.map(|(task, _)| task.to_string()),

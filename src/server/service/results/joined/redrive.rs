@@ -98,6 +98,7 @@ mod tests {
             state: RecordedState::Abandoned,
             attempts: 1,
             charged: 1,
+            is_unconfirmed: false,
             due_at: None,
             code: Some(group.to_owned()),
             message: None,

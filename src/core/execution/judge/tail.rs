@@ -1,0 +1,140 @@
+//! The last items of a task: their time is bounded, whatever they fail with.
+//!
+//! Nothing is left but items that failed, and none is to come, so nothing may ever show whether the handler fails for them
+//! alone. They are tried for `judge_after`, from when only they were left or from the last answer. Then those of which nobody
+//! said what they are fail as they stand, unconfirmed; a redrive calls them again. An outage that began while others were
+//! left is borne as any other.
+
+use std::time::Duration;
+
+use crate::execution::Execution;
+use crate::execution::types::{Effects, Now};
+use crate::ids::{ItemIndex, Moment};
+use crate::items::verdict::FailureClass;
+use crate::items::waiting::{Doing, Trouble};
+use crate::settings::Auto;
+
+/// The last items are tried for as long as the run took before only they were left, within these bounds.
+const AUTO_SPAN: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(600));
+
+/// The last items are told after so long: most of them are over by then.
+const TOLD_AFTER: Duration = Duration::from_secs(15);
+/// Answers make that longer, up to so many times.
+const ANSWERED_FACTOR: u32 = 3;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tail {
+    /// When only items that failed were left.
+    since: Option<Moment>,
+    /// When something was answered last, once only they were left.
+    answered: Moment,
+    /// Their time is over.
+    is_over: bool,
+}
+
+impl Tail {
+    /// The handler answers: those that are left are tried for longer.
+    pub(super) fn on_answered(&mut self, now: Moment) {
+        self.answered = now;
+    }
+
+    /// When their time is over.
+    fn end(&self, since: Moment, span: Duration) -> Moment {
+        let longest = since.plus(span.saturating_mul(ANSWERED_FACTOR));
+        since.max(self.answered).plus(span).min(longest)
+    }
+
+    /// Only items that failed are left.
+    pub(super) fn is_on(&self) -> bool {
+        self.since.is_some()
+    }
+}
+
+impl Execution {
+    /// Looks whether only items that failed are left, and whether their time is over; says when it will be.
+    pub(in crate::execution) fn judge_tail(&mut self, now: Now, fx: &mut Effects) -> Option<Moment> {
+        let is_bare = self.cursor >= self.end && self.again.is_empty() && !self.supply.is_open();
+        if !is_bare || self.troubles.is_empty() || !self.has_succeeded() {
+            self.judge.tail = Tail::default();
+            return None;
+        }
+        if self.judge.tail.since.is_none() && !self.circuit.is_closed() {
+            return None;
+        }
+        let since = *self.judge.tail.since.get_or_insert(now.moment);
+        let end = self.judge.tail.end(since, self.judge_after());
+        if now.moment < end {
+            return Some(end);
+        }
+        if !self.judge.tail.is_over {
+            self.judge.tail.is_over = true;
+            self.circuit.give_up_waiting(now.moment);
+            self.give_up_tail(now, fx);
+        }
+        None
+    }
+
+    /// An attempt without a verdict counts now, whatever explains it.
+    pub(in crate::execution) fn is_tail_over(&self) -> bool {
+        self.judge.tail.is_over
+    }
+
+    /// How long until the last items are given up, once that is worth a word.
+    pub(in crate::execution) fn tail_left(&self, now: Now) -> Option<Duration> {
+        let (since, span) = (self.judge.tail.since?, self.judge_after());
+        let is_told = now.moment.since(since) >= TOLD_AFTER.min(span / 2);
+        is_told.then(|| self.judge.tail.end(since, span).since(now.moment))
+    }
+
+    /// How long items are tried that nothing can be compared with.
+    pub(in crate::execution) fn judge_after(&self) -> Duration {
+        match (self.whole.judge_after, self.judge.tail.since) {
+            (Auto::Fixed(span), _) => span,
+            (Auto::Auto, Some(since)) => since.since(self.judge.began).clamp(AUTO_SPAN.0, AUTO_SPAN.1),
+            (Auto::Auto, None) => AUTO_SPAN.1,
+        }
+    }
+
+    /// Items that wait after an attempt without a verdict; one that waits after a verdict has its next attempt.
+    fn give_up_tail(&mut self, now: Now, fx: &mut Effects) {
+        let is_open = |t: &Trouble| {
+            let is_without_verdict = t.held.is_some() || t.uncharged > 0 || t.last == Some(FailureClass::Unclear);
+            t.doing != Doing::InFlight && is_without_verdict
+        };
+        for index in self.troubles.which(is_open) {
+            if let Some(trouble) = self.troubles.take(index) {
+                self.end_open(index, trouble, now, fx);
+            }
+        }
+    }
+
+    /// The time of an item is over whose last attempt brought no verdict: it is given up once it had as many as any other, and
+    /// until then it is called without a longer wait.
+    pub(in crate::execution) fn end_open(
+        &mut self,
+        index: ItemIndex,
+        trouble: Trouble,
+        now: Now,
+        fx: &mut Effects,
+    ) {
+        let made = trouble.attempts.max(trouble.charged + trouble.uncharged);
+        if made >= self.tuning.max_attempts.get() {
+            return self.give_up_open(index, trouble, now, fx);
+        }
+        self.wait_for_retry(index, trouble, self.tuning.backoff.first, now);
+    }
+
+    /// It is unconfirmed, unless others were answered after each of its attempts.
+    fn give_up_open(
+        &mut self,
+        index: ItemIndex,
+        mut trouble: Trouble,
+        now: Now,
+        fx: &mut Effects,
+    ) {
+        let answered = self.circuit.answered();
+        let is_confirmed = trouble.uncharged == 0 && trouble.doubts.iter().all(|at| *at <= answered);
+        trouble.is_unconfirmed = !is_confirmed;
+        self.exhaust(index, trouble, now, fx);
+    }
+}
