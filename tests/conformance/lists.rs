@@ -281,12 +281,13 @@ pub async fn changes_are_found_by_their_object_and_their_time(harness: Harness) 
             expires_at: None,
         },
     };
-    store.add_token(&token, &write(), at(7)).await.unwrap();
+    let token = store.add_token(&token, &write(), at(7)).await.unwrap();
 
     let all = AuditFilter::default();
     let (task, sms) = (&*format!("task:{id}"), "limit:sms");
+    let token = &*format!("token:{}", token.id);
     let newest_first = [
-        "token:ops bot",
+        token,
         sms,
         task,
         sms,
