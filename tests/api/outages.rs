@@ -381,7 +381,7 @@ async fn a_start_that_judges_items_gives_them_up_although_none_ever_succeeded() 
     let stopped = node.status(&task, "stopped").await;
     assert_eq!(
         (&stopped["counts"]["abandoned"], &stopped["judge_after"]),
-        (&json!(0), &json!("10m"))
+        (&json!(0), &json!("auto"))
     );
     let body = json!({"judge": "items", "reason": "we have seen their log"});
     let started = node

@@ -54,7 +54,9 @@ impl Execution {
     /// Looks whether only items that failed are left, and whether their time is over; says when it will be.
     pub(in crate::execution) fn judge_tail(&mut self, now: Now, fx: &mut Effects) -> Option<Moment> {
         let is_bare = self.cursor >= self.end && self.again.is_empty() && !self.supply.is_open();
-        if !is_bare || self.troubles.is_empty() || !self.has_succeeded() {
+        // It is down for shards that have more to call for, too: that is an outage, and none of the last items.
+        let is_down_elsewhere = self.shared.all_down && !self.shared.share.is_all();
+        if !is_bare || is_down_elsewhere || self.troubles.is_empty() || !self.has_succeeded() {
             self.judge.tail = Tail::default();
             return None;
         }
