@@ -168,7 +168,7 @@ impl Execution {
 
     pub(super) fn take_back(&mut self, items: u32, repeats: u64) {
         self.meters.on_returned(u64::from(items), repeats);
-        self.circuit.on_returned(self.batches.calls_of(items));
+        self.circuit.on_returned(items.div_ceil(self.tuning.batch.get()));
     }
 
     fn on_signal(&mut self, signal: Signal, now: Now) {

@@ -199,7 +199,7 @@ pub struct FailedCall {
     pub class: FailureClass,
     /// Its first item.
     pub index: ItemIndex,
-    /// How many it had.
+    /// Number of its items.
     pub items: u32,
     /// When it departed.
     pub departed: Moment,

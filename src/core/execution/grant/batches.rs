@@ -16,7 +16,7 @@ use crate::pace::Pace;
 /// Sizes of calls, and the wait for one to fill.
 #[derive(Debug)]
 pub(in crate::execution) struct Batches {
-    /// Since when there has been less than a call's items to leave.
+    /// Beginning of the time in which there has been less than a call's items to leave.
     short_since: Option<Moment>,
     /// Most items of a call for fresh items.
     most: u32,
@@ -61,7 +61,7 @@ impl Batches {
         self.size
     }
 
-    /// So many items make how many calls.
+    /// Calls that these items make.
     pub(in crate::execution) fn calls_of(&self, items: u32) -> u32 {
         items.div_ceil(self.size)
     }
@@ -106,7 +106,7 @@ impl Execution {
         halves.is_some()
     }
 
-    /// How many items may share a call of the halves that are due first, if any are. Parked ones take turns with all others.
+    /// Size of the halves that are due first, if any are. Parked ones take turns with all others.
     fn due_halves(&mut self, batch: u32, now: Now) -> Option<u32> {
         let halves = |trouble: Option<&Trouble>| {
             trouble

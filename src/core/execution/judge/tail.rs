@@ -81,14 +81,14 @@ impl Execution {
         self.judge.tail.is_over
     }
 
-    /// How long until the last items are given up, once that is worth a word.
+    /// Time until the last items are given up, once that is worth a word.
     pub(in crate::execution) fn tail_left(&self, now: Now) -> Option<Duration> {
         let (since, span) = (self.judge.tail.since?, self.judge_after());
         let is_told = now.moment.since(since) >= TOLD_AFTER.min(span / 2);
         is_told.then(|| self.judge.tail.end(since, span).since(now.moment))
     }
 
-    /// How long items are tried that nothing can be compared with.
+    /// Time for which items are tried that nothing can be compared with.
     pub(in crate::execution) fn judge_after(&self) -> Duration {
         match (self.whole.judge_after, self.judge.tail.since) {
             (Auto::Fixed(span), _) => span,
