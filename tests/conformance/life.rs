@@ -736,10 +736,7 @@ pub async fn a_start_that_judges_items_changes_the_settings_with_it(harness: Har
     };
     let at_once = Auto::Fixed(Duration::ZERO);
     let view = harness.command(shard.task, TaskCommand::StartJudging(None)).await;
-    assert_eq!(
-        (view.status, view.tuning.judge_after),
-        (Status::Queued, at_once)
-    );
+    assert_eq!((view.status, view.tuning.judge_after), (Status::Queued, at_once));
     assert_ne!(tuning().judge_after, at_once);
     let control = harness.store.control(shard).await.unwrap();
     assert_eq!(
@@ -761,8 +758,5 @@ pub async fn a_start_that_judges_items_changes_the_settings_with_it(harness: Har
     let view = harness
         .command(shard.task, TaskCommand::StartJudging(Some(later)))
         .await;
-    assert_eq!(
-        (view.start_at, view.tuning.judge_after),
-        (Some(later), at_once)
-    );
+    assert_eq!((view.start_at, view.tuning.judge_after), (Some(later), at_once));
 }

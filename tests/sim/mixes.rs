@@ -65,14 +65,21 @@ fn any_mixture_ends_and_gives_up_nobody_but_the_bad() {
         match &story.end {
             Some(RunEnd::Done) => {
                 // In an outage that begins when only the last items are left, these are given up, and say so.
-                let is_bad = |index: u64| case.bad_fault(index).is_some() || story.unconfirmed.contains(&index);
+                let is_bad =
+                    |index: u64| case.bad_fault(index).is_some() || story.unconfirmed.contains(&index);
                 let good = (0..case.total).filter(|index| !is_bad(*index));
                 assert_eq!(story.succeeded, good.count() as u64, "{told}");
-                let innocent = story.unconfirmed.iter().filter(|index| case.bad_fault(**index).is_none());
+                let innocent = story
+                    .unconfirmed
+                    .iter()
+                    .filter(|index| case.bad_fault(**index).is_none());
                 let innocent = innocent.count() as u64;
                 // One that is shed each time looks like a bad one, and only few are.
                 let may_be_few = case.shed_percent > 0 && innocent * 100 <= case.total;
-                assert!(innocent == 0 || case.outage.is_some() || may_be_few, "{innocent} of {told}");
+                assert!(
+                    innocent == 0 || case.outage.is_some() || may_be_few,
+                    "{innocent} of {told}"
+                );
             }
             // A row of refusals asks people, and so do the last items where 503s came in an outage only.
             Some(RunEnd::Stopped { reason, .. }) => {

@@ -371,7 +371,13 @@ impl Play {
         let index = item.run.first();
         if let Some(fault) = self.case.fault(index.0, departed) {
             let failure = Failure::new(fault.code(), "no");
-            return self.fail((item, 1), &failure, FailureClass::Answered, Wish::Abandon, departed);
+            return self.fail(
+                (item, 1),
+                &failure,
+                FailureClass::Answered,
+                Wish::Abandon,
+                departed,
+            );
         }
         self.reports.settle(Settled {
             run: item.run,

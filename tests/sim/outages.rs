@@ -311,8 +311,7 @@ fn in_batches_exactly_the_bad_items_are_given_up_and_few_calls_are_made() {
                 let bad = (0..case.total).filter(|index| case.bad_fault(*index).is_some());
                 let bad = bad.count() as f64;
                 let story = play(case.clone());
-                let most =
-                    1.2 * 2_000.0 / (batch as f64) + bad * (2.0 * (batch as f64).log2() + 8.0);
+                let most = 1.2 * 2_000.0 / (batch as f64) + bad * (2.0 * (batch as f64).log2() + 8.0);
                 let told = format!("{fault:?}, batches of {batch}, {percent} % bad");
                 println!(
                     "{told}: {} of at most {most:.0} calls, {} s",
@@ -320,7 +319,11 @@ fn in_batches_exactly_the_bad_items_are_given_up_and_few_calls_are_made() {
                     story.over_at
                 );
                 judge_mixture(&told, case);
-                assert!(story.calls.len() as f64 <= most, "{told}: {} calls", story.calls.len());
+                assert!(
+                    story.calls.len() as f64 <= most,
+                    "{told}: {} calls",
+                    story.calls.len()
+                );
             }
         }
     }

@@ -148,10 +148,9 @@ impl Execution {
         let may_again = match class {
             FailureClass::Unreachable | FailureClass::Unstarted => false,
             FailureClass::Rejected | FailureClass::Unavailable | FailureClass::Unsendable => true,
-            FailureClass::Answered
-            | FailureClass::Exited
-            | FailureClass::Faulty
-            | FailureClass::Unclear => self.tuning.max_attempts.get() > 1,
+            FailureClass::Answered | FailureClass::Exited | FailureClass::Faulty | FailureClass::Unclear => {
+                self.tuning.max_attempts.get() > 1
+            }
         };
         items > 1 && may_again
     }

@@ -166,7 +166,10 @@ impl Execution {
         }
         let in_flight = self.troubles.which(|t| t.doing == Doing::InFlight).len() as u64;
         // What shared its last call is told from others in calls of its own first.
-        let failed = self.troubles.iter().all(|(_, t)| t.attempts > 0 && t.call_max <= 1);
+        let failed = self
+            .troubles
+            .iter()
+            .all(|(_, t)| t.attempts > 0 && t.call_max <= 1);
         in_flight == self.counters.in_flight && failed && self.may_judge_unavailable()
     }
 

@@ -16,6 +16,7 @@ mod given_up;
 mod patience;
 mod probe;
 mod refused;
+mod silent_calls;
 mod tail;
 pub(super) mod turned_away;
 mod unavailable;
@@ -30,9 +31,6 @@ use crate::items::verdict::{AnsweredCalls, FailedCall, Failure, FailureClass, Ha
 use crate::items::waiting::{Doing, Place, Trouble};
 use circuit::{Circuit, Others, Turn, Unanswered};
 
-/// Probes that reached the handler before a task without any success stops, or its attempts are believed where people have
-/// decided that it is the items (`judge_after` is zero).
-const REACHED_PROBES_MIN: u32 = 3;
 /// Held items that are named to people.
 const HELD_NAMED: usize = 3;
 /// The first pause after 429 without `Retry-After`, doubled each time in a row up to the longest.
@@ -314,20 +312,6 @@ impl Execution {
         self.tell_circuit(call, class, now);
     }
 
-    /// A call of several items failed as a whole: what it says is told by calls for half of them.
-    fn on_shared_failure(&mut self, call: &FailedCall, class: FailureClass, now: Now, fx: &mut Effects) {
-        self.judge.unclear_contact |= class == FailureClass::Unclear;
-        self.batches.on_shared_failure(call.items, call.departed, now.moment);
-        if class == FailureClass::Answered {
-            let (calls, departed) = (1, call.departed);
-            return self.on_answered(AnsweredCalls { calls, departed }, now, fx);
-        }
-        match self.circuit.is_open() {
-            true => self.tell_circuit(call, class, now),
-            false => self.circuit.on_returned(1),
-        }
-    }
-
     /// What a call without a verdict says of whether the handler answers at all.
     fn tell_circuit(&mut self, call: &FailedCall, class: FailureClass, now: Now) {
         let known = self
@@ -358,41 +342,9 @@ impl Execution {
         }
     }
 
-    /// Nothing left: that is no evidence of the handler. Of the first items it is evidence of the request.
-    fn on_unsendable(&mut self, call: &FailedCall) {
-        if !self.judge.takes_requests() && self.is_fresh_left() {
-            self.on_refusal(call);
-            self.judge.refusals.want_fresh();
-        }
-    }
-
-    /// Whether an item of which no call can be made fails at once: calls of this kind were made of others, or no other can
-    /// leave before it and show that none can be. A later attempt would find the same data.
-    fn is_item_unsendable(&self) -> bool {
-        self.judge.takes_requests() || !self.is_fresh_left() || self.tuning.ordered
-    }
-
     /// How many different items could leave, at most.
     fn can_leave(&self) -> u64 {
         if self.tuning.ordered { 1 } else { self.left() }
-    }
-
-    /// Where nothing ever succeeded, `judge_after` is how long that is borne: the calls that were out when the circuit opened
-    /// come back together, and say no more than one.
-    fn count_reached_probe(&mut self, call: &FailedCall, now: Now, fx: &mut Effects) {
-        let Some(outage) = self.circuit.outage().filter(|_| !self.has_succeeded()) else {
-            return;
-        };
-        self.judge.reached_probes += 1;
-        let judge_after = self.judge_after();
-        if self.judge.reached_probes < REACHED_PROBES_MIN || now.wall.since(outage.since) < judge_after {
-            return;
-        }
-        if judge_after.is_zero() {
-            self.believe_attempts(now, fx);
-        } else {
-            self.stop_without_success(&call.failure);
-        }
     }
 
     /// The first answer after an outage: what waits because of it needn't wait any longer, and a block of items that fails

@@ -100,7 +100,8 @@ impl Execution {
     /// Items that wait after an attempt without a verdict; one that waits after a verdict has its next attempt.
     fn give_up_tail(&mut self, now: Now, fx: &mut Effects) {
         let is_open = |t: &Trouble| {
-            let is_without_verdict = t.held.is_some() || t.uncharged > 0 || t.last == Some(FailureClass::Unclear);
+            let is_without_verdict =
+                t.held.is_some() || t.uncharged > 0 || t.last == Some(FailureClass::Unclear);
             t.doing != Doing::InFlight && is_without_verdict
         };
         for index in self.troubles.which(is_open) {
@@ -127,13 +128,7 @@ impl Execution {
     }
 
     /// It is unconfirmed, unless others were answered after each of its attempts.
-    fn give_up_open(
-        &mut self,
-        index: ItemIndex,
-        mut trouble: Trouble,
-        now: Now,
-        fx: &mut Effects,
-    ) {
+    fn give_up_open(&mut self, index: ItemIndex, mut trouble: Trouble, now: Now, fx: &mut Effects) {
         let answered = self.circuit.answered();
         let is_confirmed = trouble.uncharged == 0 && trouble.doubts.iter().all(|at| *at <= answered);
         trouble.is_unconfirmed = !is_confirmed;

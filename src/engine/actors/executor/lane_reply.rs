@@ -82,8 +82,7 @@ impl Reporter {
                 attempt,
                 outcome,
             };
-            let mut shared_by = 1;
-            let (class, failure, wish) = match verdict {
+            let (class, failure, wish, shared_by) = match verdict {
                 ItemVerdict::Settled(outcome) => {
                     reports.settle(settled(outcome));
                     continue;
@@ -94,11 +93,8 @@ impl Reporter {
                     continue;
                 }
                 // Nobody knows which item of the call it is about.
-                ItemVerdict::Unclear(failure) => {
-                    shared_by = number;
-                    (FailureClass::Unclear, failure, Wish::Retry { after: None })
-                }
-                ItemVerdict::Failed { failure, wish } => (FailureClass::Answered, failure, wish),
+                ItemVerdict::Unclear(failure) => (FailureClass::Unclear, failure, AGAIN, number),
+                ItemVerdict::Failed { failure, wish } => (FailureClass::Answered, failure, wish, 1),
             };
             fail((index, attempt, shared_by), (class, failure), wish, at, reports);
         }
@@ -240,6 +236,8 @@ fn with_total(command: HandlerCommand, highest: Option<ItemIndex>) -> HandlerCom
     }
 }
 
+const AGAIN: Wish = Wish::Retry { after: None };
+
 /// A failed attempt of one item, whose call so many shared.
 fn fail(
     (index, attempt, call_items): (ItemIndex, Attempt, u32),
@@ -270,7 +268,13 @@ fn charge(
 ) {
     let number = items.len() as u32;
     for (index, attempt) in items.iter() {
-        fail((index, attempt, number), (class, failure.clone()), wish, at, reports);
+        fail(
+            (index, attempt, number),
+            (class, failure.clone()),
+            wish,
+            at,
+            reports,
+        );
     }
     let Some((index, _)) = items.iter().next() else {
         return;

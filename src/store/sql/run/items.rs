@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, Iterable, QueryFilter, QuerySelect};
 
 use crate::sql::entity::item;
 use crate::sql::log::data_log;
@@ -21,8 +21,8 @@ pub(crate) const RETRYING: &str = "retrying";
 pub(crate) const PARKED: &str = "parked";
 pub(crate) const ABANDONED: &str = "abandoned";
 
-/// Rows of one statement: 16 columns each, and SQLite takes 32,766 values.
-const ROWS_PER_STATEMENT: usize = 2000;
+/// Values of one statement that SQLite takes; the other databases take more.
+const VALUES_MAX: usize = 32_766;
 /// Indexes in one `IN (…)`.
 const INDEXES_PER_STATEMENT: usize = 10_000;
 
@@ -129,7 +129,8 @@ fn row(
 
 async fn upsert(transaction: &Transaction, rows: Vec<item::ActiveModel>) -> Result<(), StoreError> {
     use item::Column as C;
-    for chunk in rows.chunks(ROWS_PER_STATEMENT) {
+    let rows_max = VALUES_MAX / C::iter().count();
+    for chunk in rows.chunks(rows_max) {
         // All but `first_at`, which keeps the first failure's time.
         let replaced = [
             C::ShardNo,
