@@ -369,6 +369,18 @@ fn the_last_items_are_given_up_within_seconds_of_a_short_job_whatever_they_fail_
 }
 
 #[test]
+fn however_many_attempts_an_item_may_have_the_last_ones_end() {
+    let mut case = Case::new(Some(40), 200);
+    (case.bad, case.block) = (vec![Fault::Status500, Fault::Unavailable], Some((196, 200)));
+    case.tuning.max_attempts = n(10_000);
+    (case.tuning.backoff.first, case.tuning.backoff.max) = (Duration::from_secs(1), Duration::from_secs(60));
+    case.tuning.judge_after = Auto::Auto;
+    let story = play(case.clone());
+    assert!(story.over_at <= 5 + 4 * 20 + 5, "{} s", story.over_at);
+    judge_mixture("ten thousand attempts", case);
+}
+
+#[test]
 fn a_handler_that_sheds_a_share_of_all_calls_costs_no_item() {
     for (percent, rate) in [
         (1, 20),

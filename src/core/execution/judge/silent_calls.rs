@@ -8,6 +8,7 @@ use crate::items::verdict::{AnsweredCalls, FailedCall, FailureClass};
 /// Probes that reached the handler before a task without any success stops, or its attempts are believed where people have
 /// decided that it is the items (`judge_after` is zero).
 const REACHED_PROBES_MIN: u32 = 3;
+
 impl Execution {
     /// A call of several items failed as a whole: what it says is told by calls for half of them.
     pub(super) fn on_shared_failure(

@@ -111,8 +111,8 @@ impl Execution {
         }
     }
 
-    /// The time of an item is over whose last attempt brought no verdict: it is given up once it had as many as any other, and
-    /// until then it is called without a longer wait.
+    /// The time of an item is over whose last attempt brought no verdict: it is given up once it had as many as any other. Until
+    /// then it is called without a longer wait, and no longer than an answer might have made it.
     pub(in crate::execution) fn end_open(
         &mut self,
         index: ItemIndex,
@@ -121,7 +121,9 @@ impl Execution {
         fx: &mut Effects,
     ) {
         let made = trouble.attempts.max(trouble.charged + trouble.uncharged);
-        if made >= self.tuning.max_attempts.get() {
+        let longest = self.judge_after().saturating_mul(ANSWERED_FACTOR + 1);
+        let since = self.judge.tail.since.unwrap_or(now.moment);
+        if made >= self.tuning.max_attempts.get() || now.moment.since(since) >= longest {
             return self.give_up_open(index, trouble, now, fx);
         }
         self.wait_for_retry(index, trouble, self.tuning.backoff.first, now);
