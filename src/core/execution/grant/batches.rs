@@ -95,7 +95,7 @@ impl Execution {
         // What tells whether the handler answers is about one item.
         let is_usual = self.circuit.is_closed() && !self.wants_fresh();
         self.batches.size = if is_usual { self.batches.most.min(batch) } else { 1 };
-        let halves = if is_usual && batch > 1 {
+        let halves = if is_usual && batch > 1 && !self.troubles.is_empty() {
             self.due_halves(batch, now)
         } else {
             None
