@@ -9,12 +9,12 @@ use crate::stats::permits::MICRO;
 use crate::stats::stall::StallReason;
 use crate::task::lifecycle::Status;
 
-/// What kept a permit from sending an attempt.
+/// Reason why a permit sent no attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CauseKind {
     /// Nothing could leave for this reason.
     Stall(StallReason),
-    /// It was used for a repeat. Nothing of the rate is missing for it, and an item less settles.
+    /// A repeat used it: the rate is kept, and an item less settles.
     Retries,
     /// It was granted and came back.
     Returned,

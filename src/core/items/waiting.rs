@@ -46,7 +46,7 @@ pub struct Trouble {
     pub call_max: u32,
     /// Class of its last attempt of this run, where no others shared the call.
     pub last: Option<FailureClass>,
-    /// It is given up, and nothing showed whether the handler fails for it alone.
+    /// Given up, and nothing showed whether the handler fails for it alone.
     pub is_unconfirmed: bool,
     /// When the unclear attempts departed that count, as long as an outage could still excuse them.
     pub doubts: Vec<Moment>,

@@ -39,13 +39,13 @@ impl Execution {
         }
     }
 
-    /// Whether an item of which no call can be made fails at once: calls of this kind were made of others, or no other can
+    /// Tells whether an item of which no call can be made fails at once: calls of this kind were made of others, or no other can
     /// leave before it and show that none can be. A later attempt would find the same data.
     pub(super) fn is_item_unsendable(&self) -> bool {
         self.judge.takes_requests() || !self.is_fresh_left() || self.tuning.ordered
     }
 
-    /// Where nothing ever succeeded, `judge_after` is how long that is borne: the calls that were out when the circuit opened
+    /// Bears a handler that never let anything succeed for `judge_after`: the calls that were out when the circuit opened
     /// come back together, and say no more than one.
     pub(super) fn count_reached_probe(&mut self, call: &FailedCall, now: Now, fx: &mut Effects) {
         let Some(outage) = self.circuit.outage().filter(|_| !self.has_succeeded()) else {

@@ -129,7 +129,7 @@ impl Execution {
         self.wait_for_retry(index, trouble, self.tuning.backoff.first, now);
     }
 
-    /// It is unconfirmed, unless others were answered after each of its attempts.
+    /// Gives the item up, unconfirmed unless others were answered after each of its attempts.
     fn give_up_open(&mut self, index: ItemIndex, mut trouble: Trouble, now: Now, fx: &mut Effects) {
         let answered = self.circuit.answered();
         let is_confirmed = trouble.uncharged == 0 && trouble.doubts.iter().all(|at| *at <= answered);

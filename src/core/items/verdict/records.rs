@@ -46,7 +46,7 @@ pub struct AttemptNote {
     pub attempt: u32,
     /// When its failure was heard of. Unit: milliseconds since the Unix epoch.
     pub at_ms: i64,
-    /// How long the call took. Unit: milliseconds.
+    /// Time that the call took. Unit: milliseconds.
     pub duration_ms: u64,
     /// The failure's code.
     pub code: Cow<'static, str>,
@@ -59,11 +59,11 @@ pub struct AttemptNote {
 pub struct ItemTrouble {
     /// The item.
     pub index: ItemIndex,
-    /// How many attempts were made (an evicted item may have 0 finished ones).
+    /// Attempts made (an evicted item may have 0 finished ones).
     pub attempts: u32,
-    /// How many of them count against the item: those that an outage explains don't.
+    /// Those that count against the item: those that an outage explains don't.
     pub charged: u32,
-    /// It is given up, and nothing showed whether the handler fails for it alone.
+    /// Given up, and nothing showed whether the handler fails for it alone.
     pub is_unconfirmed: bool,
     /// Why the last one failed; none for an item that was parked while its first call was still out.
     pub failure: Option<Failure>,

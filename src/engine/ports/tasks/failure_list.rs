@@ -36,7 +36,7 @@ pub struct RecordedItem {
     pub attempts: u32,
     /// Those that count against the item; see [`windrow_core::items::verdict::ItemTrouble::charged`].
     pub charged: u32,
-    /// It was given up, and nothing showed whether the handler failed for it alone.
+    /// Given up, and nothing showed whether the handler failed for it alone.
     pub is_unconfirmed: bool,
     /// When the next attempt is due; only when parked.
     pub due_at: Option<WallMs>,

@@ -104,7 +104,7 @@ pub(crate) struct FailureBody {
     pub(crate) attempts: u32,
     /// Those that count against `max_attempts`: not those that an outage excuses, say.
     pub(crate) charged: u32,
-    /// It was among the last items, and nothing showed whether the handler failed for it alone.
+    /// Given up among the last items, when nothing showed whether the handler failed for it alone.
     pub(crate) unconfirmed: bool,
     /// When it first failed.
     #[schema(format = DateTime)]
