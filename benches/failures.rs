@@ -191,6 +191,7 @@ fn checkpoint(run: &ClaimedShard, seq: u64) -> ShardCheckpoint {
             attempts: 3,
             charged: 3,
             is_unconfirmed: false,
+            others_answered: 0,
             failure: Some(failure),
             at: NOW,
             history: Vec::new(),

@@ -135,6 +135,7 @@ fn record(what: &str, index: u64) -> SideRecord {
         attempts: 3,
         charged: 3,
         is_unconfirmed: false,
+        others_answered: 0,
         failure: Some(failure),
         at: NOW,
         history: Vec::new(),

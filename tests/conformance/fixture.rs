@@ -627,6 +627,7 @@ pub fn trouble(index: u64, code: &str) -> ItemTrouble {
         attempts: 3,
         charged: 3,
         is_unconfirmed: false,
+        others_answered: 0,
         failure: Some(failure),
         at: NOW,
         history: vec![note],

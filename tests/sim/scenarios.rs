@@ -742,6 +742,7 @@ fn mark(index: u64, attempts: u32, code: &'static str) -> ItemTrouble {
         attempts,
         charged,
         is_unconfirmed: false,
+        others_answered: 0,
         failure,
         at: WallMs(0),
         history: Vec::new(),

@@ -57,6 +57,7 @@ impl Execution {
         fx: &mut Effects,
     ) {
         let index = failed.index;
+        trouble.answered_before.get_or_insert(self.turned_away.answered());
         failed.class = self.class_now(failed.class);
         self.land(1, fx);
         self.solo.on_answered(index);
@@ -211,8 +212,12 @@ impl Execution {
 
     pub(super) fn settle_abandoned(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
         self.close_place(index, trouble, fx);
-        self.drafts
-            .record(SideRecord::Abandoned(item_trouble(index, trouble)));
+        let answered = self.turned_away.answered();
+        let others_answered = answered.saturating_sub(trouble.answered_before.unwrap_or(answered));
+        self.drafts.record(SideRecord::Abandoned(ItemTrouble {
+            others_answered,
+            ..item_trouble(index, trouble)
+        }));
         self.counters.abandoned += 1;
         self.drafts.on_completed(1);
     }
@@ -234,6 +239,7 @@ pub(super) fn item_trouble(index: ItemIndex, trouble: &Trouble) -> ItemTrouble {
         attempts,
         charged,
         is_unconfirmed: trouble.is_unconfirmed,
+        others_answered: 0,
         failure,
         at: trouble.at,
         history,

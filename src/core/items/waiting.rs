@@ -48,6 +48,8 @@ pub struct Trouble {
     pub last: Option<FailureClass>,
     /// Given up, and nothing showed whether the handler fails for it alone.
     pub is_unconfirmed: bool,
+    /// Calls of this run that had been answered when it failed first.
+    pub answered_before: Option<u64>,
     /// When the unclear attempts departed that count, as long as an outage could still excuse them.
     pub doubts: Vec<Moment>,
     /// Outages that excused an attempt of it.

@@ -65,6 +65,8 @@ pub struct ItemTrouble {
     pub charged: u32,
     /// Given up, and nothing showed whether the handler fails for it alone.
     pub is_unconfirmed: bool,
+    /// Calls for others that were answered since its first failure in the run that gave it up, at least; 0 before that.
+    pub others_answered: u64,
     /// Why the last one failed; none for an item that was parked while its first call was still out.
     pub failure: Option<Failure>,
     /// When the last attempt failed.

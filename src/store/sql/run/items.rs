@@ -169,6 +169,7 @@ pub(crate) fn trouble(row: item::Model) -> Result<ItemTrouble, StoreError> {
         attempts: row.attempts.cast_unsigned(),
         charged,
         is_unconfirmed: row.unconfirmed == Some(1),
+        others_answered: 0,
         failure: row.code.map(|code| Failure {
             code: code.into(),
             message,
