@@ -24,7 +24,7 @@ const SEEDS: u64 = 120;
 /// The longest a task may take beyond its outage: an outage is believed for two hours, and 503s need their rows. Unit: seconds.
 const LONGEST: u64 = 5 * 3600;
 
-fn mixture(seed: u64) -> Case {
+pub(crate) fn mixture(seed: u64) -> Case {
     let mut rng = Rng(seed.wrapping_mul(7919));
     let (rate, total) = (
         rng.pick(&[5, 20, 100, 500]),

@@ -75,8 +75,11 @@ pub(crate) struct Case {
     /// How many of a hundred items always fail, and how.
     pub(crate) bad_percent: u64,
     pub(crate) bad: Vec<Fault>,
-    /// So many of a hundred calls, whatever their items, bring 503.
+    /// So many of a hundred calls fail so, whatever their items.
     pub(crate) shed_percent: u64,
+    pub(crate) shed_fault: Fault,
+    /// The outage comes and goes: so many seconds each.
+    pub(crate) flaps: Option<u64>,
     /// An earlier run called the first so many items, and the bad ones among them failed.
     pub(crate) called_before: u64,
     /// So many of their attempts count, unless it was 503.
@@ -109,6 +112,8 @@ impl Case {
             bad_percent: 0,
             bad: Vec::new(),
             shed_percent: 0,
+            shed_fault: Fault::Unavailable,
+            flaps: None,
             called_before: 0,
             charged_before: 0,
             block,
@@ -149,13 +154,14 @@ impl Case {
     }
 
     fn fault(&self, index: u64, now: u64) -> Option<Fault> {
+        let is_flap = self.flaps.is_none_or(|span| now / SECOND / span % 2 == 1);
         let down = self
             .outage
-            .filter(|(from, to, _)| (from * SECOND..to * SECOND).contains(&now));
+            .filter(|(from, to, _)| is_flap && (from * SECOND..to * SECOND).contains(&now));
         let mut rng = Rng(self.seed ^ index.wrapping_mul(0x9e37_79b9) ^ now.wrapping_mul(0xd1b5_4a32));
         let is_shed = rng.chance(self.shed_percent * 10);
         down.map(|(_, _, fault)| fault)
-            .or_else(|| is_shed.then_some(Fault::Unavailable))
+            .or_else(|| is_shed.then_some(self.shed_fault))
             .or_else(|| self.bad_fault(index))
     }
 }
@@ -180,8 +186,15 @@ pub(crate) struct Story {
     /// Departures of calls, in seconds and fractions.
     pub(crate) calls: Vec<f64>,
     pub(crate) outages_seen: u32,
+    /// Calls for each item.
+    pub(crate) calls_of: BTreeMap<u64, u32>,
+}
+
+impl Story {
     /// The largest number of calls for one item.
-    pub(crate) calls_of_one: u32,
+    pub(crate) fn calls_of_one(&self) -> u32 {
+        self.calls_of.values().copied().max().unwrap_or(0)
+    }
 }
 
 struct Play {
@@ -195,7 +208,6 @@ struct Play {
     asks: u64,
     now: u64,
     was_down: bool,
-    calls_of: BTreeMap<u64, u32>,
     story: Story,
 }
 
@@ -231,7 +243,6 @@ pub(crate) fn play(case: Case) -> Story {
         asks: 0,
         now: 0,
         was_down: false,
-        calls_of: BTreeMap::new(),
         story: Story::default(),
     };
     play.after(0, What::Ask(0));
@@ -321,7 +332,7 @@ impl Play {
         for call in items.chunks(batch) {
             self.story.calls.push(self.now as f64 / SECOND as f64);
             for item in call {
-                *self.calls_of.entry(item.run.first().0).or_default() += 1;
+                *self.story.calls_of.entry(item.run.first().0).or_default() += 1;
             }
             let fault = call
                 .iter()
@@ -435,7 +446,6 @@ impl Play {
         self.story.end = self.core.ending().cloned();
         self.story.succeeded = self.core.progress(at(self.now)).counters.succeeded;
         self.story.over_at = self.now / SECOND;
-        self.story.calls_of_one = self.calls_of.values().copied().max().unwrap_or(0);
         true
     }
 }

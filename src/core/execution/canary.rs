@@ -99,19 +99,19 @@ impl Execution {
     /// Ends the hold, or the run, when every item of the canary is settled.
     #[inline]
     pub(super) fn judge_canary(&mut self) {
-        let Some((until, then)) = self.canary.open() else {
+        let Some((until, then)) = self.items.canary.open() else {
             return;
         };
-        let is_open = self.phase == Phase::Running && until < self.end;
-        let is_done =
-            self.window.low_water() >= until && self.troubles.lowest().is_none_or(|low| low >= until);
+        let is_open = self.phase == Phase::Running && until < self.items.end;
+        let is_done = self.items.window.low_water() >= until
+            && self.items.troubles.lowest().is_none_or(|low| low >= until);
         if !is_open || !is_done {
             return;
         }
         // Nothing else has left yet: whatever was abandoned is the canary's.
         match then {
-            CanaryThen::Continue if self.counters.abandoned == 0 => {
-                self.canary.change(Verdict::Open, Verdict::Passed);
+            CanaryThen::Continue if self.items.counters.abandoned == 0 => {
+                self.items.canary.change(Verdict::Open, Verdict::Passed);
             }
             CanaryThen::Continue | CanaryThen::Stop => {
                 let text = self.canary_text(until, then);
@@ -121,14 +121,14 @@ impl Execution {
     }
 
     fn canary_text(&self, until: ItemIndex, then: CanaryThen) -> String {
-        let counters = &self.counters;
+        let counters = &self.items.counters;
         let why = match then {
             CanaryThen::Stop => "",
             CanaryThen::Continue => ", and it goes on by itself only if none is",
         };
         format!(
             "the canary of {} items is done: {} succeeded, {} skipped, {} abandoned{why}; start the task to go on with the rest",
-            until.0 - self.range.start.0,
+            until.0 - self.items.range.start.0,
             counters.succeeded,
             counters.skipped,
             counters.abandoned

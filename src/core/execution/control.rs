@@ -13,7 +13,7 @@ impl Execution {
             Command::Stop(end) => self.stop(end),
             Command::Finish(end) => self.finish(end),
             Command::Supply(supply) => self.on_supply(supply),
-            Command::Canary(canary) => self.canary.set(canary, self.range.start),
+            Command::Canary(canary) => self.items.canary.set(canary, self.items.range.start),
             Command::GiveUp(decided) => self.set_given_up(decided),
             Command::Skip(wanted) => self.set_skips(wanted),
             Command::Shared(shared) => self.on_shared(shared, now),
@@ -23,20 +23,20 @@ impl Execution {
 
     /// Nothing at or above `end` is dispatched any more; what was dispatched, or may have been by a run before, still settles.
     pub(super) fn finish(&mut self, end: ItemIndex) {
-        let end = end.max(self.lowest_end()).max(self.range.start);
-        let closes = self.supply.close();
-        if end < self.end || closes {
-            let end = end.min(self.end);
-            self.drafts.finish(end);
+        let end = end.max(self.lowest_end()).max(self.items.range.start);
+        let closes = self.items.supply.close();
+        if end < self.items.end || closes {
+            let end = end.min(self.items.end);
+            self.items.drafts.finish(end);
             self.exclude(Some(end));
         }
     }
 
     pub(super) fn exclude(&mut self, end: Option<ItemIndex>) {
-        if let Some(end) = end.filter(|end| *end < self.end) {
-            self.counters.excluded += self.end.0 - end.0;
-            self.end = end;
-            self.supply.close();
+        if let Some(end) = end.filter(|end| *end < self.items.end) {
+            self.items.counters.excluded += self.items.end.0 - end.0;
+            self.items.end = end;
+            self.items.supply.close();
         }
     }
 
@@ -50,10 +50,10 @@ impl Execution {
 
     pub(super) fn restore_troubles(&mut self, retrying: Vec<ItemTrouble>, parked: Vec<ParkedItem>, now: Now) {
         let highest = retrying.iter().map(|row| row.index.plus(1)).max();
-        self.window.cover(highest.unwrap_or_default());
+        self.items.window.cover(highest.unwrap_or_default());
         for row in retrying
             .into_iter()
-            .filter(|row| !self.window.is_settled(row.index))
+            .filter(|row| !self.items.window.is_settled(row.index))
         {
             let trouble = Trouble {
                 attempts: row.attempts,
@@ -67,8 +67,8 @@ impl Execution {
                 has_row: true,
                 ..Trouble::default()
             };
-            self.high = self.high.max(row.index.plus(1));
-            self.troubles.put(row.index, trouble);
+            self.items.high = self.items.high.max(row.index.plus(1));
+            self.items.troubles.put(row.index, trouble);
         }
         for row in parked {
             let trouble = Trouble {
@@ -83,9 +83,9 @@ impl Execution {
                 has_row: true,
                 ..Trouble::default()
             };
-            self.troubles.put(row.index, trouble);
+            self.items.troubles.put(row.index, trouble);
         }
-        self.counters.parked = 0;
-        self.counters.in_flight = 0;
+        self.items.counters.parked = 0;
+        self.items.counters.in_flight = 0;
     }
 }

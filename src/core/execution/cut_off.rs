@@ -12,7 +12,7 @@ const RUNS_MAX: usize = 8;
 impl Execution {
     /// Adds to a stop which items were in flight when the lanes went.
     pub(super) fn tell_cut_off(&mut self) {
-        let items = self.counters.in_flight;
+        let items = self.items.counters.in_flight;
         let runs = if items == 0 {
             Vec::new()
         } else {
@@ -26,8 +26,8 @@ impl Execution {
     /// The first runs of what was dispatched and isn't settled, waiting for a retry, or back without having left.
     fn in_flight_runs(&self) -> Vec<IndexRun> {
         let mut runs: Vec<IndexRun> = Vec::new();
-        let mut at = self.window.low_water();
-        while let Some(open) = self.window.unsettled(at, self.high, 1) {
+        let mut at = self.items.window.low_water();
+        while let Some(open) = self.items.window.unsettled(at, self.items.high, 1) {
             at = open.end();
             if self.is_here(open.first()) {
                 continue;
@@ -46,11 +46,13 @@ impl Execution {
     /// Whether an unsettled item is with us and not with the handler.
     fn is_here(&self, index: ItemIndex) -> bool {
         let waits = self
+            .items
             .troubles
             .get(index)
             .is_some_and(|trouble| trouble.doing != Doing::InFlight);
         waits
             || self
+                .items
                 .again
                 .iter()
                 .any(|run| run.first() <= index && index < run.end())

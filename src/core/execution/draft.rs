@@ -159,7 +159,7 @@ impl Drafts {
 impl Execution {
     /// Half of what may be unsaved is: do not wait for the tick.
     pub(super) fn is_checkpoint_due(&self) -> bool {
-        let drafts = &self.drafts;
+        let drafts = &self.items.drafts;
         drafts.outstanding.is_none()
             && (drafts.side.len() >= SIDE_RECORDS_MAX / 2
                 || drafts.unsaved > 0 && drafts.unsaved >= self.unsaved_max() / 2
@@ -171,8 +171,8 @@ impl Execution {
     #[inline]
     pub fn is_quiet(&self) -> bool {
         matches!(self.phase, Phase::Running)
-            && !self.drafts.has_items()
-            && self.drafts.outstanding.is_none()
+            && !self.items.drafts.has_items()
+            && self.items.drafts.outstanding.is_none()
             && !self.is_mark_due()
             && !self.has_news()
     }
@@ -181,16 +181,19 @@ impl Execution {
     #[inline]
     fn has_news(&self) -> bool {
         self.is_reach_due()
-            || self.canary.is_pass_due()
-            || self.judge.is_outage_due(&self.circuit)
-            || !self.drafts.told.is_empty()
+            || self.items.canary.is_pass_due()
+            || self.judge.is_outage_due(&self.judge.circuit)
+            || !self.items.drafts.told.is_empty()
     }
 
     /// How many completions may be unsaved.
     pub(super) fn unsaved_max(&self) -> u64 {
-        let most = self.limits.unsaved_max(&self.tuning, self.meters.speed());
+        let most = self
+            .settings
+            .limits
+            .unsaved_max(&self.settings.tuning, self.meters.speed());
         if self.careful {
-            most.min(u64::from(self.limits.concurrency))
+            most.min(u64::from(self.settings.limits.concurrency))
         } else {
             most
         }
@@ -207,71 +210,71 @@ impl Execution {
             }
             Phase::Running | Phase::Stopping(_) => None,
         };
-        let changed = self.drafts.has_items() || self.has_news() || end.is_some();
-        if self.drafts.outstanding.is_some() || !changed {
+        let changed = self.items.drafts.has_items() || self.has_news() || end.is_some();
+        if self.items.drafts.outstanding.is_some() || !changed {
             return None;
         }
-        self.drafts.no += 1;
-        let (no, reach) = (self.drafts.no, self.draft_reach());
-        self.solo.on_drafted(no);
+        self.items.drafts.no += 1;
+        let (no, reach) = (self.items.drafts.no, self.draft_reach());
+        self.items.solo.on_drafted(no);
         let mut above = Vec::new();
-        let span = self.window.copy_above(self.high, &mut above);
-        let outage = self.judge.saved_outage(&self.circuit);
+        let span = self.items.window.copy_above(self.items.high, &mut above);
+        let outage = self.judge.saved_outage(&self.judge.circuit);
         self.judge.on_drafted(outage);
-        self.drafts.low_water = self.window.low_water();
-        let outstanding = self.drafts.give_out(reach);
+        self.items.drafts.low_water = self.items.window.low_water();
+        let outstanding = self.items.drafts.give_out(reach);
         let rows = outstanding.side.keys();
-        rows.for_each(|index| self.troubles.mark_row(*index));
+        rows.for_each(|index| self.items.troubles.mark_row(*index));
         let draft = CheckpointDraft {
             no,
-            low_water: self.drafts.low_water,
-            high_water: self.high,
+            low_water: self.items.drafts.low_water,
+            high_water: self.items.high,
             reach,
             counters: self.stored_counters(),
             above,
             span,
             side: outstanding.side.values().cloned().collect(),
             finish_at: outstanding.finish_at,
-            canary_passed: self.canary.on_drafted(no),
+            canary_passed: self.items.canary.on_drafted(no),
             told: outstanding.told,
             outage,
             end,
         };
-        self.drafts.outstanding = Some(outstanding);
+        self.items.drafts.outstanding = Some(outstanding);
         Some(draft)
     }
 
     fn stored_counters(&self) -> Counters {
         Counters {
-            parked: self.troubles.outside(),
+            parked: self.items.troubles.outside(),
             in_flight: 0,
-            ..self.counters
+            ..self.items.counters
         }
     }
 
     /// Only what the acknowledged draft held is saved; what settled meanwhile stays unsaved.
     pub(super) fn on_checkpoint_stored(&mut self, no: u64) {
-        let outstanding = &mut self.drafts.outstanding;
+        let outstanding = &mut self.items.drafts.outstanding;
         if let Some(stored) = outstanding.take_if(|outstanding| outstanding.no == no) {
-            self.drafts.unsaved = self.drafts.unsaved.saturating_sub(stored.unsaved);
-            self.drafts.passed = self.drafts.passed.saturating_sub(stored.passed);
-            self.ahead.on_stored(stored.reach);
-            self.solo.on_stored(no);
-            self.canary.on_stored(no);
+            self.items.drafts.unsaved = self.items.drafts.unsaved.saturating_sub(stored.unsaved);
+            self.items.drafts.passed = self.items.drafts.passed.saturating_sub(stored.passed);
+            self.items.ahead.on_stored(stored.reach);
+            self.items.solo.on_stored(no);
+            self.items.canary.on_stored(no);
         }
     }
 
     /// Nobody will acknowledge the outstanding draft any more: all of it goes into the next one.
     pub(super) fn merge_outstanding(&mut self) {
-        if let Some(lost) = self.drafts.outstanding.take() {
+        if let Some(lost) = self.items.drafts.outstanding.take() {
             for (index, record) in lost.side {
-                self.drafts.side.entry(index).or_insert(record);
+                self.items.drafts.side.entry(index).or_insert(record);
             }
-            self.drafts.finish_at = self.drafts.finish_at.or(lost.finish_at);
-            self.drafts.told.after(lost.told);
-            self.ahead.on_lost(self.high);
-            self.solo.on_lost(lost.no);
-            self.canary.on_lost(lost.no);
+            self.items.drafts.finish_at = self.items.drafts.finish_at.or(lost.finish_at);
+            self.items.drafts.told.after(lost.told);
+            self.items.ahead.on_lost(self.items.high);
+            self.items.solo.on_lost(lost.no);
+            self.items.canary.on_lost(lost.no);
         }
     }
 }

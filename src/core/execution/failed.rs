@@ -37,15 +37,17 @@ impl Execution {
         attempt: Attempt,
         fx: &mut Effects,
     ) -> Option<Option<Trouble>> {
-        let was_in_flight = match self.troubles.get(index) {
+        let was_in_flight = match self.items.troubles.get(index) {
             Some(t) => t.doing == Doing::InFlight && t.attempts + 1 == attempt.get(),
-            None => attempt == Attempt::FIRST && index < self.high && !self.window.is_settled(index),
+            None => {
+                attempt == Attempt::FIRST && index < self.items.high && !self.items.window.is_settled(index)
+            }
         };
         if !was_in_flight {
             fx.violations.push(Invariant::ReportWasInFlight);
             return None;
         }
-        Some(self.troubles.take(index))
+        Some(self.items.troubles.take(index))
     }
 
     /// An attempt of this item, which was taken, failed.
@@ -57,12 +59,14 @@ impl Execution {
         fx: &mut Effects,
     ) {
         let index = failed.index;
-        trouble.answered_before.get_or_insert(self.turned_away.answered());
+        trouble
+            .answered_before
+            .get_or_insert(self.judge.turned_away.answered());
         failed.class = self.class_now(failed.class);
         self.land(1, fx);
-        self.solo.on_answered(index);
+        self.items.solo.on_answered(index);
         self.meters.on_failed(&failed.failure.code, failed.wish);
-        if self.skips.has(index) {
+        if self.items.skips.has(index) {
             return self.skip_known(index, &trouble, fx);
         }
         if self.is_shared_failure(failed.class, failed.call_items) {
@@ -110,7 +114,7 @@ impl Execution {
             at_ms: now.wall.0,
             duration_ms: u64::try_from(failed.took.as_millis()).unwrap_or(u64::MAX),
             code: failed.failure.code.clone(),
-            run: self.run.0,
+            run: self.items.run.0,
         });
         trouble.at = now.wall;
     }
@@ -125,9 +129,13 @@ impl Execution {
         fx: &mut Effects,
     ) {
         let charged = Attempt::new(trouble.charged);
-        let spread = retry::spread(self.shard.task, index, Attempt::new(trouble.attempts.max(1)));
-        let most = self.tuning.max_attempts.get();
-        match retry::decide(wish, charged, most, &self.tuning.backoff, spread) {
+        let spread = retry::spread(
+            self.items.shard.task,
+            index,
+            Attempt::new(trouble.attempts.max(1)),
+        );
+        let most = self.settings.tuning.max_attempts.get();
+        match retry::decide(wish, charged, most, &self.settings.tuning.backoff, spread) {
             Verdict::RetryAfter(wait) => self.wait_for_retry(index, trouble, wait, now),
             Verdict::GivenUp => self.abandon(index, &trouble, fx),
             Verdict::Exhausted if class == FailureClass::Unclear => self.hold(index, trouble, now, fx),
@@ -138,8 +146,8 @@ impl Execution {
     /// The item goes back; others come first, so that it is seen whether they fare alike.
     fn on_uncharged(&mut self, index: ItemIndex, trouble: Trouble, wish: Wish, now: Now) {
         let turn = Attempt::new(trouble.uncharged);
-        let spread = retry::spread(self.shard.task, index, turn);
-        let steady = retry::wait(&self.tuning.backoff, turn, spread).max(UNCHARGED_WAIT_MIN);
+        let spread = retry::spread(self.items.shard.task, index, turn);
+        let steady = retry::wait(&self.settings.tuning.backoff, turn, spread).max(UNCHARGED_WAIT_MIN);
         let wait = match wish {
             Wish::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX).max(steady),
             Wish::Retry { after: None } => steady,
@@ -151,7 +159,7 @@ impl Execution {
 
     /// All attempts are used, and it is certain that they count.
     pub(super) fn exhaust(&mut self, index: ItemIndex, trouble: Trouble, now: Now, fx: &mut Effects) {
-        if self.tuning.on_exhausted == OnExhausted::Abandon {
+        if self.settings.tuning.on_exhausted == OnExhausted::Abandon {
             return self.abandon(index, &trouble, fx);
         }
         let text = format!("item {} used all {} attempts", index.0, trouble.charged);
@@ -167,25 +175,26 @@ impl Execution {
         wait: Duration,
         now: Now,
     ) {
-        if wait > self.tuning.park_after {
+        if wait > self.settings.tuning.park_after {
             self.park_if_room(index, &mut trouble);
         }
         trouble.doing = Doing::Waiting(now.moment.plus(wait));
         trouble.due_at = now.wall.plus(wait);
         self.record(index, &trouble);
-        self.troubles.put(index, trouble);
+        self.items.troubles.put(index, trouble);
     }
 
     pub(super) fn park_if_room(&mut self, index: ItemIndex, trouble: &mut Trouble) {
-        let parks = !self.tuning.ordered && trouble.place == Place::Window && self.has_room_to_park();
-        if parks && self.window.settle(IndexRun::one(index)).is_ok() {
+        let parks =
+            !self.settings.tuning.ordered && trouble.place == Place::Window && self.has_room_to_park();
+        if parks && self.items.window.settle(IndexRun::one(index)).is_ok() {
             trouble.place = Place::Outside;
-            self.drafts.on_completed(1);
+            self.items.drafts.on_completed(1);
         }
     }
 
     pub(super) fn has_room_to_park(&self) -> bool {
-        self.troubles.outside() < u64::from(self.tuning.parked_max)
+        self.items.troubles.outside() < u64::from(self.settings.tuning.parked_max)
     }
 
     /// The row that a checkpoint keeps of a retrying item.
@@ -198,7 +207,7 @@ impl Execution {
                 due_at: trouble.due_at,
             },
         };
-        self.drafts.record(record);
+        self.items.drafts.record(record);
     }
 
     pub(super) fn abandon(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
@@ -212,14 +221,14 @@ impl Execution {
 
     pub(super) fn settle_abandoned(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
         self.close_place(index, trouble, fx);
-        let answered = self.turned_away.answered();
+        let answered = self.judge.turned_away.answered();
         let others_answered = answered.saturating_sub(trouble.answered_before.unwrap_or(answered));
-        self.drafts.record(SideRecord::Abandoned(ItemTrouble {
+        self.items.drafts.record(SideRecord::Abandoned(ItemTrouble {
             others_answered,
             ..item_trouble(index, trouble)
         }));
-        self.counters.abandoned += 1;
-        self.drafts.on_completed(1);
+        self.items.counters.abandoned += 1;
+        self.items.drafts.on_completed(1);
     }
 }
 

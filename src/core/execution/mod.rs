@@ -16,18 +16,18 @@ mod cut_off;
 mod draft;
 mod failed;
 mod grant;
+mod items;
 mod judge;
 mod part;
 mod picture;
 mod reach;
 mod report;
+mod settings;
 mod shared;
 mod skips;
 mod solo;
 mod supply;
 mod types;
-
-use std::collections::VecDeque;
 
 pub use draft::{CheckpointDraft, SIDE_RECORDS_MAX};
 pub use part::{part_of, sharding, shared_faults};
@@ -37,59 +37,23 @@ pub use reach::{REACH_OF_CLAIM, Reach};
 pub use shared::Shared;
 pub use types::{Command, Effects, Event, Limits, Now, Phase, Reports, Restored, RunEnd, Start, Wait};
 
-use super::ids::{ItemIndex, RunNo, ShardId};
+use self::settings::Settings;
+use super::ids::{ItemIndex, Moment};
 use super::invariants::Invariant;
 use super::pace::Pace;
-use super::task::{Canary, ShardRange, Tuning};
-use crate::items::counters::Counters;
-use crate::items::error_budget::Meter;
-use crate::items::run::IndexRun;
-use crate::items::waiting::{Doing, Trouble, Troubles};
-use crate::items::window::Window;
+use super::task::{Canary, ShardRange};
+use crate::items::waiting::{Doing, Trouble};
 
 /// The state of one run. See the module.
 #[derive(Debug)]
 pub struct Execution {
-    shard: ShardId,
-    run: RunNo,
-    range: ShardRange,
-    /// One past the last index that will ever be dispatched: `range.end` unless the task was finished early.
-    end: ItemIndex,
-    /// The task's settings.
-    whole: Tuning,
-    /// What this shard makes of them.
-    tuning: Tuning,
-    shared: Shared,
-    limits: Limits,
+    settings: Settings,
     phase: Phase,
-
-    window: Window,
-    /// Where the search for fresh items goes on.
-    cursor: ItemIndex,
-    /// One past the highest index ever dispatched.
-    high: ItemIndex,
-    ahead: reach::Ahead,
-    /// Fresh items that came back without having left.
-    again: VecDeque<IndexRun>,
-    troubles: Troubles,
-    /// What due parked items may leave first, less than one. Unit: a quarter of an item.
-    parked_quarters: u64,
-    counters: Counters,
-    skips: skips::Skips,
-
+    items: items::Items,
     pace: Pace,
-    budget: Meter,
-    circuit: judge::circuit::Circuit,
-    errors: judge::errors::Errors,
     judge: judge::Judge,
-    turned_away: judge::turned_away::TurnedAway,
-    drafts: draft::Drafts,
-    solo: solo::Solo,
-    canary: canary::CanaryHold,
     meters: picture::meters::Meters,
 
-    supply: supply::Stock,
-    source_ready: ItemIndex,
     handler_slots: Option<u32>,
     is_held: bool,
     are_results_full: bool,
@@ -103,36 +67,13 @@ pub struct Execution {
 impl Execution {
     /// A run that begins, or goes on from what was saved.
     pub fn new(start: Start, now: Now) -> Execution {
-        let range = supply::known(start.range, start.supply);
-        let tuning = part_of(&start.tuning, start.shared.share);
-        let (limits, low) = (Limits::of(&tuning), start.restored.low_water.max(range.start));
+        let settings = Settings::new(start.tuning.clone(), start.shared);
+        let (tuning, low) = (&settings.tuning, items::low_of(&start));
         let mut execution = Execution {
-            shard: start.shard,
-            run: start.run,
-            range,
-            end: range.end,
             phase: Phase::Running,
-            window: Window::restore(low, limits.window, &start.restored.above),
-            cursor: low,
-            high: start.restored.high_water.max(low),
-            ahead: reach::Ahead::new(&start.restored, low),
-            again: VecDeque::new(),
-            troubles: Troubles::default(),
-            parked_quarters: 0,
-            counters: start.restored.counters,
-            skips: skips::Skips::new(start.restored.counters.skipped),
             pace: Pace::new(tuning.rate, tuning.burst, tuning.batch.get(), now.moment),
-            budget: Meter::new(tuning.error_budget, tuning.error_window),
-            circuit: judge::circuit::Circuit::of(start.shard, start.restored.outage, now.moment),
-            errors: judge::errors::Errors::default(),
-            judge: judge::Judge::new(&start, now.moment),
-            turned_away: judge::turned_away::TurnedAway::default(),
-            drafts: draft::Drafts::new(low),
-            solo: solo::Solo::default(),
-            canary: canary::CanaryHold::default(),
+            judge: judge::Judge::new(&start, tuning, now.moment),
             meters: picture::meters::Meters::new(start.restored.counters.settled(), low, now.moment),
-            supply: supply::Stock::of(start.supply),
-            source_ready: if start.has_data { low } else { range.end },
             handler_slots: None,
             is_held: false,
             are_results_full: false,
@@ -140,20 +81,18 @@ impl Execution {
             stragglers: grant::Stragglers::default(),
             starved: false,
             careful: start.stalls >= solo::STALLS_MAX,
-            whole: start.tuning,
-            tuning,
-            shared: start.shared,
-            limits,
+            items: items::Items::new(&start, settings.limits.window),
+            settings,
         };
         execution.resume(start.restored, start.canary, now);
         execution
     }
 
     fn resume(&mut self, restored: Restored, canary: Option<Canary>, now: Now) {
-        self.counters.excluded = 0;
+        self.items.counters.excluded = 0;
         self.restore_troubles(restored.retrying, restored.parked, now);
         self.exclude(restored.excluded);
-        self.canary.set(canary, self.range.start);
+        self.items.canary.set(canary, self.items.range.start);
         self.begin_solo(now);
     }
 
@@ -168,7 +107,7 @@ impl Execution {
         match event {
             Event::Exchange { reports, want } => self.on_exchange(reports, want, now, fx),
             Event::Command(command) => self.on_command(command, now),
-            Event::SourceReady(upto) => self.source_ready = self.source_ready.max(upto),
+            Event::SourceReady(upto) => self.items.source_ready = self.items.source_ready.max(upto),
             Event::HandlerSlots(slots) => self.on_slots(slots),
             Event::Held(is_held) => self.is_held = is_held,
             Event::ResultsFull(is_full) => self.are_results_full = is_full,
@@ -190,22 +129,28 @@ impl Execution {
         self.skip_wanted(fx);
         self.judge_canary();
         self.on_time(now);
-        if self.errors.last().is_some() {
+        if self.judge.errors.last().is_some() {
             self.judge_patience(now);
         }
         self.grant(want, now, fx);
-        let low = self.window.low_water();
-        self.meters.watch_head(low, self.high, now.moment);
+        let low = self.items.window.low_water();
+        self.meters.watch_head(low, self.items.high, now.moment);
         fx.checkpoint_due |= self.is_checkpoint_due();
     }
 
     /// What depends on time alone: the speed meter and the automatic concurrency.
     fn on_time(&mut self, now: Now) {
-        let called = self.counters.settled().saturating_sub(self.skips.passed());
+        let called = self
+            .items
+            .counters
+            .settled()
+            .saturating_sub(self.items.skips.passed());
         if self.meters.on_time(called, now.moment) {
             let latencies = self.meters.latencies();
-            self.limits.on_latency(&self.tuning, &self.pace, latencies);
-            self.window.resize(self.limits.window);
+            self.settings
+                .limits
+                .on_latency(&self.settings.tuning, &self.pace, latencies);
+            self.items.window.resize(self.settings.limits.window);
             self.meters.fade();
         }
     }
@@ -214,16 +159,16 @@ impl Execution {
     fn on_lanes_lost(&mut self, now: Now) {
         self.tell_cut_off();
         let is_repeat = |t: &Trouble| t.doing == Doing::InFlight && t.attempts > 0;
-        let repeats = self.troubles.which(is_repeat).len() as u64;
-        self.meters.on_returned(self.counters.in_flight, repeats);
+        let repeats = self.items.troubles.which(is_repeat).len() as u64;
+        self.meters.on_returned(self.items.counters.in_flight, repeats);
         self.stall(None, now.moment);
-        self.troubles.lose_flights(now.moment);
+        self.items.troubles.lose_flights(now.moment);
         self.look_for_given_up();
         self.look_for_skipped();
-        self.circuit.on_lost(now.moment);
-        self.counters.in_flight = 0;
-        self.again.clear();
-        self.cursor = self.window.low_water();
+        self.judge.circuit.on_lost(now.moment);
+        self.items.counters.in_flight = 0;
+        self.items.again.clear();
+        self.items.cursor = self.items.window.low_water();
         self.pace.empty(now.moment);
         self.merge_outstanding();
         self.end_what_is_over();
@@ -231,7 +176,7 @@ impl Execution {
 
     /// How many items are with the handler.
     pub fn in_flight(&self) -> u64 {
-        self.counters.in_flight
+        self.items.counters.in_flight
     }
 
     /// Checks the cheap invariants; the caller counts what is broken, tests panic.
@@ -241,20 +186,23 @@ impl Execution {
                 fx.violations.push(invariant);
             }
         };
-        let counters = self.counters;
-        let outside = self.troubles.outside();
-        let low = self.window.low_water();
-        let accounted = counters.accounted() + self.troubles.outside_waiting();
-        broken(accounted <= self.range.len().0, Invariant::TermsAddUp);
-        let passed = low.0 - self.range.start.0 + self.window.settled_above();
+        let counters = self.items.counters;
+        let outside = self.items.troubles.outside();
+        let low = self.items.window.low_water();
+        let accounted = counters.accounted() + self.items.troubles.outside_waiting();
+        broken(accounted <= self.items.range.len().0, Invariant::TermsAddUp);
+        let passed = low.0 - self.items.range.start.0 + self.items.window.settled_above();
         broken(
             counters.settled() + outside == passed,
             Invariant::CountersMatchWindow,
         );
-        broken(!self.window.is_settled(low), Invariant::LowWaterIsFirstOpen);
-        broken(low >= self.drafts.low_water(), Invariant::LowWaterNeverFalls);
+        broken(!self.items.window.is_settled(low), Invariant::LowWaterIsFirstOpen);
         broken(
-            self.cursor <= self.end.max(low) && low <= self.high,
+            low >= self.items.drafts.low_water(),
+            Invariant::LowWaterNeverFalls,
+        );
+        broken(
+            self.items.cursor <= self.items.end.max(low) && low <= self.items.high,
             Invariant::HighWaterInsideWindow,
         );
     }

@@ -81,42 +81,47 @@ impl Execution {
     /// One past the last index that may leave now, as far as the canary lets it.
     #[inline]
     pub(super) fn fresh_end(&self) -> ItemIndex {
-        self.canary.limit(self.end)
+        self.items.canary.limit(self.items.end)
     }
 
     /// One past the last fresh index that may leave now.
     #[inline]
     pub(super) fn fresh_limit(&self) -> ItemIndex {
-        let open = self.window.limit().min(self.fresh_end()).min(self.source_ready);
-        open.min(self.ahead.stored.may_leave)
+        let open = self
+            .items
+            .window
+            .limit()
+            .min(self.fresh_end())
+            .min(self.items.source_ready);
+        open.min(self.items.ahead.stored.may_leave)
     }
 
     /// Whether fresh items wait for a checkpoint.
     pub(super) fn is_out_of_reach(&self) -> bool {
-        self.cursor >= self.ahead.stored.may_leave
+        self.items.cursor >= self.items.ahead.stored.may_leave
     }
 
     /// Whether half of what may leave before the next checkpoint has left.
     #[inline]
     pub(super) fn is_reach_due(&self) -> bool {
-        self.high >= self.ahead.due_at
-            && (self.ahead.stored.may_leave < self.end || self.supply.is_open())
+        self.items.high >= self.items.ahead.due_at
+            && (self.items.ahead.stored.may_leave < self.items.end || self.items.supply.is_open())
             && self.phase == Phase::Running
     }
 
     /// One past the last index that may ever leave. Of an open task nobody knows: what is added leaves without waiting for
     /// a checkpoint first.
     fn farthest_end(&self) -> ItemIndex {
-        if self.supply.is_open() {
+        if self.items.supply.is_open() {
             ItemIndex(INDEX_MAX)
         } else {
-            self.end
+            self.items.end
         }
     }
 
     /// The lowest end that leaves out nothing which may have been called.
     pub(super) fn lowest_end(&self) -> ItemIndex {
-        self.high.max(self.ahead.stored.may_have_left)
+        self.items.high.max(self.items.ahead.stored.may_have_left)
     }
 
     /// The reach of a draft: of a run that sends nothing more, what may have left.
@@ -124,19 +129,19 @@ impl Execution {
         if self.phase != Phase::Running {
             return self.lowest_end();
         }
-        let since = self.high.0 - self.ahead.drafted_high.0;
+        let since = self.items.high.0 - self.items.ahead.drafted_high.0;
         let by_speed = match self.pace.rate() {
             Some(rate) => rate.items_in(AHEAD_OF_PACE).max(AHEAD_OF_PACED_DRAFTS * since),
             None => AHEAD_OF_DRAFTS * since,
         };
         let ahead = by_speed
-            .max(u64::from(self.limits.concurrency))
+            .max(u64::from(self.settings.limits.concurrency))
             .max(REACH_OF_CLAIM);
         let end = self.farthest_end();
-        let reach = self.high.plus(ahead).min(end);
-        let reach = reach.max(self.ahead.stored.may_leave.min(end));
-        self.ahead.drafted_high = self.high;
-        self.ahead.due_at = half_way(self.high, reach);
+        let reach = self.items.high.plus(ahead).min(end);
+        let reach = reach.max(self.items.ahead.stored.may_leave.min(end));
+        self.items.ahead.drafted_high = self.items.high;
+        self.items.ahead.due_at = half_way(self.items.high, reach);
         reach.max(self.lowest_end())
     }
 }

@@ -26,7 +26,9 @@ impl Execution {
         }
         self.on_calls(reports, now, fx);
         // A round of probes goes on with others.
-        self.circuit.on_returned(std::mem::take(&mut reports.unsent));
+        self.judge
+            .circuit
+            .on_returned(std::mem::take(&mut reports.unsent));
         for failed in reports.failed.drain(..) {
             self.on_failed(failed, now, fx);
         }
@@ -52,7 +54,7 @@ impl Execution {
     fn on_settled(&mut self, settled: Settled, fx: &mut Effects) {
         let mut rest = Some(settled.run);
         while let Some(run) = rest {
-            let retrying = self.troubles.lowest_in(run);
+            let retrying = self.items.troubles.lowest_in(run);
             let (clean, next) = match retrying {
                 None => (Some(run), None),
                 Some(index) => {
@@ -75,50 +77,50 @@ impl Execution {
     #[inline]
     fn settle_clean(&mut self, run: IndexRun, settled: Settled, fx: &mut Effects) {
         let all_new = settled.attempt == Attempt::FIRST
-            && run.end() <= self.high
-            && self.window.settle(run) == Ok(run.len());
+            && run.end() <= self.items.high
+            && self.items.window.settle(run) == Ok(run.len());
         if !all_new {
             fx.violations.push(Invariant::ReportWasInFlight);
             return;
         }
         self.count(settled.outcome, run.len());
         self.land(run.len(), fx);
-        self.drafts.on_completed(run.len());
+        self.items.drafts.on_completed(run.len());
     }
 
     fn settle_retrying(&mut self, index: ItemIndex, settled: Settled, fx: &mut Effects) {
         let expected = |t: &Trouble| t.doing == Doing::InFlight && t.attempts + 1 == settled.attempt.get();
-        if !self.troubles.get(index).is_some_and(expected) {
+        if !self.items.troubles.get(index).is_some_and(expected) {
             fx.violations.push(Invariant::ReportWasInFlight);
             return;
         }
-        if let Some(trouble) = self.troubles.take(index) {
+        if let Some(trouble) = self.items.troubles.take(index) {
             self.judge.on_recovered(&trouble);
             self.leave_trouble(index, &trouble, fx);
         }
-        self.solo.on_answered(index);
+        self.items.solo.on_answered(index);
         self.count(settled.outcome, 1);
         self.land(1, fx);
-        self.drafts.on_completed(1);
+        self.items.drafts.on_completed(1);
     }
 
     /// Sets the bit of an item that leaves trouble, unless it is set already.
     pub(super) fn close_place(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
-        if trouble.place == Place::Window && self.window.settle(IndexRun::one(index)) != Ok(1) {
+        if trouble.place == Place::Window && self.items.window.settle(IndexRun::one(index)) != Ok(1) {
             fx.violations.push(Invariant::ReportWasInFlight);
         }
     }
 
     fn count(&mut self, outcome: Outcome, items: u32) {
         match outcome {
-            Outcome::Succeeded => self.counters.succeeded += u64::from(items),
-            Outcome::Skipped => self.counters.skipped += u64::from(items),
+            Outcome::Succeeded => self.items.counters.succeeded += u64::from(items),
+            Outcome::Skipped => self.items.counters.skipped += u64::from(items),
         }
     }
 
     pub(super) fn land(&mut self, items: u32, fx: &mut Effects) {
-        match self.counters.in_flight.checked_sub(u64::from(items)) {
-            Some(left) => self.counters.in_flight = left,
+        match self.items.counters.in_flight.checked_sub(u64::from(items)) {
+            Some(left) => self.items.counters.in_flight = left,
             None => fx.violations.push(Invariant::InFlightBounded),
         }
     }
@@ -126,7 +128,7 @@ impl Execution {
     fn on_returned(&mut self, dispatch: Dispatch, now: Now, fx: &mut Effects) {
         let mut rest = Some(dispatch.run);
         while let Some(run) = rest.take() {
-            let Some(index) = self.troubles.lowest_in(run) else {
+            let Some(index) = self.items.troubles.lowest_in(run) else {
                 self.return_fresh(run, dispatch.attempt, fx);
                 return;
             };
@@ -139,36 +141,38 @@ impl Execution {
     }
 
     fn return_fresh(&mut self, run: IndexRun, attempt: Attempt, fx: &mut Effects) {
-        let open = self.window.unsettled(run.first(), run.end(), run.len()) == Some(run);
-        if !open || attempt != Attempt::FIRST || run.end() > self.high {
+        let open = self.items.window.unsettled(run.first(), run.end(), run.len()) == Some(run);
+        if !open || attempt != Attempt::FIRST || run.end() > self.items.high {
             fx.violations.push(Invariant::ReportWasInFlight);
             return;
         }
         self.land(run.len(), fx);
         self.take_back(run.len(), 0);
-        self.again.push_back(run);
-        self.skips.on_returned();
+        self.items.again.push_back(run);
+        self.items.skips.on_returned();
     }
 
     fn return_retrying(&mut self, index: ItemIndex, attempt: Attempt, now: Now, fx: &mut Effects) {
         let expected = |t: &Trouble| t.doing == Doing::InFlight && t.attempts + 1 == attempt.get();
-        if !self.troubles.get(index).is_some_and(expected) {
+        if !self.items.troubles.get(index).is_some_and(expected) {
             fx.violations.push(Invariant::ReportWasInFlight);
             return;
         }
-        if let Some(mut trouble) = self.troubles.take(index) {
+        if let Some(mut trouble) = self.items.troubles.take(index) {
             self.land(1, fx);
             self.take_back(1, u64::from(trouble.attempts > 0));
             trouble.doing = Doing::Waiting(now.moment);
-            self.troubles.put(index, trouble);
+            self.items.troubles.put(index, trouble);
             self.look_for_given_up();
-            self.skips.on_waits(index);
+            self.items.skips.on_waits(index);
         }
     }
 
     pub(super) fn take_back(&mut self, items: u32, repeats: u64) {
         self.meters.on_returned(u64::from(items), repeats);
-        self.circuit.on_returned(items.div_ceil(self.tuning.batch.get()));
+        self.judge
+            .circuit
+            .on_returned(items.div_ceil(self.settings.tuning.batch.get()));
     }
 
     fn on_signal(&mut self, signal: Signal, now: Now) {
@@ -209,7 +213,7 @@ impl Execution {
     }
 
     pub(super) fn recover_from_failures(&mut self, code: &str, message: &str) {
-        let budget = self.whole.error_budget.failed_attempts;
+        let budget = self.settings.whole.error_budget.failed_attempts;
         let allowed = budget.map_or(0.0, |attempts| attempts.rate().as_per_second());
         let most = match budget {
             Some(FailedAttempts::Most(_)) => ", and more than succeeded",
@@ -217,7 +221,7 @@ impl Execution {
         };
         let text = format!(
             "more than {allowed} failed attempts a second over {:?}{most}; the last one said {code}: {message}",
-            self.whole.error_window
+            self.settings.whole.error_window
         );
         self.stop(RunEnd::Recovering {
             reason: "error_budget",

@@ -42,7 +42,7 @@ impl Shared {
 impl Execution {
     /// The rest of the task has changed: shards were done, items were abandoned.
     pub(super) fn on_shared(&mut self, shared: Shared, now: Now) {
-        let before = std::mem::replace(&mut self.shared, shared);
+        let before = std::mem::replace(&mut self.settings.shared, shared);
         if before.share != shared.share {
             self.retune(now);
         }
@@ -53,20 +53,22 @@ impl Execution {
 
     /// Other settings of the task.
     pub(super) fn tune(&mut self, tuning: Tuning, now: Now) {
-        self.whole = tuning;
+        self.settings.whole = tuning;
         self.retune(now);
     }
 
     fn retune(&mut self, now: Now) {
-        let tuning = part_of(&self.whole, self.shared.share);
+        let tuning = part_of(&self.settings.whole, self.settings.shared.share);
         self.pace
             .set(tuning.rate, tuning.burst, tuning.batch.get(), now.moment);
-        self.budget.set(tuning.error_budget, tuning.error_window);
-        self.limits = Limits::of(&tuning);
-        self.tuning = tuning;
+        self.judge.budget.set(tuning.error_budget, tuning.error_window);
+        self.settings.limits = Limits::of(&tuning);
+        self.settings.tuning = tuning;
         let (pace, latencies) = (&self.pace, self.meters.latencies());
-        self.limits.on_latency(&self.tuning, pace, latencies);
-        self.window.resize(self.limits.window);
+        self.settings
+            .limits
+            .on_latency(&self.settings.tuning, pace, latencies);
+        self.items.window.resize(self.settings.limits.window);
     }
 
     /// Another shard was told to pause, or to go slower.
@@ -78,7 +80,7 @@ impl Execution {
         if let Some(slow) = slow {
             let until = moment(slow.until.since(now.wall), now);
             self.pace
-                .slow_down(self.shared.share.of_rate(slow.rate), until, now.moment);
+                .slow_down(self.settings.shared.share.of_rate(slow.rate), until, now.moment);
         }
     }
 
@@ -96,7 +98,7 @@ impl Execution {
 
     pub(super) fn slow_down(&mut self, rate: Rate, lasting: Duration, now: Now) {
         self.pace.slow_down(
-            self.shared.share.of_rate(rate),
+            self.settings.shared.share.of_rate(rate),
             now.moment.plus(lasting),
             now.moment,
         );
@@ -112,7 +114,7 @@ impl Execution {
 
     /// The business wants no more than `total` items; none wants none that hasn't left.
     pub(super) fn finish_task(&mut self, total: Option<ItemCount>) {
-        self.finish(total.map_or(self.high, |total| ItemIndex(total.0)));
+        self.finish(total.map_or(self.items.high, |total| ItemIndex(total.0)));
         let finish = ItemIndex(total.map_or(0, |total| total.0));
         self.tell(Directives {
             finish: Some(finish),
@@ -121,15 +123,19 @@ impl Execution {
     }
 
     fn tell(&mut self, news: Directives) {
-        if !self.shared.share.is_all() {
-            self.drafts.tell(news);
+        if !self.settings.shared.share.is_all() {
+            self.items.drafts.tell(news);
         }
     }
 
     /// Stops the task when all shards together have abandoned more items than it may.
     pub(super) fn judge_abandoned(&mut self, the_last: &str) {
         let abandoned = self.abandoned_of_task();
-        if self.budget.is_abandoned_exceeded(abandoned, self.shared.items) {
+        if self
+            .judge
+            .budget
+            .is_abandoned_exceeded(abandoned, self.settings.shared.items)
+        {
             let text =
                 format!("{abandoned} items were abandoned, more than the error budget allows; {the_last}");
             self.stop(RunEnd::stopped(StopReason::ErrorBudget, text));
@@ -137,7 +143,7 @@ impl Execution {
     }
 
     pub(super) fn abandoned_of_task(&self) -> u64 {
-        self.counters.abandoned + self.shared.abandoned_elsewhere
+        self.items.counters.abandoned + self.settings.shared.abandoned_elsewhere
     }
 }
 

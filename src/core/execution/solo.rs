@@ -112,20 +112,21 @@ impl Execution {
             return;
         }
         let due = |t: &Trouble| t.place == Place::Outside && t.doing == Doing::Waiting(now.moment);
-        let parked = self.troubles.which(due).into_iter().collect();
+        let parked = self.items.troubles.which(due).into_iter().collect();
         // A careful run before may have had as many unsaved as in flight.
-        let reach = 2 * u64::from(self.limits.concurrency);
+        let reach = 2 * u64::from(self.settings.limits.concurrency);
         let until = self
+            .items
             .high
-            .max(self.window.low_water().plus(reach))
+            .max(self.items.window.low_water().plus(reach))
             .min(self.fresh_end());
         let mark = None;
-        self.solo.0 = Some(Suspects { until, parked, mark });
+        self.items.solo.0 = Some(Suspects { until, parked, mark });
     }
 
     /// Lets the next suspect go, if it may; false when none is left and all is as usual again.
     pub(super) fn grant_solo(&mut self, now: Now, fx: &mut Effects) -> bool {
-        let (wait, reason) = if self.counters.in_flight > 0 {
+        let (wait, reason) = if self.items.counters.in_flight > 0 {
             (Wait::Completion, Some(StallReason::SingleFile))
         } else {
             self.abandon_killers(now, fx);
@@ -150,44 +151,47 @@ impl Execution {
 
     /// The last answers are saved first: else a crash right after would leave their marks.
     fn leave_solo(&mut self, now: Now, fx: &mut Effects) -> bool {
-        if self.drafts.has_items() {
+        if self.items.drafts.has_items() {
             self.starved = true;
             fx.wait = Wait::Completion;
             self.stall(Some(StallReason::Checkpoint), now.moment);
             return true;
         }
-        self.solo.0 = None;
+        self.items.solo.0 = None;
         false
     }
 
     fn next_suspect(&self) -> Option<ItemIndex> {
-        self.solo.next(self.window.low_water(), self.fresh_end())
+        self.items
+            .solo
+            .next(self.items.window.low_water(), self.fresh_end())
     }
 
     fn abandon_killers(&mut self, now: Now, fx: &mut Effects) {
         while let Some(index) = self.next_suspect().filter(|index| self.is_killer(*index)) {
-            let Some(mut trouble) = self.troubles.take(index) else {
+            let Some(mut trouble) = self.items.troubles.take(index) else {
                 return;
             };
             trouble.failure = Some(Failure::new(NODE_CRASH, NODE_CRASH_TEXT));
             trouble.at = now.wall;
             self.abandon(index, &trouble, fx);
-            self.solo.on_answered(index);
+            self.items.solo.on_answered(index);
         }
     }
 
     /// Whether the marks that earlier runs left say that the item kills its node. Only marks do: how often it was called
     /// says nothing.
     fn is_killer(&self, index: ItemIndex) -> bool {
-        let attempts_max = match self.tuning.on_exhausted {
-            OnExhausted::Abandon => self.tuning.max_attempts.get(),
+        let attempts_max = match self.settings.tuning.on_exhausted {
+            OnExhausted::Abandon => self.settings.tuning.max_attempts.get(),
             OnExhausted::Stop => self
+                .settings
                 .tuning
                 .max_attempts
                 .get()
                 .saturating_add(MARK_CODES.len() as u32),
         };
-        self.troubles.get(index).is_some_and(|t| {
+        self.items.troubles.get(index).is_some_and(|t| {
             let marks = t.failure.as_ref().map_or(0, marks);
             // Each mark stands for an attempt that the item never answered.
             marks == MARK_CODES.len() || marks > 0 && t.charged + marks as u32 >= attempts_max
@@ -196,7 +200,7 @@ impl Execution {
 
     /// What keeps the suspect here; asks for its mark when nothing else does.
     fn why_suspect_waits(&mut self, index: ItemIndex, now: Now) -> Option<(Wait, Option<StallReason>)> {
-        let known = self.troubles.get(index).map(|t| (t.place, t.doing));
+        let known = self.items.troubles.get(index).map(|t| (t.place, t.doing));
         if let Some((_, Doing::Waiting(due))) = known
             && due > now.moment
         {
@@ -205,7 +209,7 @@ impl Execution {
         if let Some((_, Doing::Held(_))) = known {
             return Some((Wait::Completion, Some(StallReason::RetryWait)));
         }
-        if index >= self.source_ready && known.is_none_or(|(place, _)| place == Place::Window) {
+        if index >= self.items.source_ready && known.is_none_or(|(place, _)| place == Place::Window) {
             return Some((Wait::Completion, Some(StallReason::SourceWait)));
         }
         if !self.is_marked(index, now) {
@@ -223,14 +227,18 @@ impl Execution {
 
     /// Whether the item's mark is durable; makes one when it has none.
     fn is_marked(&mut self, index: ItemIndex, now: Now) -> bool {
-        let Some(suspects) = self.solo.0.as_mut() else {
+        let Some(suspects) = self.items.solo.0.as_mut() else {
             return false;
         };
         if let Some((_, mark)) = suspects.mark {
             return mark == Mark::Durable;
         }
         suspects.mark = Some((index, Mark::Wanted));
-        let trouble = self.troubles.take(index).unwrap_or_else(|| fresh_trouble(now));
+        let trouble = self
+            .items
+            .troubles
+            .take(index)
+            .unwrap_or_else(|| fresh_trouble(now));
         let marks = trouble.failure.as_ref().map_or(0, marks);
         let begun = Trouble {
             attempts: trouble.attempts.saturating_add(1),
@@ -242,19 +250,19 @@ impl Execution {
             ..trouble.clone()
         };
         self.record(index, &begun);
-        self.high = self.high.max(index.plus(1));
-        self.troubles.put(index, trouble);
+        self.items.high = self.items.high.max(index.plus(1));
+        self.items.troubles.put(index, trouble);
         false
     }
 
     fn send_suspect(&mut self, index: ItemIndex, now: Moment, fx: &mut Effects) {
-        if let Some(mut trouble) = self.troubles.take(index) {
+        if let Some(mut trouble) = self.items.troubles.take(index) {
             trouble.doing = Doing::InFlight;
             let attempt = Attempt::new(trouble.attempts.saturating_add(1));
             if trouble.attempts > 0 {
                 self.meters.on_repeat();
             }
-            self.troubles.put(index, trouble);
+            self.items.troubles.put(index, trouble);
             fx.dispatch.push(Dispatch {
                 run: IndexRun::one(index),
                 attempt,
@@ -265,25 +273,30 @@ impl Execution {
 
     /// The run ends with a marked item that is not with the handler: it is charged nothing.
     pub(super) fn unmark(&mut self) {
-        let mark = self.solo.0.as_mut().and_then(|suspects| suspects.mark.take());
+        let mark = self
+            .items
+            .solo
+            .0
+            .as_mut()
+            .and_then(|suspects| suspects.mark.take());
         let Some((index, _)) = mark else { return };
-        let Some(trouble) = self.troubles.take(index) else {
+        let Some(trouble) = self.items.troubles.take(index) else {
             return;
         };
         if trouble.attempts == 0 && trouble.place == Place::Window {
-            self.drafts.record(SideRecord::Cleared(index));
+            self.items.drafts.record(SideRecord::Cleared(index));
             return;
         }
         self.record(index, &trouble);
-        self.troubles.put(index, trouble);
+        self.items.troubles.put(index, trouble);
     }
 
     /// Single file waits for a checkpoint: with a mark, or with the last answers.
     pub(super) fn is_mark_due(&self) -> bool {
-        self.solo.is_on()
-            && match self.solo.mark() {
+        self.items.solo.is_on()
+            && match self.items.solo.mark() {
                 Some(mark) => mark == Mark::Wanted,
-                None => self.counters.in_flight == 0 && self.drafts.has_items(),
+                None => self.items.counters.in_flight == 0 && self.items.drafts.has_items(),
             }
     }
 }

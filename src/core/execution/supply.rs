@@ -48,39 +48,39 @@ impl Execution {
     /// Items were added, or no more will be. What is told late, after more was heard, changes nothing.
     pub(super) fn on_supply(&mut self, supply: Supply) {
         self.grow(supply.end);
-        if supply.is_sealed && self.supply.is_open() {
-            self.supply = Stock::Whole;
+        if supply.is_sealed && self.items.supply.is_open() {
+            self.items.supply = Stock::Whole;
         }
     }
 
     fn grow(&mut self, end: ItemIndex) {
-        let Some(more) = end.0.checked_sub(self.range.end.0) else {
+        let Some(more) = end.0.checked_sub(self.items.range.end.0) else {
             return;
         };
-        self.range.end = end;
-        match self.supply {
-            Stock::Cut => self.counters.excluded += more,
-            Stock::Whole | Stock::Open => self.end = end,
+        self.items.range.end = end;
+        match self.items.supply {
+            Stock::Cut => self.items.counters.excluded += more,
+            Stock::Whole | Stock::Open => self.items.end = end,
         }
     }
 
     /// Whether nothing is left of the items that are known.
     pub(super) fn is_out_of_items(&self) -> bool {
-        self.window.low_water() >= self.end && self.troubles.is_empty()
+        self.items.window.low_water() >= self.items.end && self.items.troubles.is_empty()
     }
 
     /// Whether it has nothing to do until items are added: it needs no part of its node's capacity.
     pub fn awaits_items(&self) -> bool {
-        self.phase == Phase::Running && self.supply.is_open() && self.is_out_of_items()
+        self.phase == Phase::Running && self.items.supply.is_open() && self.is_out_of_items()
     }
 
     /// Whether items may still be added.
     pub fn is_open(&self) -> bool {
-        self.supply.is_open()
+        self.items.supply.is_open()
     }
 
     /// One past the last index that is known, also where the end was lowered.
     pub fn known_end(&self) -> ItemIndex {
-        self.range.end
+        self.items.range.end
     }
 }

@@ -91,11 +91,17 @@ impl Batches {
 impl Execution {
     /// Finds how many items a call of this grant may have; says whether the grant is of halves alone.
     pub(in crate::execution) fn size_calls(&mut self, now: Now) -> bool {
-        let batch = self.tuning.batch.get().min(self.limits.concurrency).max(1);
+        let batch = self
+            .settings
+            .tuning
+            .batch
+            .get()
+            .min(self.settings.limits.concurrency)
+            .max(1);
         // What tells whether the handler answers is about one item.
-        let is_usual = self.circuit.is_closed() && !self.wants_fresh();
+        let is_usual = self.judge.circuit.is_closed() && !self.wants_fresh();
         self.batches.size = if is_usual { self.batches.most.min(batch) } else { 1 };
-        let halves = if is_usual && batch > 1 && !self.troubles.is_empty() {
+        let halves = if is_usual && batch > 1 && !self.items.troubles.is_empty() {
             self.due_halves(batch, now)
         } else {
             None
@@ -113,11 +119,11 @@ impl Execution {
                 .map(|trouble| trouble.call_max)
                 .filter(|most| (1..batch).contains(most))
         };
-        let in_window = halves(self.troubles.first_due(Place::Window, now.moment));
+        let in_window = halves(self.items.troubles.first_due(Place::Window, now.moment));
         if in_window.is_some() || std::mem::take(&mut self.batches.was_of_parked) {
             return in_window;
         }
-        let parked = halves(self.troubles.first_due(Place::Outside, now.moment));
+        let parked = halves(self.items.troubles.first_due(Place::Outside, now.moment));
         self.batches.was_of_parked = parked.is_some();
         parked
     }
@@ -134,7 +140,7 @@ impl Execution {
             return credit - credit % size;
         }
         let since = *short_since.get_or_insert(now.moment);
-        let waited = now.moment.since(since) >= self.tuning.batch_linger;
+        let waited = now.moment.since(since) >= self.settings.tuning.batch_linger;
         if waited || u64::from(credit) >= left {
             *short_since = None;
             return credit;
@@ -149,7 +155,7 @@ impl Execution {
             FailureClass::Unreachable | FailureClass::Unstarted => false,
             FailureClass::Rejected | FailureClass::Unavailable | FailureClass::Unsendable => true,
             FailureClass::Answered | FailureClass::Exited | FailureClass::Faulty | FailureClass::Unclear => {
-                self.tuning.max_attempts.get() > 1
+                self.settings.tuning.max_attempts.get() > 1
             }
         };
         items > 1 && may_again
@@ -163,6 +169,11 @@ impl Execution {
             Wish::Abandon => Duration::ZERO,
         };
         trouble.failure = Some(failed.failure);
-        self.wait_for_retry(failed.index, trouble, self.tuning.backoff.first.max(after), now);
+        self.wait_for_retry(
+            failed.index,
+            trouble,
+            self.settings.tuning.backoff.first.max(after),
+            now,
+        );
     }
 }

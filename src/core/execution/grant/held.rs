@@ -28,20 +28,23 @@ impl Execution {
             return false;
         }
         let slots = self
+            .settings
             .limits
             .concurrency
             .min(self.handler_slots.unwrap_or(u32::MAX));
-        if self.counters.in_flight >= u64::from(slots) || self.pace.available(1, now.moment) == 0 {
+        if self.items.counters.in_flight >= u64::from(slots) || self.pace.available(1, now.moment) == 0 {
             return false;
         }
         let places = [Place::Window, Place::Outside];
-        if places
-            .into_iter()
-            .any(|place| self.troubles.next_due(place).is_some_and(|due| due <= now.moment))
-        {
+        if places.into_iter().any(|place| {
+            self.items
+                .troubles
+                .next_due(place)
+                .is_some_and(|due| due <= now.moment)
+        }) {
             return true;
         }
-        let waits_in_order = self.tuning.ordered && !self.troubles.is_empty();
-        !waits_in_order && (!self.again.is_empty() || self.cursor < self.fresh_limit())
+        let waits_in_order = self.settings.tuning.ordered && !self.items.troubles.is_empty();
+        !waits_in_order && (!self.items.again.is_empty() || self.items.cursor < self.fresh_limit())
     }
 }

@@ -27,7 +27,7 @@ impl Execution {
     /// Appends what may leave to `fx.dispatch`, at most `want` items, and says when to ask again.
     pub(in crate::execution) fn grant(&mut self, want: u32, now: Now, fx: &mut Effects) {
         fx.paced = self.pace.is_limited();
-        fx.concurrency = self.limits.concurrency;
+        fx.concurrency = self.settings.limits.concurrency;
         if self.end_if_over(fx) {
             return;
         }
@@ -58,12 +58,12 @@ impl Execution {
     }
 
     fn grant_running(&mut self, want: u32, now: Now, fx: &mut Effects) {
-        if self.skips.is_due() {
+        if self.items.skips.is_due() {
             // Nothing leaves as long as something waits that may not.
             (self.starved, fx.wait) = (true, Wait::Completion);
             return self.stall(Some(StallReason::Checkpoint), now.moment);
         }
-        if self.is_circuit_shut(now, fx) || self.solo.is_on() && self.grant_solo(now, fx) {
+        if self.is_circuit_shut(now, fx) || self.items.solo.is_on() && self.grant_solo(now, fx) {
             return;
         }
         self.evict_stragglers(now);
@@ -108,10 +108,10 @@ impl Execution {
 
     /// What left must have had room: a crash now repeats at most what is in flight or unsaved.
     fn check_bounds(&self, fx: &mut Effects) {
-        if self.counters.in_flight > u64::from(self.limits.concurrency) {
+        if self.items.counters.in_flight > u64::from(self.settings.limits.concurrency) {
             fx.violations.push(Invariant::InFlightBounded);
         }
-        if self.drafts.unsaved() > self.unsaved_max() {
+        if self.items.drafts.unsaved() > self.unsaved_max() {
             fx.violations.push(Invariant::UnsavedBounded);
         }
     }
@@ -132,13 +132,13 @@ impl Execution {
             Phase::Running if self.is_all_settled() => RunEnd::Done,
             Phase::Running | Phase::Ended(_) => return false,
         };
-        if self.counters.in_flight > 0 {
+        if self.items.counters.in_flight > 0 {
             return false;
         }
         // A stop that arrives with the last item finds a task that is done.
         let done = end != RunEnd::Fenced && self.is_all_settled();
         if done {
-            self.circuit.end();
+            self.judge.circuit.end();
         }
         self.phase = Phase::Ended(if done { RunEnd::Done } else { end });
         self.pace.halt();
@@ -147,28 +147,33 @@ impl Execution {
     }
 
     fn is_all_settled(&self) -> bool {
-        !self.supply.is_open() && self.is_out_of_items()
+        !self.items.supply.is_open() && self.is_out_of_items()
     }
 
     /// The smallest of what the pace, the slots and the unsaved completions allow.
     fn room(&mut self, want: u32, now: Now) -> Room {
-        let in_flight = u32::try_from(self.counters.in_flight).unwrap_or(u32::MAX);
+        let in_flight = u32::try_from(self.items.counters.in_flight).unwrap_or(u32::MAX);
         let slots = self.handler_slots.unwrap_or(u32::MAX);
-        let free = self.limits.concurrency.min(slots).saturating_sub(in_flight);
+        let free = self
+            .settings
+            .limits
+            .concurrency
+            .min(slots)
+            .saturating_sub(in_flight);
         let unsaved_max = self.unsaved_max();
         let unsaved_room =
-            u32::try_from(unsaved_max.saturating_sub(self.drafts.unsaved())).unwrap_or(u32::MAX);
+            u32::try_from(unsaved_max.saturating_sub(self.items.drafts.unsaved())).unwrap_or(u32::MAX);
         let bounds = [
             (
                 free,
-                if slots < self.limits.concurrency {
+                if slots < self.settings.limits.concurrency {
                     StallReason::HandlerSlots
                 } else {
                     StallReason::Concurrency
                 },
             ),
             (unsaved_room, StallReason::Unsaved),
-            (self.drafts.side_room(), StallReason::Checkpoint),
+            (self.items.drafts.side_room(), StallReason::Checkpoint),
             (
                 if self.are_results_full { 0 } else { u32::MAX },
                 StallReason::ResultsUnsaved,
@@ -194,28 +199,28 @@ impl Execution {
 
     /// An upper bound on the items that may still leave, but for those that came back.
     pub(in crate::execution) fn left(&self) -> u64 {
-        let (from, to) = (self.cursor, self.fresh_end());
-        let fresh = to.0.saturating_sub(from.0) - self.skips.among(from, to);
-        fresh + self.troubles.len() as u64
+        let (from, to) = (self.items.cursor, self.fresh_end());
+        let fresh = to.0.saturating_sub(from.0) - self.items.skips.among(from, to);
+        fresh + self.items.troubles.len() as u64
     }
 
     fn grant_within(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
-        if self.circuit.is_open() {
+        if self.judge.circuit.is_open() {
             return self.grant_probe(room, now, fx);
         }
-        if !self.circuit.is_closed() || self.wants_fresh() {
+        if !self.judge.circuit.is_closed() || self.wants_fresh() {
             return self.grant_round(room, now, fx);
         }
         let mut granted = self.grant_due(Place::Window, room, now, fx);
-        if self.tuning.ordered && !self.troubles.is_empty() {
+        if self.settings.tuning.ordered && !self.items.troubles.is_empty() {
             // Parked before the task became ordered, if at all.
             granted += self.grant_due(Place::Outside, room - granted, now, fx);
             return self.depart(granted, now.moment);
         }
         // A quarter of what is left goes to due parked items first, the whole of it when nothing is fresh. Over time: where one
         // item leaves at a time, parked ones that fail for ever would let no fresh one leave any more.
-        let quarters = u64::from(room - granted) + self.parked_quarters;
-        self.parked_quarters = quarters % 4;
+        let quarters = u64::from(room - granted) + self.items.parked_quarters;
+        self.items.parked_quarters = quarters % 4;
         let parked_first = (quarters / 4) as u32;
         granted += self.grant_due(Place::Outside, parked_first, now, fx);
         granted += self.grant_again(room - granted, fx);
@@ -232,12 +237,12 @@ impl Execution {
     }
 
     pub(in crate::execution) fn depart(&mut self, granted: u32, now: Moment) -> u32 {
-        if !self.circuit.is_closed() && granted > 0 {
-            self.circuit.on_sent(self.batches.calls_of(granted), now);
+        if !self.judge.circuit.is_closed() && granted > 0 {
+            self.judge.circuit.on_sent(self.batches.calls_of(granted), now);
         }
         self.meters.on_sent(granted, self.pace.lateness(granted));
         self.pace.take(granted);
-        self.counters.in_flight += u64::from(granted);
+        self.items.counters.in_flight += u64::from(granted);
         granted
     }
 
@@ -252,8 +257,14 @@ impl Execution {
         let mut granted = 0;
         let size = self.batches.size();
         let may_share = |trouble: &Trouble| trouble.call_max == 0 || trouble.call_max >= size;
-        while granted < room && self.troubles.first_due(place, now.moment).is_some_and(may_share) {
-            let Some((index, attempts)) = self.troubles.pop_due(place, now.moment) else {
+        while granted < room
+            && self
+                .items
+                .troubles
+                .first_due(place, now.moment)
+                .is_some_and(may_share)
+        {
+            let Some((index, attempts)) = self.items.troubles.pop_due(place, now.moment) else {
                 break;
             };
             self.push_retry(index, attempts, fx);
@@ -275,10 +286,12 @@ impl Execution {
     pub(in crate::execution) fn grant_again(&mut self, room: u32, fx: &mut Effects) -> u32 {
         let mut granted = 0;
         while let Some(left) = std::num::NonZeroU32::new(room - granted) {
-            let Some(run) = self.again.pop_front() else { break };
+            let Some(run) = self.items.again.pop_front() else {
+                break;
+            };
             let (now, later) = run.split(left);
             if let Some(later) = later {
-                self.again.push_front(later);
+                self.items.again.push_front(later);
             }
             push_fresh(fx, now);
             granted += now.len();
@@ -288,16 +301,16 @@ impl Execution {
 
     #[inline]
     pub(in crate::execution) fn grant_fresh(&mut self, room: u32, fx: &mut Effects) -> u32 {
-        if !self.skips.is_wanted() {
+        if !self.items.skips.is_wanted() {
             return self.grant_fresh_below(self.fresh_limit(), room, fx);
         }
         let mut granted = 0;
         loop {
             self.pass_over(fx);
-            let from = self.cursor;
-            let to = self.skips.limit(from, self.fresh_limit());
+            let from = self.items.cursor;
+            let to = self.items.skips.limit(from, self.fresh_limit());
             granted += self.grant_fresh_below(to, room - granted, fx);
-            if granted >= room || self.cursor == from {
+            if granted >= room || self.items.cursor == from {
                 return granted;
             }
         }
@@ -308,25 +321,27 @@ impl Execution {
         let mut granted = 0;
         while granted < room {
             // Nothing beyond the high water was ever given out, so nothing there is settled.
-            let run = if self.cursor >= self.high {
-                let len = to.0.saturating_sub(self.cursor.0).min(u64::from(room - granted));
-                IndexRun::new(self.cursor, len as u32)
+            let run = if self.items.cursor >= self.items.high {
+                let len =
+                    to.0.saturating_sub(self.items.cursor.0)
+                        .min(u64::from(room - granted));
+                IndexRun::new(self.items.cursor, len as u32)
             } else {
-                self.window.unsettled(self.cursor, to, room - granted)
+                self.items.window.unsettled(self.items.cursor, to, room - granted)
             };
             let Some(run) = run else {
-                self.cursor = self.cursor.max(to.min(self.high));
+                self.items.cursor = self.items.cursor.max(to.min(self.items.high));
                 break;
             };
             let run = match self.before_retrying(run) {
                 Ok(run) => run,
                 Err(retrying) => {
-                    self.cursor = retrying.plus(1);
+                    self.items.cursor = retrying.plus(1);
                     continue;
                 }
             };
-            self.cursor = run.end();
-            self.high = self.high.max(self.cursor);
+            self.items.cursor = run.end();
+            self.items.high = self.items.high.max(self.items.cursor);
             push_fresh(fx, run);
             granted += run.len();
         }
@@ -336,10 +351,10 @@ impl Execution {
     /// The part of a run before its first retrying item; the item itself when it stands at the front.
     #[inline]
     pub(in crate::execution) fn before_retrying(&self, run: IndexRun) -> Result<IndexRun, ItemIndex> {
-        if run.first() >= self.high {
+        if run.first() >= self.items.high {
             return Ok(run);
         }
-        match self.troubles.lowest_in(run) {
+        match self.items.troubles.lowest_in(run) {
             None => Ok(run),
             Some(index) => IndexRun::new(run.first(), (index.0 - run.first().0) as u32).ok_or(index),
         }

@@ -23,26 +23,28 @@ impl Execution {
     /// Parks what has held a full window for `straggler_after` while slots are free, even in flight: everything
     /// unsettled in the window's lower half, since its upper half was dispatched later and is done.
     pub(in crate::execution) fn evict_stragglers(&mut self, now: Now) {
-        let held = !self.tuning.ordered
-            && self.circuit.is_closed()
-            && self.cursor >= self.window.limit()
-            && self.cursor < self.end
-            && self.counters.in_flight < u64::from(self.limits.concurrency);
+        let held = !self.settings.tuning.ordered
+            && self.judge.circuit.is_closed()
+            && self.items.cursor >= self.items.window.limit()
+            && self.items.cursor < self.items.end
+            && self.items.counters.in_flight < u64::from(self.settings.limits.concurrency);
         if !held {
             self.stragglers.full_since = None;
             return;
         }
         let since = *self.stragglers.full_since.get_or_insert(now.moment);
-        if now.moment.since(since) < self.tuning.straggler_after {
+        if now.moment.since(since) < self.settings.tuning.straggler_after {
             return;
         }
         self.stragglers.full_since = None;
         let half = self
+            .items
             .window
             .low_water()
-            .plus(u64::from(self.window.size() / 2).max(1));
-        let mut from = self.window.low_water();
+            .plus(u64::from(self.items.window.size() / 2).max(1));
+        let mut from = self.items.window.low_water();
         while let Some(run) = self
+            .items
             .window
             .unsettled(from, half, 1)
             .filter(|_| self.has_room_to_park())
@@ -53,10 +55,10 @@ impl Execution {
     }
 
     fn evict(&mut self, index: ItemIndex, now: Now) {
-        if self.again.iter().any(|run| run.contains(index)) {
+        if self.items.again.iter().any(|run| run.contains(index)) {
             return;
         }
-        if self.window.settle(IndexRun::one(index)).is_err() {
+        if self.items.window.settle(IndexRun::one(index)).is_err() {
             return;
         }
         let doing = Doing::InFlight;
@@ -64,10 +66,10 @@ impl Execution {
             doing,
             ..fresh_trouble(now)
         };
-        let mut trouble = self.troubles.take(index).unwrap_or_else(fresh);
+        let mut trouble = self.items.troubles.take(index).unwrap_or_else(fresh);
         trouble.place = Place::Outside;
-        self.drafts.on_completed(1);
+        self.items.drafts.on_completed(1);
         self.record(index, &trouble);
-        self.troubles.put(index, trouble);
+        self.items.troubles.put(index, trouble);
     }
 }

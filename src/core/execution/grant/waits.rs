@@ -9,25 +9,26 @@ use crate::stats::stall::StallReason;
 impl Execution {
     /// Why less left than there was room for.
     pub(in crate::execution) fn why_nothing_is_left(&mut self) -> Option<StallReason> {
-        if self.cursor >= self.end {
+        if self.items.cursor >= self.items.end {
             let waits = self
+                .items
                 .troubles
                 .next_due(Place::Window)
-                .or_else(|| self.troubles.next_due(Place::Outside));
+                .or_else(|| self.items.troubles.next_due(Place::Outside));
             return Some(match waits {
                 Some(_) => StallReason::RetryWait,
-                None if self.supply.is_open() => StallReason::Items,
+                None if self.items.supply.is_open() => StallReason::Items,
                 None => StallReason::Tail,
             });
         }
-        if self.cursor >= self.fresh_end() {
+        if self.items.cursor >= self.fresh_end() {
             return Some(StallReason::Canary);
         }
-        if self.tuning.ordered && !self.troubles.is_empty() {
+        if self.settings.tuning.ordered && !self.items.troubles.is_empty() {
             return Some(StallReason::RetryWait);
         }
         // Before the source: rows are read only a little beyond what the window lets out.
-        if self.cursor >= self.window.limit() {
+        if self.items.cursor >= self.items.window.limit() {
             let can_park = self.has_room_to_park();
             return Some(if can_park {
                 StallReason::WindowFull
@@ -35,7 +36,7 @@ impl Execution {
                 StallReason::ParkedFull
             });
         }
-        if self.cursor >= self.source_ready {
+        if self.items.cursor >= self.items.source_ready {
             return Some(StallReason::SourceWait);
         }
         self.is_out_of_reach().then_some(StallReason::Checkpoint)
@@ -54,20 +55,23 @@ impl Execution {
             consider(self.pace.next_at(batch));
             if batch > 1 && self.batches.is_whole() {
                 // A batch that never fills still leaves.
-                consider(self.pace.next_at(1).plus(self.tuning.batch_linger));
+                consider(self.pace.next_at(1).plus(self.settings.tuning.batch_linger));
             }
         }
         if let Some(paused) = self.pace.paused(now.moment) {
             consider(paused);
         }
-        if let Some(until) = self.batches.lingers_until(self.tuning.batch_linger, &self.pace) {
+        if let Some(until) = self
+            .batches
+            .lingers_until(self.settings.tuning.batch_linger, &self.pace)
+        {
             consider(until);
         }
         if let Some(since) = self.stragglers.full_since() {
-            consider(since.plus(self.tuning.straggler_after));
+            consider(since.plus(self.settings.tuning.straggler_after));
         }
         for place in [Place::Window, Place::Outside] {
-            if let Some(due) = self.troubles.next_due(place) {
+            if let Some(due) = self.items.troubles.next_due(place) {
                 consider(due.max(self.pace.next_at(1)));
             }
         }

@@ -127,8 +127,9 @@ impl Alone {
 impl Execution {
     /// Looks whether only items without a verdict are left, and what follows; says when to look again.
     pub(in crate::execution) fn judge_alone(&mut self, now: Now, fx: &mut Effects) -> Option<Moment> {
-        let is_tail = !self.troubles.is_empty() && !self.is_fresh_left();
-        let matters = is_tail || self.troubles.held_first().is_some() || !self.circuit.is_closed();
+        let is_tail = !self.items.troubles.is_empty() && !self.is_fresh_left();
+        let matters =
+            is_tail || self.items.troubles.held_first().is_some() || !self.judge.circuit.is_closed();
         if !matters || self.judge.alone.over {
             return None;
         }
@@ -159,27 +160,28 @@ impl Execution {
 
     /// Nothing can leave that never failed, so nothing is likely to show whether the handler answers.
     fn is_alone(&mut self) -> bool {
-        let may_leave = self.is_fresh_left() && !self.tuning.ordered;
+        let may_leave = self.is_fresh_left() && !self.settings.tuning.ordered;
         self.judge.alone.unjudged = 0;
-        if may_leave || !self.again.is_empty() || self.troubles.is_empty() {
+        if may_leave || !self.items.again.is_empty() || self.items.troubles.is_empty() {
             return false;
         }
-        let in_flight = self.troubles.which(|t| t.doing == Doing::InFlight).len() as u64;
+        let in_flight = self.items.troubles.which(|t| t.doing == Doing::InFlight).len() as u64;
         // What shared its last call is told from others in calls of its own first.
         let failed = self
+            .items
             .troubles
             .iter()
             .all(|(_, t)| t.attempts > 0 && t.call_max <= 1);
-        in_flight == self.counters.in_flight && failed && self.may_judge_unavailable()
+        in_flight == self.items.counters.in_flight && failed && self.may_judge_unavailable()
     }
 
     /// Where 502 and 503 keep most of them here, most of those must have shown that it is them, or people have decided so: else
     /// the handler isn't there, however long it takes.
     fn may_judge_unavailable(&mut self) -> bool {
-        let unavailable = self.troubles.which(Trouble::is_unavailable);
+        let unavailable = self.items.troubles.which(Trouble::is_unavailable);
         let has_succeeded = self.has_succeeded();
         let shown = self.is_decided() && has_succeeded || self.are_mostly_suspects(&unavailable);
-        let may = shown || unavailable.len() * 2 < self.troubles.len();
+        let may = shown || unavailable.len() * 2 < self.items.troubles.len();
         let alone = &mut self.judge.alone;
         alone.unavailable = !unavailable.is_empty();
         alone.shown = alone.unavailable && shown && !alone.contradicted;
@@ -194,27 +196,30 @@ impl Execution {
     /// Whether an earlier run saw it fail, outside an outage and beside others that succeeded.
     pub(super) fn is_known_to_fail(&self, trouble: &Trouble) -> bool {
         let says_so = !self.judge.began_down
-            && !self.tuning.ordered
-            && self.tuning.batch.get() == 1
+            && !self.settings.tuning.ordered
+            && self.settings.tuning.batch.get() == 1
             && self.has_succeeded();
         says_so && trouble.is_restored()
     }
 
     /// Whether an item could leave that was never called.
     pub(in crate::execution) fn is_fresh_left(&self) -> bool {
-        self.cursor < self.fresh_end() && self.cursor < self.window.limit()
+        self.items.cursor < self.fresh_end() && self.items.cursor < self.items.window.limit()
     }
 
     fn is_tried_enough(&mut self, since: Moment, now: Now) -> bool {
-        let (answered, most) = (self.circuit.answered(), self.tuning.max_attempts.get());
+        let (answered, most) = (
+            self.judge.circuit.answered(),
+            self.settings.tuning.max_attempts.get(),
+        );
         // It also failed while others were answered: it has shown what it is.
         let is_proven = |t: &Trouble| t.doubts.iter().any(|departed| *departed <= answered);
-        let proven = self.troubles.which(is_proven).len();
-        let known = self.troubles.which(|t| self.is_known_to_fail(t)).len();
-        let is_proven = proven > 0 || known * 2 > self.troubles.len();
+        let proven = self.items.troubles.which(is_proven).len();
+        let known = self.items.troubles.which(|t| self.is_known_to_fail(t)).len();
+        let is_proven = proven > 0 || known * 2 > self.items.troubles.len();
         let alone = &mut self.judge.alone;
         alone.proven = alone.shown || is_proven && !alone.contradicted;
-        if proven == self.troubles.len() && !alone.contradicted && self.has_succeeded() {
+        if proven == self.items.troubles.len() && !alone.contradicted && self.has_succeeded() {
             return true;
         }
         let Some(span) = self.judged_after() else {
@@ -224,7 +229,8 @@ impl Execution {
             let held = t.held.map_or(0, |(_, calls)| calls);
             held.max(t.uncharged) >= most || span.is_zero()
         };
-        let is_enough = !self.circuit.is_closed() || self.troubles.iter().all(|(_, t)| is_called(t));
+        let is_enough =
+            !self.judge.circuit.is_closed() || self.items.troubles.iter().all(|(_, t)| is_called(t));
         now.moment.since(since) >= span && is_enough
     }
 
@@ -234,27 +240,27 @@ impl Execution {
         if after.is_zero() || self.judge.alone.proven {
             return Some(after);
         }
-        match (self.tuning.ordered && self.has_succeeded(), in_order) {
+        match (self.settings.tuning.ordered && self.has_succeeded(), in_order) {
             (true, InOrder::GivenUp) => None,
             (true, InOrder::Unknown) => Some(after.saturating_mul(OUTAGE_FACTOR)),
             (true, InOrder::Confirmed) => Some(after),
-            (false, _) if self.circuit.is_closed() => Some(after),
+            (false, _) if self.judge.circuit.is_closed() => Some(after),
             (false, _) => Some(after.saturating_mul(OUTAGE_FACTOR)),
         }
     }
 
     /// Where it is the items, they are called as usual, and not as probes.
     fn call_alone(&mut self, now: Now) {
-        if self.judge.alone.is_of_items() && !self.circuit.is_closed() {
-            self.circuit.give_up_waiting(now.moment);
+        if self.judge.alone.is_of_items() && !self.judge.circuit.is_closed() {
+            self.judge.circuit.give_up_waiting(now.moment);
         }
         self.call_held(now);
     }
 
     /// Held items are due again, one by one over the whole span.
     fn call_held(&mut self, now: Now) {
-        let spread = self.judge_after() / self.tuning.max_attempts.get();
-        let step = if self.tuning.ordered {
+        let spread = self.judge_after() / self.settings.tuning.max_attempts.get();
+        let step = if self.settings.tuning.ordered {
             spread.min(PROBE_LONGEST)
         } else {
             spread
@@ -264,22 +270,22 @@ impl Execution {
             t.held
                 .is_some_and(|(_, calls)| now.moment >= since.plus(step.saturating_mul(calls)))
         };
-        let held = self.troubles.held();
+        let held = self.items.troubles.held();
         let due: Vec<ItemIndex> = held
-            .filter(|index| self.troubles.get(*index).is_some_and(is_due))
+            .filter(|index| self.items.troubles.get(*index).is_some_and(is_due))
             .collect();
         for index in due {
-            if let Some(mut trouble) = self.troubles.take(index) {
+            if let Some(mut trouble) = self.items.troubles.take(index) {
                 trouble.held = trouble.held.map(|(since, calls)| (since, calls + 1));
                 trouble.doing = Doing::Waiting(now.moment);
-                self.troubles.put(index, trouble);
+                self.items.troubles.put(index, trouble);
             }
         }
     }
 
     /// How many items are left that brought 502 or 503 each time, of which only people can say that it is them.
     pub(in crate::execution) fn unjudged(&self) -> u64 {
-        match self.circuit.is_closed() {
+        match self.judge.circuit.is_closed() {
             true => 0,
             false => self.judge.alone.unjudged as u64,
         }
@@ -289,9 +295,9 @@ impl Execution {
     pub(in crate::execution) fn tried_alone(&self, now: Now) -> Vec<ItemIndex> {
         let since = self.judge.alone.since.filter(|_| self.judge.alone.is_of_items());
         if since.is_some_and(|since| now.moment.since(since) >= TOLD_AFTER.min(self.judge_after())) {
-            return self.troubles.which(|_| true);
+            return self.items.troubles.which(|_| true);
         }
-        self.troubles.held().collect()
+        self.items.troubles.held().collect()
     }
 
     /// How long until items without a verdict are judged without one.
@@ -303,12 +309,14 @@ impl Execution {
     /// How often the held item that was called least is still called before it is judged; 0 where this isn't so of all that
     /// are tried: items that brought 502 or 503 are called until it can't be chance.
     pub(in crate::execution) fn tries_left(&self, tried: usize) -> u32 {
-        if self.troubles.held().count() < tried {
+        if self.items.troubles.held().count() < tried {
             return 0;
         }
-        let calls = |index| self.troubles.get(index)?.held.map(|(_, calls)| calls);
-        let least = self.troubles.held().filter_map(calls).min();
-        least.map_or(0, |calls| self.tuning.max_attempts.get().saturating_sub(calls))
+        let calls = |index| self.items.troubles.get(index)?.held.map(|(_, calls)| calls);
+        let least = self.items.troubles.held().filter_map(calls).min();
+        least.map_or(0, |calls| {
+            self.settings.tuning.max_attempts.get().saturating_sub(calls)
+        })
     }
 
     /// Nothing else is left to do: items wait no longer than if the calls that prove it were spread over the whole span.
@@ -323,6 +331,7 @@ impl Execution {
     fn give_up_alone(&mut self, now: Now, fx: &mut Effects) {
         if !self.has_succeeded() && !self.is_decided() {
             let last = self
+                .judge
                 .errors
                 .last()
                 .map(|error| Failure::new(error.code.clone(), &error.example));
@@ -334,13 +343,13 @@ impl Execution {
     /// It is the items: no failed attempt is excused any more, until something is answered.
     pub(in crate::execution) fn believe_attempts(&mut self, now: Now, fx: &mut Effects) {
         self.judge.alone.over = true;
-        self.circuit.give_up_waiting(now.moment);
+        self.judge.circuit.give_up_waiting(now.moment);
         self.charge_last_unavailable(now, fx);
         // Also those that wait since a call that doesn't count: they had used all their attempts.
         let held = |t: &Trouble| t.held.is_some() && t.doing != Doing::InFlight;
-        for index in self.troubles.which(held) {
+        for index in self.items.troubles.which(held) {
             self.give_up_held(index, now, fx);
-            if self.tuning.ordered {
+            if self.settings.tuning.ordered {
                 self.judge.alone.on_given_up_in_order();
             }
         }

@@ -25,8 +25,8 @@ impl Execution {
     }
 
     fn is_excused(&mut self, departed: Moment, trouble: &mut Trouble) -> bool {
-        let outage = self.circuit.outages();
-        if !self.circuit.excuses(departed) || self.judge.alone.is_over() {
+        let outage = self.judge.circuit.outages();
+        if !self.judge.circuit.excuses(departed) || self.judge.alone.is_over() {
             return false;
         }
         trouble.outage == outage || self.try_excuse(trouble, outage)
@@ -34,7 +34,7 @@ impl Execution {
 
     /// An item that has been in as many outages as it has attempts may be what causes them.
     fn try_excuse(&self, trouble: &mut Trouble, outage: u32) -> bool {
-        let most = self.tuning.max_attempts.get();
+        let most = self.settings.tuning.max_attempts.get();
         let may = most > 1 && trouble.excused < most;
         if may {
             (trouble.excused, trouble.outage) = (trouble.excused + 1, outage);
@@ -45,10 +45,10 @@ impl Execution {
     /// An outage begins: unclear attempts that departed after the last answered call aren't charged.
     pub(super) fn excuse_all(&mut self, now: Now) {
         self.judge.doubtful = 0;
-        let (answered, outage) = (self.circuit.answered(), self.circuit.outages());
+        let (answered, outage) = (self.judge.circuit.answered(), self.judge.circuit.outages());
         let doubted = |trouble: &Trouble| trouble.doubts.iter().any(|departed| *departed > answered);
-        for index in self.troubles.which(doubted) {
-            let Some(mut trouble) = self.troubles.take(index) else {
+        for index in self.items.troubles.which(doubted) {
+            let Some(mut trouble) = self.items.troubles.take(index) else {
                 continue;
             };
             let excused = trouble
@@ -65,7 +65,7 @@ impl Execution {
                 }
                 self.record(index, &trouble);
             }
-            self.troubles.put(index, trouble);
+            self.items.troubles.put(index, trouble);
         }
     }
 
@@ -77,12 +77,12 @@ impl Execution {
         now: Now,
         fx: &mut Effects,
     ) {
-        let is_only = self.tuning.max_attempts.get() == 1;
+        let is_only = self.settings.tuning.max_attempts.get() == 1;
         if is_only {
             self.excuse_code(&mut trouble);
         }
         if is_only || self.judge.alone.is_over() {
-            if self.tuning.ordered {
+            if self.settings.tuning.ordered {
                 self.judge.alone.on_given_up_in_order();
             }
             return self.exhaust(index, trouble, now, fx);
@@ -92,7 +92,7 @@ impl Execution {
         trouble.doing = Doing::Held(now.moment);
         trouble.due_at = now.wall;
         self.record(index, &trouble);
-        self.troubles.put(index, trouble);
+        self.items.troubles.put(index, trouble);
     }
 
     /// An item that may be tried once only is given up in an outage too, and says that nobody knows what came of it.
@@ -100,7 +100,7 @@ impl Execution {
         let is_outage = trouble
             .doubts
             .last()
-            .is_some_and(|departed| self.circuit.excuses(*departed));
+            .is_some_and(|departed| self.judge.circuit.excuses(*departed));
         if let Some(failure) = trouble.failure.as_mut().filter(|_| is_outage) {
             let message = format!(
                 "only one attempt is allowed, and the handler was down: {}",
@@ -111,7 +111,7 @@ impl Execution {
     }
 
     pub(in crate::execution) fn give_up_held(&mut self, index: ItemIndex, now: Now, fx: &mut Effects) {
-        if let Some(trouble) = self.troubles.take(index) {
+        if let Some(trouble) = self.items.troubles.take(index) {
             self.exhaust(index, trouble, now, fx);
         }
     }
@@ -133,11 +133,14 @@ impl Execution {
     /// Counts a failed attempt; says whether the error budget allows it no more. Once every item has left, those that are left
     /// failed before: their share of what is tried says nothing of the handler.
     pub(in crate::execution) fn is_one_too_many(&mut self, now: Moment) -> bool {
-        let is_over = self.budget.on_failed_attempt(self.counters.succeeded, now);
+        let is_over = self
+            .judge
+            .budget
+            .on_failed_attempt(self.items.counters.succeeded, now);
         let is_of_share = matches!(
-            self.whole.error_budget.failed_attempts,
+            self.settings.whole.error_budget.failed_attempts,
             Some(FailedAttempts::Most(_))
         );
-        is_over && (!is_of_share || self.cursor < self.fresh_end())
+        is_over && (!is_of_share || self.items.cursor < self.fresh_end())
     }
 }

@@ -89,7 +89,7 @@ impl Execution {
         if call.class != FailureClass::Exited || call.items > 1 || !self.has_succeeded() {
             return;
         }
-        if self.judge.exits.add(call, self.counters.succeeded) {
+        if self.judge.exits.add(call, self.items.counters.succeeded) {
             let items = std::mem::take(&mut self.judge.exits.items);
             for index in &items {
                 self.take_back_charge(*index);
@@ -100,7 +100,7 @@ impl Execution {
 
     fn take_back_charge(&mut self, index: ItemIndex) {
         let is_like = |code: &str| code == self.judge.exits.code;
-        if let Some(mut trouble) = self.troubles.take(index) {
+        if let Some(mut trouble) = self.items.troubles.take(index) {
             if trouble
                 .failure
                 .as_ref()
@@ -109,7 +109,7 @@ impl Execution {
                 trouble.charged = trouble.charged.saturating_sub(1);
                 self.record(index, &trouble);
             }
-            self.troubles.put(index, trouble);
+            self.items.troubles.put(index, trouble);
         }
     }
 

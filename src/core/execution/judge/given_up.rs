@@ -38,10 +38,10 @@ impl Execution {
     }
 
     fn give_up_waiting(&mut self, fx: &mut Effects) {
-        for index in self.troubles.which(|trouble| self.is_given_up(trouble)) {
-            if let Some(trouble) = self.troubles.take(index) {
+        for index in self.items.troubles.which(|trouble| self.is_given_up(trouble)) {
+            if let Some(trouble) = self.items.troubles.take(index) {
                 self.settle_abandoned(index, &trouble, fx);
-                self.solo.on_answered(index);
+                self.items.solo.on_answered(index);
             }
         }
     }

@@ -26,9 +26,11 @@ use std::time::Duration;
 use super::Execution;
 use super::types::{Effects, Now, Reports, Start};
 use crate::ids::{ItemIndex, Moment};
+use crate::items::error_budget::Meter;
 use crate::items::retry::doubled;
 use crate::items::verdict::{AnsweredCalls, FailedCall, Failure, FailureClass, HandlerState, Outage, Paused};
 use crate::items::waiting::{Doing, Place, Trouble};
+use crate::task::Tuning;
 use circuit::{Circuit, Others, Turn, Unanswered};
 
 /// Held items that are named to people.
@@ -38,6 +40,10 @@ const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 
 #[derive(Debug)]
 pub(super) struct Judge {
+    pub(super) circuit: circuit::Circuit,
+    pub(super) errors: errors::Errors,
+    pub(super) turned_away: turned_away::TurnedAway,
+    pub(super) budget: Meter,
     /// When the run began.
     began: Moment,
     /// The handler has given a verdict about an item.
@@ -71,8 +77,12 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    pub(super) fn new(start: &Start, now: Moment) -> Judge {
+    pub(super) fn new(start: &Start, tuning: &Tuning, now: Moment) -> Judge {
         Judge {
+            circuit: Circuit::of(start.shard, start.restored.outage, now),
+            errors: errors::Errors::default(),
+            turned_away: turned_away::TurnedAway::default(),
+            budget: Meter::new(tuning.error_budget, tuning.error_window),
             began: now,
             contacted: start.restored.counters.settled() > 0,
             is_proven: start.restored.is_proven,
@@ -179,18 +189,18 @@ impl Judge {
 impl Execution {
     /// How the handler fares.
     pub fn handler(&self, now: Now) -> HandlerState {
-        let next_probe = self.circuit.next_probe();
+        let next_probe = self.judge.circuit.next_probe();
         let tail_left = self.tail_left(now);
         let tried = match tail_left {
-            Some(_) => self.troubles.which(|_| true),
+            Some(_) => self.items.troubles.which(|_| true),
             None => self.tried_alone(now),
         };
         let named = tried.len();
         HandlerState {
             contacted: self.judge.contacted,
-            outage: self.judge.outage(&self.circuit),
+            outage: self.judge.outage(&self.judge.circuit),
             next_probe_in: next_probe.map(|next| next.since(now.moment)),
-            error: self.errors.lately(),
+            error: self.judge.errors.lately(),
             held: named as u64,
             held_items: tried.into_iter().take(HELD_NAMED).collect(),
             held_tries: self.tries_left(named),
@@ -221,11 +231,11 @@ impl Execution {
     #[inline]
     fn on_answered(&mut self, answered: AnsweredCalls, now: Now, fx: &mut Effects) {
         if answered.calls > 0 {
-            self.turned_away.on_answered(answered);
-            self.batches.on_answered(self.tuning.batch.get());
+            self.judge.turned_away.on_answered(answered);
+            self.batches.on_answered(self.settings.tuning.batch.get());
         }
-        let is_stirred = self.judge.is_stirred() || self.circuit.is_stirred();
-        let matters = is_stirred || self.troubles.held_first().is_some();
+        let is_stirred = self.judge.is_stirred() || self.judge.circuit.is_stirred();
+        let matters = is_stirred || self.items.troubles.held_first().is_some();
         if answered.calls > 0 && matters {
             self.on_verdicts(answered, now, fx);
         }
@@ -241,6 +251,7 @@ impl Execution {
         self.judge.tail.on_answered(now.moment);
         let most = self.calls_at_most();
         let turn = self
+            .judge
             .circuit
             .on_answered(answered.calls, answered.departed, most, now.moment);
         if turn == Turn::Answered {
@@ -248,6 +259,7 @@ impl Execution {
         }
         self.count_doubtful(now.moment);
         while let Some((_, index)) = self
+            .items
             .troubles
             .held_first()
             .filter(|(since, _)| *since <= answered.departed)
@@ -260,18 +272,22 @@ impl Execution {
     fn count_doubtful(&mut self, now: Moment) {
         let doubtful = std::mem::take(&mut self.judge.doubtful);
         let is_over = (0..doubtful).fold(false, |over, _| self.is_one_too_many(now) || over);
-        if let Some(last) = self.errors.last().filter(|_| is_over).cloned() {
+        if let Some(last) = self.judge.errors.last().filter(|_| is_over).cloned() {
             self.recover_from_failures(&last.code, &last.example);
         }
     }
 
     /// Calls that may be in flight.
     fn calls_at_most(&self) -> u32 {
-        self.limits.concurrency.div_ceil(self.tuning.batch.get()).max(1)
+        self.settings
+            .limits
+            .concurrency
+            .div_ceil(self.settings.tuning.batch.get())
+            .max(1)
     }
 
     fn on_failed_call(&mut self, call: &FailedCall, now: Now, fx: &mut Effects) {
-        self.errors.note(call, now.wall);
+        self.judge.errors.note(call, now.wall);
         let class = match call.class {
             FailureClass::Faulty if self.judge.takes_requests() => FailureClass::Answered,
             FailureClass::Unsendable => return self.on_unsendable(call),
@@ -315,11 +331,12 @@ impl Execution {
     /// What a call without a verdict says of whether the handler answers at all.
     fn tell_circuit(&mut self, call: &FailedCall, class: FailureClass, now: Now) {
         let known = self
+            .items
             .troubles
             .get(call.index)
             .filter(|trouble| !trouble.is_only_turned_away());
         let first_failed = known.map(|trouble| trouble.failed_first);
-        let answered = self.circuit.answered();
+        let answered = self.judge.circuit.answered();
         let is_new = first_failed.is_none_or(|first| first.is_some_and(|departed| departed > answered));
         let (index, departed, after) = (call.index, call.departed, call.after);
         let call = Unanswered {
@@ -332,10 +349,13 @@ impl Execution {
         let others = Others {
             can_leave: self.can_leave(),
             is_fresh_left: self.is_fresh_left(),
-            in_order: self.tuning.ordered,
+            in_order: self.settings.tuning.ordered,
             most: self.calls_at_most(),
         };
-        let turn = self.circuit.on_unanswered(call, others, now.moment, now.wall);
+        let turn = self
+            .judge
+            .circuit
+            .on_unanswered(call, others, now.moment, now.wall);
         if turn == Turn::Opened {
             self.batches.on_down();
             self.excuse_all(now);
@@ -344,7 +364,11 @@ impl Execution {
 
     /// How many different items could leave, at most.
     fn can_leave(&self) -> u64 {
-        if self.tuning.ordered { 1 } else { self.left() }
+        if self.settings.tuning.ordered {
+            1
+        } else {
+            self.left()
+        }
     }
 
     /// The first answer after an outage: what waits because of it needn't wait any longer, and a block of items that fails
@@ -354,23 +378,26 @@ impl Execution {
             .judge
             .ahead
             .take()
-            .is_some_and(|index| self.troubles.get(index).is_none());
+            .is_some_and(|index| self.items.troubles.get(index).is_none());
         let waits = |t: &Trouble| matches!(t.doing, Doing::Waiting(_)) && (t.uncharged > 0 || went_ahead);
-        for index in self.troubles.which(waits) {
-            let Some(mut trouble) = self.troubles.take(index) else {
+        for index in self.items.troubles.which(waits) {
+            let Some(mut trouble) = self.items.troubles.take(index) else {
                 continue;
             };
-            if went_ahead && trouble.place == Place::Window && self.has_room_to_park() && !self.tuning.ordered
+            if went_ahead
+                && trouble.place == Place::Window
+                && self.has_room_to_park()
+                && !self.settings.tuning.ordered
             {
                 self.wait_for_retry(
                     index,
                     trouble,
-                    self.tuning.park_after + Duration::from_secs(1),
+                    self.settings.tuning.park_after + Duration::from_secs(1),
                     now,
                 );
             } else {
                 trouble.doing = Doing::Waiting(now.moment);
-                self.troubles.put(index, trouble);
+                self.items.troubles.put(index, trouble);
             }
         }
     }

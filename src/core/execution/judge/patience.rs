@@ -18,12 +18,12 @@ impl Execution {
 
     /// Whether an item of this shard ever ended well, in this run or before.
     pub(in crate::execution) fn has_succeeded(&self) -> bool {
-        self.counters.succeeded + self.skips.of_handler(self.counters.skipped) > 0
+        self.items.counters.succeeded + self.items.skips.of_handler(self.items.counters.skipped) > 0
     }
 
     /// Ends a run whose handler was never reached in time, or is down for longer than the task waits.
     pub(in crate::execution) fn judge_patience(&mut self, now: Now) {
-        let Some(error) = self.errors.last() else {
+        let Some(error) = self.judge.errors.last() else {
             return;
         };
         let said = format!("{}: {}", error.code, error.example);
@@ -53,9 +53,10 @@ impl Execution {
             // Their time is bounded in another way.
             return;
         }
-        let patience = self.whole.outage_patience;
-        let is_over = |outage: Outage| now.wall.since(outage.since) >= patience && self.shared.all_down;
-        if self.circuit.outage().is_some_and(is_over) {
+        let patience = self.settings.whole.outage_patience;
+        let is_over =
+            |outage: Outage| now.wall.since(outage.since) >= patience && self.settings.shared.all_down;
+        if self.judge.circuit.outage().is_some_and(is_over) {
             let span = humane(patience);
             let text =
                 format!("the handler was down for {span}; {said}; nothing is lost, start the task to go on");

@@ -20,20 +20,20 @@ impl Execution {
         if let (Some(before), Some(now)) = (self.handler_slots, slots)
             && now > before
         {
-            self.circuit.on_news();
+            self.judge.circuit.on_news();
         }
         self.handler_slots = slots;
     }
 
     /// Whether the circuit lets nothing leave now; says when to ask again.
     pub(in crate::execution) fn is_circuit_shut(&mut self, now: Now, fx: &mut Effects) -> bool {
-        fx.wait = match self.circuit.room(now.moment) {
+        fx.wait = match self.judge.circuit.room(now.moment) {
             Room::Unbounded | Room::Calls(_) => return false,
             Room::Until(moment) => Wait::Until(moment),
             Room::Completion => Wait::Completion,
         };
         self.starved = true;
-        let is_down = self.judge.outage(&self.circuit).is_some();
+        let is_down = self.judge.outage(&self.judge.circuit).is_some();
         let reason = if is_down {
             StallReason::HandlerDown
         } else {
@@ -46,7 +46,7 @@ impl Execution {
     /// What the circuit leaves of the room. Unit: items.
     #[inline]
     pub(in crate::execution) fn room_of_circuit(&self, items: u32, now: Now) -> u32 {
-        match self.circuit.room(now.moment) {
+        match self.judge.circuit.room(now.moment) {
             Room::Unbounded => items,
             Room::Calls(calls) => items.min(calls.saturating_mul(self.batches.size())),
             Room::Until(_) | Room::Completion => 0,
@@ -55,7 +55,7 @@ impl Execution {
 
     /// One call to see whether the handler is back; its items are of one kind.
     pub(in crate::execution) fn grant_probe(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
-        let turn = self.circuit.outage().map_or(0, |outage| outage.probes) % 3;
+        let turn = self.judge.circuit.outage().map_or(0, |outage| outage.probes) % 3;
         let granted = (turn..turn + 3).find_map(|kind| {
             let granted = match kind % 3 {
                 0 => self.grant_failed(room, fx),
@@ -71,8 +71,9 @@ impl Execution {
     fn grant_failed(&mut self, room: u32, fx: &mut Effects) -> u32 {
         let mut granted = 0;
         while granted < room {
-            let earliest = self.troubles.pop_earliest(Place::Window);
-            let Some((index, attempts)) = earliest.or_else(|| self.troubles.pop_earliest(Place::Outside))
+            let earliest = self.items.troubles.pop_earliest(Place::Window);
+            let Some((index, attempts)) =
+                earliest.or_else(|| self.items.troubles.pop_earliest(Place::Outside))
             else {
                 break;
             };
@@ -83,7 +84,7 @@ impl Execution {
     }
 
     fn grant_untried(&mut self, room: u32, fx: &mut Effects) -> u32 {
-        if self.tuning.ordered && !self.troubles.is_empty() {
+        if self.settings.tuning.ordered && !self.items.troubles.is_empty() {
             return 0;
         }
         let mut granted = self.grant_again(room, fx);
@@ -98,12 +99,12 @@ impl Execution {
         }
         let is_one =
             |t: &Trouble| t.attempts == 0 && t.turns.all == 0 && matches!(t.doing, Doing::Waiting(_));
-        let unreached = self.troubles.which(is_one);
+        let unreached = self.items.troubles.which(is_one);
         let mut granted = 0;
         for index in unreached.into_iter().take(room as usize) {
-            if let Some(mut trouble) = self.troubles.take(index) {
+            if let Some(mut trouble) = self.items.troubles.take(index) {
                 trouble.doing = Doing::InFlight;
-                self.troubles.put(index, trouble);
+                self.items.troubles.put(index, trouble);
                 self.push_retry(index, 0, fx);
                 granted += 1;
             }
@@ -114,22 +115,22 @@ impl Execution {
     /// The last item that the window, the source and the store let out. From here on it is known singly, so that it doesn't leave
     /// once more when its turn comes.
     fn grant_ahead(&mut self, now: Now, fx: &mut Effects) -> u32 {
-        let last = self.skips.last_below(self.fresh_limit());
-        let Some(last) = last.filter(|last| *last > self.cursor) else {
+        let last = self.items.skips.last_below(self.fresh_limit());
+        let Some(last) = last.filter(|last| *last > self.items.cursor) else {
             return 0;
         };
         let end = last.plus(1);
-        let is_open = self.window.unsettled(last, end, 1) == Some(IndexRun::one(last));
-        if self.tuning.ordered || !is_open || self.troubles.get(last).is_some() {
+        let is_open = self.items.window.unsettled(last, end, 1) == Some(IndexRun::one(last));
+        if self.settings.tuning.ordered || !is_open || self.items.troubles.get(last).is_some() {
             return 0;
         }
-        self.high = self.high.max(end);
+        self.items.high = self.items.high.max(end);
         let doing = Doing::InFlight;
         let trouble = Trouble {
             doing,
             ..fresh_trouble(now)
         };
-        self.troubles.put(last, trouble);
+        self.items.troubles.put(last, trouble);
         fx.dispatch.push(Dispatch {
             run: IndexRun::one(last),
             attempt: Attempt::FIRST,

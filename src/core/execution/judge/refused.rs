@@ -126,7 +126,7 @@ impl Execution {
         let is_of_rest = self.has_succeeded()
             && !self.is_fresh_left()
             && (self.is_decided() || self.is_rest_refused_by_chance(refusal.code));
-        let is_explained = refusal.is_known || refusal.first < self.circuit.answered();
+        let is_explained = refusal.is_known || refusal.first < self.judge.circuit.answered();
         is_of_rest || is_explained
     }
 
@@ -134,12 +134,12 @@ impl Execution {
     fn is_rest_refused_by_chance(&self, code: &str) -> bool {
         let refusals = &self.judge.refusals;
         let is_known = refusals.among_code.as_deref() == Some(code);
-        is_known && self.can_leave() < refusals.row_at_most(self.turned_away.answered()) as u64
+        is_known && self.can_leave() < refusals.row_at_most(self.judge.turned_away.answered()) as u64
     }
 
     /// The same of a call.
     pub(super) fn is_own_refusal_of(&self, call: &FailedCall) -> bool {
-        let known = self.troubles.get(call.index);
+        let known = self.items.troubles.get(call.index);
         call.items == 1 && self.is_own_refusal(Refusal::of(known, &call.failure.code, call.departed))
     }
 
@@ -155,7 +155,7 @@ impl Execution {
         if refusals.among_code.as_ref() != Some(&call.failure.code) {
             refusals.among_code = Some(call.failure.code.clone());
         }
-        self.circuit.on_returned(1);
+        self.judge.circuit.on_returned(1);
     }
 
     /// Whether a refusal counts against its item. Where it does, those count too that couldn't be told before.
@@ -173,28 +173,28 @@ impl Execution {
 
     /// The run ends: refusals that others have explained since are charged, so that the next run knows of them.
     pub(in crate::execution) fn charge_explained_refusals(&mut self) {
-        let answered = self.circuit.answered();
+        let answered = self.judge.circuit.answered();
         let is_explained = |t: &Trouble| {
             let waits = t.doing != Doing::InFlight && t.refused > 0;
             waits && t.refused_first.is_some_and(|first| first < answered)
         };
-        for index in self.troubles.which(is_explained) {
-            if let Some(mut trouble) = self.troubles.take(index) {
+        for index in self.items.troubles.which(is_explained) {
+            if let Some(mut trouble) = self.items.troubles.take(index) {
                 trouble.charge_refusals();
                 self.record(index, &trouble);
-                self.troubles.put(index, trouble);
+                self.items.troubles.put(index, trouble);
             }
         }
     }
 
     pub(super) fn is_decided(&self) -> bool {
-        self.whole.judge_after == Auto::Fixed(Duration::ZERO)
+        self.settings.whole.judge_after == Auto::Fixed(Duration::ZERO)
     }
 
     pub(super) fn on_refusal(&mut self, call: &FailedCall) {
-        let known = self.troubles.get(call.index);
+        let known = self.items.troubles.get(call.index);
         let is_known = known.is_some_and(Trouble::is_restored) && call.class != FailureClass::Unstarted;
-        if is_known && self.is_fresh_left() && !self.tuning.ordered {
+        if is_known && self.is_fresh_left() && !self.settings.tuning.ordered {
             self.judge.refusals.want_fresh();
             return;
         }
@@ -202,7 +202,7 @@ impl Execution {
         let row = match call.class {
             FailureClass::Unstarted => ROW_MIN,
             _ if self.is_decided() && self.has_succeeded() => ROW_MAX,
-            _ => self.judge.refusals.row_at_most(self.turned_away.answered()),
+            _ => self.judge.refusals.row_at_most(self.judge.turned_away.answered()),
         };
         let takes_requests = self.judge.takes_requests();
         let refusals = &mut self.judge.refusals;

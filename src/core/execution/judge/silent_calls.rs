@@ -25,9 +25,9 @@ impl Execution {
             let (calls, departed) = (1, call.departed);
             return self.on_answered(AnsweredCalls { calls, departed }, now, fx);
         }
-        match self.circuit.is_open() {
+        match self.judge.circuit.is_open() {
             true => self.tell_circuit(call, class, now),
-            false => self.circuit.on_returned(1),
+            false => self.judge.circuit.on_returned(1),
         }
     }
 
@@ -42,13 +42,13 @@ impl Execution {
     /// Tells whether an item of which no call can be made fails at once: calls of this kind were made of others, or no other can
     /// leave before it and show that none can be. A later attempt would find the same data.
     pub(super) fn is_item_unsendable(&self) -> bool {
-        self.judge.takes_requests() || !self.is_fresh_left() || self.tuning.ordered
+        self.judge.takes_requests() || !self.is_fresh_left() || self.settings.tuning.ordered
     }
 
     /// Bears a handler that never let anything succeed for `judge_after`: the calls that were out when the circuit opened
     /// come back together, and say no more than one.
     pub(super) fn count_reached_probe(&mut self, call: &FailedCall, now: Now, fx: &mut Effects) {
-        let Some(outage) = self.circuit.outage().filter(|_| !self.has_succeeded()) else {
+        let Some(outage) = self.judge.circuit.outage().filter(|_| !self.has_succeeded()) else {
             return;
         };
         self.judge.reached_probes += 1;

@@ -53,14 +53,16 @@ impl Tail {
 impl Execution {
     /// Looks whether only items that failed are left, and whether their time is over; says when it will be.
     pub(in crate::execution) fn judge_tail(&mut self, now: Now, fx: &mut Effects) -> Option<Moment> {
-        let is_bare = self.cursor >= self.end && self.again.is_empty() && !self.supply.is_open();
+        let is_bare = self.items.cursor >= self.items.end
+            && self.items.again.is_empty()
+            && !self.items.supply.is_open();
         // It is down for shards that have more to call for, too: that is an outage, and none of the last items.
-        let is_down_elsewhere = self.shared.all_down && !self.shared.share.is_all();
-        if !is_bare || is_down_elsewhere || self.troubles.is_empty() || !self.has_succeeded() {
+        let is_down_elsewhere = self.settings.shared.all_down && !self.settings.shared.share.is_all();
+        if !is_bare || is_down_elsewhere || self.items.troubles.is_empty() || !self.has_succeeded() {
             self.judge.tail = Tail::default();
             return None;
         }
-        if self.judge.tail.since.is_none() && !self.circuit.is_closed() {
+        if self.judge.tail.since.is_none() && !self.judge.circuit.is_closed() {
             return None;
         }
         let since = *self.judge.tail.since.get_or_insert(now.moment);
@@ -70,7 +72,7 @@ impl Execution {
         }
         if !self.judge.tail.is_over {
             self.judge.tail.is_over = true;
-            self.circuit.give_up_waiting(now.moment);
+            self.judge.circuit.give_up_waiting(now.moment);
             self.give_up_tail(now, fx);
         }
         None
@@ -90,7 +92,7 @@ impl Execution {
 
     /// Time for which items are tried that nothing can be compared with.
     pub(in crate::execution) fn judge_after(&self) -> Duration {
-        match (self.whole.judge_after, self.judge.tail.since) {
+        match (self.settings.whole.judge_after, self.judge.tail.since) {
             (Auto::Fixed(span), _) => span,
             (Auto::Auto, Some(since)) => since.since(self.judge.began).clamp(AUTO_SPAN.0, AUTO_SPAN.1),
             (Auto::Auto, None) => AUTO_SPAN.1,
@@ -104,8 +106,8 @@ impl Execution {
                 t.held.is_some() || t.uncharged > 0 || t.last == Some(FailureClass::Unclear);
             t.doing != Doing::InFlight && is_without_verdict
         };
-        for index in self.troubles.which(is_open) {
-            if let Some(trouble) = self.troubles.take(index) {
+        for index in self.items.troubles.which(is_open) {
+            if let Some(trouble) = self.items.troubles.take(index) {
                 self.end_open(index, trouble, now, fx);
             }
         }
@@ -123,15 +125,15 @@ impl Execution {
         let made = trouble.attempts.max(trouble.charged + trouble.uncharged);
         let longest = self.judge_after().saturating_mul(ANSWERED_FACTOR + 1);
         let since = self.judge.tail.since.unwrap_or(now.moment);
-        if made >= self.tuning.max_attempts.get() || now.moment.since(since) >= longest {
+        if made >= self.settings.tuning.max_attempts.get() || now.moment.since(since) >= longest {
             return self.give_up_open(index, trouble, now, fx);
         }
-        self.wait_for_retry(index, trouble, self.tuning.backoff.first, now);
+        self.wait_for_retry(index, trouble, self.settings.tuning.backoff.first, now);
     }
 
     /// Gives the item up, unconfirmed unless others were answered after each of its attempts.
     fn give_up_open(&mut self, index: ItemIndex, mut trouble: Trouble, now: Now, fx: &mut Effects) {
-        let answered = self.circuit.answered();
+        let answered = self.judge.circuit.answered();
         let is_confirmed = trouble.uncharged == 0 && trouble.doubts.iter().all(|at| *at <= answered);
         trouble.is_unconfirmed = !is_confirmed;
         self.exhaust(index, trouble, now, fx);

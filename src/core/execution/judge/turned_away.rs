@@ -113,6 +113,7 @@ impl Execution {
         };
         let mut trouble = trouble.unwrap_or_else(|| fresh_trouble(now));
         let turn = self
+            .judge
             .turned_away
             .count(&mut trouble.turns, others, failed.departed);
         let after = match failed.wish {
@@ -132,18 +133,18 @@ impl Execution {
                 failure,
                 after,
             };
-            self.errors.note(&call, now.wall);
+            self.judge.errors.note(&call, now.wall);
         }
         if turn.counts && trouble.turns.own > TURNS_MAX {
             // A round of probes goes on with others.
-            self.circuit.on_returned(1);
+            self.judge.circuit.on_returned(1);
             return self.on_failed_trouble(failed, trouble, now, fx);
         }
         self.land(1, fx);
         self.take_back(1, u64::from(trouble.attempts > 0));
         self.meters.on_refused(1);
         // Where calls leave in order, whoever comes after the item waits with it.
-        let until = if turn.is_of_item && !self.tuning.ordered {
+        let until = if turn.is_of_item && !self.settings.tuning.ordered {
             now.moment
                 .plus(after.unwrap_or_default().min(RETRY_AFTER_LONGEST))
         } else {
@@ -158,12 +159,12 @@ impl Execution {
 
     /// The item waits up to then, and lets others go first. Long waits park, as those after a failed attempt do.
     fn wait_after_turn(&mut self, index: ItemIndex, mut trouble: Trouble, until: Moment, now: Now) {
-        let others_first = match self.tuning.ordered {
+        let others_first = match self.settings.tuning.ordered {
             true => Duration::ZERO,
             false => doubled(OTHERS_FIRST, trouble.turns.all - 1),
         };
         let wait = until.since(now.moment) + others_first;
-        if wait > self.tuning.park_after && self.pace.paused(now.moment).is_none() {
+        if wait > self.settings.tuning.park_after && self.pace.paused(now.moment).is_none() {
             self.park_if_room(index, &mut trouble);
         }
         trouble.doing = Doing::Waiting(now.moment.plus(wait));
@@ -171,19 +172,19 @@ impl Execution {
             trouble.due_at = now.wall.plus(wait);
             self.record(index, &trouble);
         }
-        self.troubles.put(index, trouble);
+        self.items.troubles.put(index, trouble);
         self.look_for_given_up();
-        self.skips.on_waits(index);
+        self.items.skips.on_waits(index);
     }
 
     /// Whether any item is left that wasn't turned away while others were answered.
     fn are_others_left(&self) -> bool {
-        let total = self.range.end.0 - self.range.start.0;
-        let passed_over = self.skips.among(self.cursor, self.end);
-        let gone = self.counters.settled() + self.counters.excluded + passed_over;
+        let total = self.items.range.end.0 - self.items.range.start.0;
+        let passed_over = self.items.skips.among(self.items.cursor, self.items.end);
+        let gone = self.items.counters.settled() + self.items.counters.excluded + passed_over;
         let unsettled = total.saturating_sub(gone);
         let is_suspect = |trouble: &Trouble| trouble.turns.own > 1;
-        let known = self.troubles.len() as u64;
-        known < unsettled || !self.troubles.iter().all(|(_, trouble)| is_suspect(trouble))
+        let known = self.items.troubles.len() as u64;
+        known < unsettled || !self.items.troubles.iter().all(|(_, trouble)| is_suspect(trouble))
     }
 }

@@ -95,7 +95,7 @@ impl Execution {
             if alone.has_unavailable() {
                 trouble.unavailable.add(self.share_of_all());
             }
-        } else if !self.circuit.excuses(failed.departed) {
+        } else if !self.judge.circuit.excuses(failed.departed) {
             trouble.unavailable.count(self.fresh_so_far());
         }
     }
@@ -107,7 +107,11 @@ impl Execution {
 
     fn fresh_so_far(&self) -> Fresh {
         Fresh {
-            answered: self.turned_away.answered().saturating_sub(self.judge.recovered),
+            answered: self
+                .judge
+                .turned_away
+                .answered()
+                .saturating_sub(self.judge.recovered),
             unavailable: self.judge.unavailable,
         }
     }
@@ -118,9 +122,9 @@ impl Execution {
         if fresh.answered + fresh.unavailable >= CALLS_MIN {
             return fresh.share();
         }
-        let failed = self.troubles.len() as u64 + self.counters.abandoned;
+        let failed = self.items.troubles.len() as u64 + self.items.counters.abandoned;
         Fresh {
-            answered: fresh.answered + self.counters.succeeded,
+            answered: fresh.answered + self.items.counters.succeeded,
             unavailable: fresh.unavailable + failed,
         }
         .share()
@@ -130,7 +134,9 @@ impl Execution {
     pub(super) fn are_mostly_suspects(&self, unavailable: &[ItemIndex]) -> bool {
         let so_far = self.fresh_so_far();
         let is_suspect = |t: &Trouble| self.is_known_to_fail(t) || t.unavailable.is_suspect(so_far);
-        let suspects = unavailable.iter().filter_map(|index| self.troubles.get(*index));
+        let suspects = unavailable
+            .iter()
+            .filter_map(|index| self.items.troubles.get(*index));
         suspects.filter(|t| is_suspect(t)).count() * 2 >= unavailable.len()
     }
 
@@ -140,10 +146,10 @@ impl Execution {
         if !self.judge.alone.charges_unavailable() {
             return;
         }
-        let most = self.tuning.max_attempts.get();
+        let most = self.settings.tuning.max_attempts.get();
         let is_next = |t: &Trouble| t.is_unavailable() && matches!(t.doing, Doing::Waiting(_));
-        for index in self.troubles.which(is_next) {
-            let Some(mut trouble) = self.troubles.take(index) else {
+        for index in self.items.troubles.which(is_next) {
+            let Some(mut trouble) = self.items.troubles.take(index) else {
                 continue;
             };
             (trouble.doing, trouble.uncharged) = (Doing::Waiting(now.moment), 0);
@@ -153,7 +159,7 @@ impl Execution {
             if trouble.charged >= most {
                 self.exhaust(index, trouble, now, fx);
             } else {
-                self.troubles.put(index, trouble);
+                self.items.troubles.put(index, trouble);
             }
         }
     }

@@ -74,29 +74,35 @@ pub struct HeadAttempt {
 impl Execution {
     /// The least time that what is left takes at the rate in force; none where nothing paces it, or items may be added.
     pub fn ends_in(&self) -> Option<Duration> {
-        let rate = self.pace.rate().filter(|_| !self.supply.is_open())?;
-        let left = self.range.len().0.saturating_sub(self.counters.settled());
+        let rate = self.pace.rate().filter(|_| !self.items.supply.is_open())?;
+        let left = self
+            .items
+            .range
+            .len()
+            .0
+            .saturating_sub(self.items.counters.settled());
         Some(rate.time_of(left))
     }
 
     /// The picture now.
     pub fn progress(&self, now: Now) -> Progress {
         let counters = Counters {
-            parked: self.troubles.outside_waiting(),
-            ..self.counters
+            parked: self.items.troubles.outside_waiting(),
+            ..self.items.counters
         };
         Progress {
             counters,
-            pending: counters.pending(self.range.len()),
-            total: self.range.len(),
-            low_water: self.window.low_water(),
-            high_water: self.high,
-            window: self.window.size(),
-            concurrency: self.limits.concurrency,
+            pending: counters.pending(self.items.range.len()),
+            total: self.items.range.len(),
+            low_water: self.items.window.low_water(),
+            high_water: self.items.high,
+            window: self.items.window.size(),
+            concurrency: self.settings.limits.concurrency,
             rate: self.pace.rate(),
-            unsaved: self.drafts.unsaved(),
-            retrying: self.troubles.len() as u64,
+            unsaved: self.items.drafts.unsaved(),
+            retrying: self.items.troubles.len() as u64,
             next_retry: self
+                .items
                 .troubles
                 .soonest()
                 .filter(|due| *due > now.moment)
@@ -109,10 +115,10 @@ impl Execution {
             head: self.head_attempt(),
             handler_slots: self.handler_slots,
             head_age: self.head_age(now.moment),
-            budget_left_ppm: self.budget.left_ppm(
+            budget_left_ppm: self.judge.budget.left_ppm(
                 counters.succeeded,
                 self.abandoned_of_task(),
-                self.shared.items,
+                self.settings.shared.items,
                 now.moment,
             ),
             phase: self.phase.clone(),
@@ -121,12 +127,12 @@ impl Execution {
 
     /// The errors of late, one a code, the latest last.
     pub fn errors(&self) -> &[LastError] {
-        self.errors.all()
+        self.judge.errors.all()
     }
 
     /// Calls that failed since the run began.
     pub fn failed_calls(&self) -> &FailedCalls {
-        self.errors.counted()
+        self.judge.errors.counted()
     }
 
     /// What was counted since the run began.
@@ -135,39 +141,40 @@ impl Execution {
     }
 
     pub(super) fn head_age(&self, now: Moment) -> Duration {
-        self.meters.head_age(self.window.low_water(), self.high, now)
+        self.meters
+            .head_age(self.items.window.low_water(), self.items.high, now)
     }
 
     fn head_attempt(&self) -> Option<HeadAttempt> {
-        let low = self.window.low_water();
-        let trouble = self.troubles.get(low);
+        let low = self.items.window.low_water();
+        let trouble = self.items.troubles.get(low);
         let attempt = trouble.map_or(1, |trouble| trouble.attempts.saturating_add(1));
         let waits = trouble.is_some_and(|trouble| trouble.doing != Doing::InFlight);
-        (low < self.high).then_some(HeadAttempt { attempt, waits })
+        (low < self.items.high).then_some(HeadAttempt { attempt, waits })
     }
 
     /// The rate of the whole task, as it was set: without shares, slow-downs and room.
     pub fn task_rate(&self) -> RateLimit {
-        self.whole.rate
+        self.settings.whole.rate
     }
 
     /// The settings in force.
     pub fn tuning(&self) -> &Tuning {
-        &self.tuning
+        &self.settings.tuning
     }
 
     /// The lowest index whose rows may still be needed in order: rows before it can be dropped.
     pub fn low_water(&self) -> ItemIndex {
-        self.window.low_water()
+        self.items.window.low_water()
     }
 
     /// Where fresh items will be taken from next, to read ahead of it.
     pub fn cursor(&self) -> ItemIndex {
-        self.cursor
+        self.items.cursor
     }
 
     /// One past the last index that will be dispatched.
     pub fn end(&self) -> ItemIndex {
-        self.end
+        self.items.end
     }
 }

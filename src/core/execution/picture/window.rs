@@ -69,28 +69,28 @@ impl Execution {
     /// The window now, in at most `cells_max` cells. The work is bounded: it copies the bitmap, and looks up the retrying
     /// items a cell at a time.
     pub fn window_picture(&self, cells_max: NonZeroU32, now: Moment) -> WindowPicture {
-        let low = self.window.low_water();
-        let until = self.window.limit().min(self.end).max(self.high);
+        let low = self.items.window.low_water();
+        let until = self.items.window.limit().min(self.items.end).max(self.items.high);
         let per_cell = per_cell(low, until, cells_max);
         let mut above = Vec::new();
-        self.window.copy_above(self.high, &mut above);
+        self.items.window.copy_above(self.items.high, &mut above);
         WindowPicture {
             low_water: low,
-            high_water: self.high,
-            size: self.window.size(),
+            high_water: self.items.high,
+            size: self.items.window.size(),
             until,
             per_cell,
-            head: (low < self.high).then(|| self.head_now(now)),
-            cursor: self.cursor,
+            head: (low < self.items.high).then(|| self.head_now(now)),
+            cursor: self.items.cursor,
             above,
-            again: self.again.iter().copied().collect(),
+            again: self.items.again.iter().copied().collect(),
             marks: self.marks(low, until, per_cell),
         }
     }
 
     fn marks(&self, low: ItemIndex, until: ItemIndex, per_cell: u64) -> Vec<(ItemIndex, Cell)> {
         let (mut marks, mut from) = (Vec::new(), low);
-        while let Some((index, trouble)) = self.troubles.next_in(from, until) {
+        while let Some((index, trouble)) = self.items.troubles.next_in(from, until) {
             let cell = cell_of(trouble);
             marks.push((index, cell));
             // Nothing that is known here is worse than a wait: the rest of its cell says nothing new.
@@ -105,9 +105,9 @@ impl Execution {
     }
 
     fn head_now(&self, now: Moment) -> Head {
-        let index = self.window.low_water();
-        let trouble = self.troubles.get(index);
-        let is_free = index >= self.cursor || self.again.iter().any(|run| run.contains(index));
+        let index = self.items.window.low_water();
+        let trouble = self.items.troubles.get(index);
+        let is_free = index >= self.items.cursor || self.items.again.iter().any(|run| run.contains(index));
         let cell = match trouble {
             Some(trouble) => cell_of(trouble),
             None if is_free => Cell::Free,
