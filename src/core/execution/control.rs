@@ -2,6 +2,7 @@
 
 use super::Execution;
 use super::types::{Command, Now, RunEnd};
+use crate::execution::items::Items;
 use crate::ids::ItemIndex;
 use crate::items::verdict::{ItemTrouble, ParkedItem};
 use crate::items::waiting::{Doing, Place, Trouble};
@@ -11,32 +12,13 @@ impl Execution {
         match command {
             Command::Tune(tuning) => self.tune(*tuning, now),
             Command::Stop(end) => self.stop(end),
-            Command::Finish(end) => self.finish(end),
-            Command::Supply(supply) => self.on_supply(supply),
+            Command::Finish(end) => self.items.finish(end),
+            Command::Supply(supply) => self.items.on_supply(supply),
             Command::Canary(canary) => self.items.canary.set(canary, self.items.range.start),
             Command::GiveUp(decided) => self.set_given_up(decided),
             Command::Skip(wanted) => self.set_skips(wanted),
             Command::Shared(shared) => self.on_shared(shared, now),
             Command::Heard(pause, slow) => self.on_heard(pause, slow, now),
-        }
-    }
-
-    /// Nothing at or above `end` is dispatched any more; what was dispatched, or may have been by a run before, still settles.
-    pub(super) fn finish(&mut self, end: ItemIndex) {
-        let end = end.max(self.lowest_end()).max(self.items.range.start);
-        let closes = self.items.supply.close();
-        if end < self.items.end || closes {
-            let end = end.min(self.items.end);
-            self.items.drafts.finish(end);
-            self.exclude(Some(end));
-        }
-    }
-
-    pub(super) fn exclude(&mut self, end: Option<ItemIndex>) {
-        if let Some(end) = end.filter(|end| *end < self.items.end) {
-            self.items.counters.excluded += self.items.end.0 - end.0;
-            self.items.end = end;
-            self.items.supply.close();
         }
     }
 
@@ -47,13 +29,39 @@ impl Execution {
             super::Phase::Stopping(end) | super::Phase::Ended(end) => Some(end),
         }
     }
+}
 
-    pub(super) fn restore_troubles(&mut self, retrying: Vec<ItemTrouble>, parked: Vec<ParkedItem>, now: Now) {
+impl Items {
+    /// Nothing at or above `end` is dispatched any more; what was dispatched, or may have been by a run before, still settles.
+    pub(in crate::execution) fn finish(&mut self, end: ItemIndex) {
+        let end = end.max(self.lowest_end()).max(self.range.start);
+        let closes = self.supply.close();
+        if end < self.end || closes {
+            let end = end.min(self.end);
+            self.drafts.finish(end);
+            self.exclude(Some(end));
+        }
+    }
+
+    pub(in crate::execution) fn exclude(&mut self, end: Option<ItemIndex>) {
+        if let Some(end) = end.filter(|end| *end < self.end) {
+            self.counters.excluded += self.end.0 - end.0;
+            self.end = end;
+            self.supply.close();
+        }
+    }
+
+    pub(in crate::execution) fn restore_troubles(
+        &mut self,
+        retrying: Vec<ItemTrouble>,
+        parked: Vec<ParkedItem>,
+        now: Now,
+    ) {
         let highest = retrying.iter().map(|row| row.index.plus(1)).max();
-        self.items.window.cover(highest.unwrap_or_default());
+        self.window.cover(highest.unwrap_or_default());
         for row in retrying
             .into_iter()
-            .filter(|row| !self.items.window.is_settled(row.index))
+            .filter(|row| !self.window.is_settled(row.index))
         {
             let trouble = Trouble {
                 attempts: row.attempts,
@@ -67,8 +75,8 @@ impl Execution {
                 has_row: true,
                 ..Trouble::default()
             };
-            self.items.high = self.items.high.max(row.index.plus(1));
-            self.items.troubles.put(row.index, trouble);
+            self.high = self.high.max(row.index.plus(1));
+            self.troubles.put(row.index, trouble);
         }
         for row in parked {
             let trouble = Trouble {
@@ -83,9 +91,9 @@ impl Execution {
                 has_row: true,
                 ..Trouble::default()
             };
-            self.items.troubles.put(row.index, trouble);
+            self.troubles.put(row.index, trouble);
         }
-        self.items.counters.parked = 0;
-        self.items.counters.in_flight = 0;
+        self.counters.parked = 0;
+        self.counters.in_flight = 0;
     }
 }

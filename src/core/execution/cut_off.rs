@@ -1,6 +1,7 @@
 //! What a stop that didn't wait says of the calls that it cut off: which items may have been done all the same.
 
 use super::{Execution, Phase, RunEnd};
+use crate::execution::items::Items;
 use crate::ids::ItemIndex;
 use crate::items::run::IndexRun;
 use crate::items::waiting::Doing;
@@ -16,18 +17,20 @@ impl Execution {
         let runs = if items == 0 {
             Vec::new()
         } else {
-            self.in_flight_runs()
+            self.items.in_flight_runs()
         };
         if let Phase::Stopping(RunEnd::Stopped { cut_off, .. }) = &mut self.phase {
             *cut_off = CutOff { items, runs };
         }
     }
+}
 
+impl Items {
     /// The first runs of what was dispatched and isn't settled, waiting for a retry, or back without having left.
-    fn in_flight_runs(&self) -> Vec<IndexRun> {
+    pub(in crate::execution) fn in_flight_runs(&self) -> Vec<IndexRun> {
         let mut runs: Vec<IndexRun> = Vec::new();
-        let mut at = self.items.window.low_water();
-        while let Some(open) = self.items.window.unsettled(at, self.items.high, 1) {
+        let mut at = self.window.low_water();
+        while let Some(open) = self.window.unsettled(at, self.high, 1) {
             at = open.end();
             if self.is_here(open.first()) {
                 continue;
@@ -44,15 +47,13 @@ impl Execution {
     }
 
     /// Whether an unsettled item is with us and not with the handler.
-    fn is_here(&self, index: ItemIndex) -> bool {
+    pub(in crate::execution) fn is_here(&self, index: ItemIndex) -> bool {
         let waits = self
-            .items
             .troubles
             .get(index)
             .is_some_and(|trouble| trouble.doing != Doing::InFlight);
         waits
             || self
-                .items
                 .again
                 .iter()
                 .any(|run| run.first() <= index && index < run.end())

@@ -1,5 +1,6 @@
 //! Checkpoints: one at a time, each a whole truth; what is not acknowledged stays unsaved.
 
+use crate::execution::items::Items;
 use std::collections::BTreeMap;
 
 use super::Execution;
@@ -163,7 +164,7 @@ impl Execution {
         drafts.outstanding.is_none()
             && (drafts.side.len() >= SIDE_RECORDS_MAX / 2
                 || drafts.unsaved > 0 && drafts.unsaved >= self.unsaved_max() / 2
-                || self.is_mark_due()
+                || self.items.is_mark_due()
                 || self.has_news())
     }
 
@@ -173,7 +174,7 @@ impl Execution {
         matches!(self.phase, Phase::Running)
             && !self.items.drafts.has_items()
             && self.items.drafts.outstanding.is_none()
-            && !self.is_mark_due()
+            && !self.items.is_mark_due()
             && !self.has_news()
     }
 
@@ -230,7 +231,7 @@ impl Execution {
             low_water: self.items.drafts.low_water,
             high_water: self.items.high,
             reach,
-            counters: self.stored_counters(),
+            counters: self.items.stored_counters(),
             above,
             span,
             side: outstanding.side.values().cloned().collect(),
@@ -243,38 +244,40 @@ impl Execution {
         self.items.drafts.outstanding = Some(outstanding);
         Some(draft)
     }
+}
 
-    fn stored_counters(&self) -> Counters {
+impl Items {
+    pub(in crate::execution) fn stored_counters(&self) -> Counters {
         Counters {
-            parked: self.items.troubles.outside(),
+            parked: self.troubles.outside(),
             in_flight: 0,
-            ..self.items.counters
+            ..self.counters
         }
     }
 
     /// Only what the acknowledged draft held is saved; what settled meanwhile stays unsaved.
-    pub(super) fn on_checkpoint_stored(&mut self, no: u64) {
-        let outstanding = &mut self.items.drafts.outstanding;
+    pub(in crate::execution) fn on_checkpoint_stored(&mut self, no: u64) {
+        let outstanding = &mut self.drafts.outstanding;
         if let Some(stored) = outstanding.take_if(|outstanding| outstanding.no == no) {
-            self.items.drafts.unsaved = self.items.drafts.unsaved.saturating_sub(stored.unsaved);
-            self.items.drafts.passed = self.items.drafts.passed.saturating_sub(stored.passed);
-            self.items.ahead.on_stored(stored.reach);
-            self.items.solo.on_stored(no);
-            self.items.canary.on_stored(no);
+            self.drafts.unsaved = self.drafts.unsaved.saturating_sub(stored.unsaved);
+            self.drafts.passed = self.drafts.passed.saturating_sub(stored.passed);
+            self.ahead.on_stored(stored.reach);
+            self.solo.on_stored(no);
+            self.canary.on_stored(no);
         }
     }
 
     /// Nobody will acknowledge the outstanding draft any more: all of it goes into the next one.
-    pub(super) fn merge_outstanding(&mut self) {
-        if let Some(lost) = self.items.drafts.outstanding.take() {
+    pub(in crate::execution) fn merge_outstanding(&mut self) {
+        if let Some(lost) = self.drafts.outstanding.take() {
             for (index, record) in lost.side {
-                self.items.drafts.side.entry(index).or_insert(record);
+                self.drafts.side.entry(index).or_insert(record);
             }
-            self.items.drafts.finish_at = self.items.drafts.finish_at.or(lost.finish_at);
-            self.items.drafts.told.after(lost.told);
-            self.items.ahead.on_lost(self.items.high);
-            self.items.solo.on_lost(lost.no);
-            self.items.canary.on_lost(lost.no);
+            self.drafts.finish_at = self.drafts.finish_at.or(lost.finish_at);
+            self.drafts.told.after(lost.told);
+            self.ahead.on_lost(self.high);
+            self.solo.on_lost(lost.no);
+            self.canary.on_lost(lost.no);
         }
     }
 }

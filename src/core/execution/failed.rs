@@ -1,5 +1,7 @@
 //! Failed attempts: whether they count, and whether the item is tried again, held, parked or given up.
 
+use crate::execution::items::Items;
+use crate::execution::settings::Settings;
 use std::time::Duration;
 
 use super::Execution;
@@ -19,7 +21,7 @@ const UNCHARGED_WAIT_MIN: Duration = Duration::from_secs(1);
 
 impl Execution {
     pub(super) fn on_failed(&mut self, failed: Failed, now: Now, fx: &mut Effects) {
-        if let Some(known) = self.take_flight(failed.index, failed.attempt, fx) {
+        if let Some(known) = self.items.take_flight(failed.index, failed.attempt, fx) {
             let is_new = known.as_ref().is_none_or(Trouble::is_only_turned_away);
             let mut trouble = known.unwrap_or_else(|| fresh_trouble(now));
             if is_new {
@@ -27,27 +29,6 @@ impl Execution {
             }
             self.on_failed_trouble(failed, trouble, now, fx);
         }
-    }
-
-    /// Takes the item of a call that came back; the inner one is none where nothing was known of it. The outer one is none,
-    /// and an invariant broken, when no such call was out.
-    pub(super) fn take_flight(
-        &mut self,
-        index: ItemIndex,
-        attempt: Attempt,
-        fx: &mut Effects,
-    ) -> Option<Option<Trouble>> {
-        let was_in_flight = match self.items.troubles.get(index) {
-            Some(t) => t.doing == Doing::InFlight && t.attempts + 1 == attempt.get(),
-            None => {
-                attempt == Attempt::FIRST && index < self.items.high && !self.items.window.is_settled(index)
-            }
-        };
-        if !was_in_flight {
-            fx.violations.push(Invariant::ReportWasInFlight);
-            return None;
-        }
-        Some(self.items.troubles.take(index))
     }
 
     /// An attempt of this item, which was taken, failed.
@@ -63,19 +44,20 @@ impl Execution {
             .answered_before
             .get_or_insert(self.judge.turned_away.answered());
         failed.class = self.class_now(failed.class);
-        self.land(1, fx);
+        self.items.land(1, fx);
         self.items.solo.on_answered(index);
         self.meters.on_failed(&failed.failure.code, failed.wish);
         if self.items.skips.has(index) {
-            return self.skip_known(index, &trouble, fx);
+            return self.items.skip_known(index, &trouble, fx);
         }
-        if self.is_shared_failure(failed.class, failed.call_items) {
-            self.note_attempt(&failed, &mut trouble, None, now);
-            return self.call_in_halves(failed, trouble, now);
+        if self.settings.is_shared_failure(failed.class, failed.call_items) {
+            self.items.note_attempt(&failed, &mut trouble, None, now);
+            return self.items.call_in_halves(&self.settings, failed, trouble, now);
         }
         let is_charged = self.is_charged(&failed, &mut trouble);
         self.judge.on_failed(failed.class, &trouble, now.moment);
-        self.note_attempt(&failed, &mut trouble, Some(is_charged), now);
+        self.items
+            .note_attempt(&failed, &mut trouble, Some(is_charged), now);
         let class = failed.class;
         let wish = failed.wish;
         if is_charged {
@@ -92,8 +74,108 @@ impl Execution {
         }
     }
 
+    /// The attempt counts: another one while there are some, else it is over, unless nobody knows what the last one did.
+    fn on_charged(
+        &mut self,
+        index: ItemIndex,
+        trouble: Trouble,
+        (class, wish): (FailureClass, Wish),
+        now: Now,
+        fx: &mut Effects,
+    ) {
+        let charged = Attempt::new(trouble.charged);
+        let spread = retry::spread(
+            self.items.shard.task,
+            index,
+            Attempt::new(trouble.attempts.max(1)),
+        );
+        let most = self.settings.tuning.max_attempts.get();
+        match retry::decide(wish, charged, most, &self.settings.tuning.backoff, spread) {
+            Verdict::RetryAfter(wait) => self
+                .items
+                .wait_for_retry(&self.settings, index, trouble, wait, now),
+            Verdict::GivenUp => self.abandon(index, &trouble, fx),
+            Verdict::Exhausted if class == FailureClass::Unclear => self.hold(index, trouble, now, fx),
+            Verdict::Exhausted => self.exhaust(index, trouble, now, fx),
+        }
+    }
+
+    /// The item goes back; others come first, so that it is seen whether they fare alike.
+    fn on_uncharged(&mut self, index: ItemIndex, trouble: Trouble, wish: Wish, now: Now) {
+        let turn = Attempt::new(trouble.uncharged);
+        let spread = retry::spread(self.items.shard.task, index, turn);
+        let steady = retry::wait(&self.settings.tuning.backoff, turn, spread).max(UNCHARGED_WAIT_MIN);
+        let wait = match wish {
+            Wish::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX).max(steady),
+            Wish::Retry { after: None } => steady,
+            // It fails as soon as it counts.
+            Wish::Abandon => UNCHARGED_WAIT_MIN,
+        };
+        self.items
+            .wait_for_retry(&self.settings, index, trouble, self.at_most_alone(wait), now);
+    }
+
+    /// All attempts are used, and it is certain that they count.
+    pub(super) fn exhaust(&mut self, index: ItemIndex, trouble: Trouble, now: Now, fx: &mut Effects) {
+        if self.settings.tuning.on_exhausted == OnExhausted::Abandon {
+            return self.abandon(index, &trouble, fx);
+        }
+        let text = format!("item {} used all {} attempts", index.0, trouble.charged);
+        self.stop(RunEnd::stopped(StopReason::ItemExhausted, text));
+        self.items
+            .wait_for_retry(&self.settings, index, trouble, Duration::ZERO, now);
+    }
+
+    pub(super) fn abandon(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
+        self.settle_abandoned(index, trouble, fx);
+        let code = trouble
+            .failure
+            .as_ref()
+            .map_or("nothing", |failure| failure.code.as_ref());
+        self.judge_abandoned(&format!("the last one said {code}"));
+    }
+
+    pub(super) fn settle_abandoned(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
+        self.items.close_place(index, trouble, fx);
+        let answered = self.judge.turned_away.answered();
+        let others_answered = answered.saturating_sub(trouble.answered_before.unwrap_or(answered));
+        self.items.drafts.record(SideRecord::Abandoned(ItemTrouble {
+            others_answered,
+            ..item_trouble(index, trouble)
+        }));
+        self.items.counters.abandoned += 1;
+        self.items.drafts.on_completed(1);
+    }
+}
+
+impl Items {
+    /// Takes the item of a call that came back; the inner one is none where nothing was known of it. The outer one is none,
+    /// and an invariant broken, when no such call was out.
+    pub(in crate::execution) fn take_flight(
+        &mut self,
+        index: ItemIndex,
+        attempt: Attempt,
+        fx: &mut Effects,
+    ) -> Option<Option<Trouble>> {
+        let was_in_flight = match self.troubles.get(index) {
+            Some(t) => t.doing == Doing::InFlight && t.attempts + 1 == attempt.get(),
+            None => attempt == Attempt::FIRST && index < self.high && !self.window.is_settled(index),
+        };
+        if !was_in_flight {
+            fx.violations.push(Invariant::ReportWasInFlight);
+            return None;
+        }
+        Some(self.troubles.take(index))
+    }
+
     /// Notes an attempt and whether it counts; none where others shared its call.
-    fn note_attempt(&self, failed: &Failed, trouble: &mut Trouble, charged: Option<bool>, now: Now) {
+    pub(in crate::execution) fn note_attempt(
+        &self,
+        failed: &Failed,
+        trouble: &mut Trouble,
+        charged: Option<bool>,
+        now: Now,
+    ) {
         let is_charged = charged == Some(true);
         // What never reached the handler is no attempt that it could count.
         let is_unsent = failed.class == FailureClass::Unsendable && !is_charged;
@@ -114,91 +196,49 @@ impl Execution {
             at_ms: now.wall.0,
             duration_ms: u64::try_from(failed.took.as_millis()).unwrap_or(u64::MAX),
             code: failed.failure.code.clone(),
-            run: self.items.run.0,
+            run: self.run.0,
         });
         trouble.at = now.wall;
     }
 
-    /// The attempt counts: another one while there are some, else it is over, unless nobody knows what the last one did.
-    fn on_charged(
-        &mut self,
-        index: ItemIndex,
-        trouble: Trouble,
-        (class, wish): (FailureClass, Wish),
-        now: Now,
-        fx: &mut Effects,
-    ) {
-        let charged = Attempt::new(trouble.charged);
-        let spread = retry::spread(
-            self.items.shard.task,
-            index,
-            Attempt::new(trouble.attempts.max(1)),
-        );
-        let most = self.settings.tuning.max_attempts.get();
-        match retry::decide(wish, charged, most, &self.settings.tuning.backoff, spread) {
-            Verdict::RetryAfter(wait) => self.wait_for_retry(index, trouble, wait, now),
-            Verdict::GivenUp => self.abandon(index, &trouble, fx),
-            Verdict::Exhausted if class == FailureClass::Unclear => self.hold(index, trouble, now, fx),
-            Verdict::Exhausted => self.exhaust(index, trouble, now, fx),
-        }
-    }
-
-    /// The item goes back; others come first, so that it is seen whether they fare alike.
-    fn on_uncharged(&mut self, index: ItemIndex, trouble: Trouble, wish: Wish, now: Now) {
-        let turn = Attempt::new(trouble.uncharged);
-        let spread = retry::spread(self.items.shard.task, index, turn);
-        let steady = retry::wait(&self.settings.tuning.backoff, turn, spread).max(UNCHARGED_WAIT_MIN);
-        let wait = match wish {
-            Wish::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX).max(steady),
-            Wish::Retry { after: None } => steady,
-            // It fails as soon as it counts.
-            Wish::Abandon => UNCHARGED_WAIT_MIN,
-        };
-        self.wait_for_retry(index, trouble, self.at_most_alone(wait), now);
-    }
-
-    /// All attempts are used, and it is certain that they count.
-    pub(super) fn exhaust(&mut self, index: ItemIndex, trouble: Trouble, now: Now, fx: &mut Effects) {
-        if self.settings.tuning.on_exhausted == OnExhausted::Abandon {
-            return self.abandon(index, &trouble, fx);
-        }
-        let text = format!("item {} used all {} attempts", index.0, trouble.charged);
-        self.stop(RunEnd::stopped(StopReason::ItemExhausted, text));
-        self.wait_for_retry(index, trouble, Duration::ZERO, now);
-    }
-
     /// Short waits stay in the window, long ones park, as long as there is room.
-    pub(super) fn wait_for_retry(
+    pub(in crate::execution) fn wait_for_retry(
         &mut self,
+        settings: &Settings,
         index: ItemIndex,
         mut trouble: Trouble,
         wait: Duration,
         now: Now,
     ) {
-        if wait > self.settings.tuning.park_after {
-            self.park_if_room(index, &mut trouble);
+        if wait > settings.tuning.park_after {
+            self.park_if_room(settings, index, &mut trouble);
         }
         trouble.doing = Doing::Waiting(now.moment.plus(wait));
         trouble.due_at = now.wall.plus(wait);
         self.record(index, &trouble);
-        self.items.troubles.put(index, trouble);
+        self.troubles.put(index, trouble);
     }
 
-    pub(super) fn park_if_room(&mut self, index: ItemIndex, trouble: &mut Trouble) {
+    pub(in crate::execution) fn park_if_room(
+        &mut self,
+        settings: &Settings,
+        index: ItemIndex,
+        trouble: &mut Trouble,
+    ) {
         let parks =
-            !self.settings.tuning.ordered && trouble.place == Place::Window && self.has_room_to_park();
-        if parks && self.items.window.settle(IndexRun::one(index)).is_ok() {
+            !settings.tuning.ordered && trouble.place == Place::Window && self.has_room_to_park(settings);
+        if parks && self.window.settle(IndexRun::one(index)).is_ok() {
             trouble.place = Place::Outside;
-            self.items.drafts.on_completed(1);
+            self.drafts.on_completed(1);
         }
     }
 
-    pub(super) fn has_room_to_park(&self) -> bool {
-        self.items.troubles.outside() < u64::from(self.settings.tuning.parked_max)
+    pub(in crate::execution) fn has_room_to_park(&self, settings: &Settings) -> bool {
+        self.troubles.outside() < u64::from(settings.tuning.parked_max)
     }
 
     /// The row that a checkpoint keeps of a retrying item.
-    pub(super) fn record(&mut self, index: ItemIndex, trouble: &Trouble) {
+    pub(in crate::execution) fn record(&mut self, index: ItemIndex, trouble: &Trouble) {
         let row = item_trouble(index, trouble);
         let record = match trouble.place {
             Place::Window => SideRecord::Retrying(row),
@@ -207,28 +247,7 @@ impl Execution {
                 due_at: trouble.due_at,
             },
         };
-        self.items.drafts.record(record);
-    }
-
-    pub(super) fn abandon(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
-        self.settle_abandoned(index, trouble, fx);
-        let code = trouble
-            .failure
-            .as_ref()
-            .map_or("nothing", |failure| failure.code.as_ref());
-        self.judge_abandoned(&format!("the last one said {code}"));
-    }
-
-    pub(super) fn settle_abandoned(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
-        self.close_place(index, trouble, fx);
-        let answered = self.judge.turned_away.answered();
-        let others_answered = answered.saturating_sub(trouble.answered_before.unwrap_or(answered));
-        self.items.drafts.record(SideRecord::Abandoned(ItemTrouble {
-            others_answered,
-            ..item_trouble(index, trouble)
-        }));
-        self.items.counters.abandoned += 1;
-        self.items.drafts.on_completed(1);
+        self.drafts.record(record);
     }
 }
 

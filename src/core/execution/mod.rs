@@ -90,8 +90,9 @@ impl Execution {
 
     fn resume(&mut self, restored: Restored, canary: Option<Canary>, now: Now) {
         self.items.counters.excluded = 0;
-        self.restore_troubles(restored.retrying, restored.parked, now);
-        self.exclude(restored.excluded);
+        self.items
+            .restore_troubles(restored.retrying, restored.parked, now);
+        self.items.exclude(restored.excluded);
         self.items.canary.set(canary, self.items.range.start);
         self.begin_solo(now);
     }
@@ -112,7 +113,7 @@ impl Execution {
             Event::Held(is_held) => self.is_held = is_held,
             Event::ResultsFull(is_full) => self.are_results_full = is_full,
             Event::DraftCheckpoint => fx.checkpoint = self.draft(),
-            Event::CheckpointStored(no) => self.on_checkpoint_stored(no),
+            Event::CheckpointStored(no) => self.items.on_checkpoint_stored(no),
             Event::LanesLost => self.on_lanes_lost(now),
         }
         fx.wake_lanes |= may_free && std::mem::take(&mut self.starved);
@@ -164,13 +165,13 @@ impl Execution {
         self.stall(None, now.moment);
         self.items.troubles.lose_flights(now.moment);
         self.look_for_given_up();
-        self.look_for_skipped();
+        self.items.look_for_skipped();
         self.judge.circuit.on_lost(now.moment);
         self.items.counters.in_flight = 0;
         self.items.again.clear();
         self.items.cursor = self.items.window.low_water();
         self.pace.empty(now.moment);
-        self.merge_outstanding();
+        self.items.merge_outstanding();
         self.end_what_is_over();
     }
 

@@ -9,6 +9,7 @@
 //! last two drafts. Half of it asks for a checkpoint, so that at an even speed the tick's come first, and a run that begins
 //! has all it wants after a few.
 
+use crate::execution::items::Items;
 use std::time::Duration;
 
 use super::Execution;
@@ -78,29 +79,6 @@ impl Ahead {
 }
 
 impl Execution {
-    /// One past the last index that may leave now, as far as the canary lets it.
-    #[inline]
-    pub(super) fn fresh_end(&self) -> ItemIndex {
-        self.items.canary.limit(self.items.end)
-    }
-
-    /// One past the last fresh index that may leave now.
-    #[inline]
-    pub(super) fn fresh_limit(&self) -> ItemIndex {
-        let open = self
-            .items
-            .window
-            .limit()
-            .min(self.fresh_end())
-            .min(self.items.source_ready);
-        open.min(self.items.ahead.stored.may_leave)
-    }
-
-    /// Whether fresh items wait for a checkpoint.
-    pub(super) fn is_out_of_reach(&self) -> bool {
-        self.items.cursor >= self.items.ahead.stored.may_leave
-    }
-
     /// Whether half of what may leave before the next checkpoint has left.
     #[inline]
     pub(super) fn is_reach_due(&self) -> bool {
@@ -109,25 +87,10 @@ impl Execution {
             && self.phase == Phase::Running
     }
 
-    /// One past the last index that may ever leave. Of an open task nobody knows: what is added leaves without waiting for
-    /// a checkpoint first.
-    fn farthest_end(&self) -> ItemIndex {
-        if self.items.supply.is_open() {
-            ItemIndex(INDEX_MAX)
-        } else {
-            self.items.end
-        }
-    }
-
-    /// The lowest end that leaves out nothing which may have been called.
-    pub(super) fn lowest_end(&self) -> ItemIndex {
-        self.items.high.max(self.items.ahead.stored.may_have_left)
-    }
-
     /// The reach of a draft: of a run that sends nothing more, what may have left.
     pub(super) fn draft_reach(&mut self) -> ItemIndex {
         if self.phase != Phase::Running {
-            return self.lowest_end();
+            return self.items.lowest_end();
         }
         let since = self.items.high.0 - self.items.ahead.drafted_high.0;
         let by_speed = match self.pace.rate() {
@@ -137,12 +100,47 @@ impl Execution {
         let ahead = by_speed
             .max(u64::from(self.settings.limits.concurrency))
             .max(REACH_OF_CLAIM);
-        let end = self.farthest_end();
+        let end = self.items.farthest_end();
         let reach = self.items.high.plus(ahead).min(end);
         let reach = reach.max(self.items.ahead.stored.may_leave.min(end));
         self.items.ahead.drafted_high = self.items.high;
         self.items.ahead.due_at = half_way(self.items.high, reach);
-        reach.max(self.lowest_end())
+        reach.max(self.items.lowest_end())
+    }
+}
+
+impl Items {
+    /// One past the last index that may leave now, as far as the canary lets it.
+    #[inline]
+    pub(in crate::execution) fn fresh_end(&self) -> ItemIndex {
+        self.canary.limit(self.end)
+    }
+
+    /// One past the last fresh index that may leave now.
+    #[inline]
+    pub(in crate::execution) fn fresh_limit(&self) -> ItemIndex {
+        let open = self.window.limit().min(self.fresh_end()).min(self.source_ready);
+        open.min(self.ahead.stored.may_leave)
+    }
+
+    /// Whether fresh items wait for a checkpoint.
+    pub(in crate::execution) fn is_out_of_reach(&self) -> bool {
+        self.cursor >= self.ahead.stored.may_leave
+    }
+
+    /// One past the last index that may ever leave. Of an open task nobody knows: what is added leaves without waiting for
+    /// a checkpoint first.
+    pub(in crate::execution) fn farthest_end(&self) -> ItemIndex {
+        if self.supply.is_open() {
+            ItemIndex(INDEX_MAX)
+        } else {
+            self.end
+        }
+    }
+
+    /// The lowest end that leaves out nothing which may have been called.
+    pub(in crate::execution) fn lowest_end(&self) -> ItemIndex {
+        self.high.max(self.ahead.stored.may_have_left)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What calls came to: what settled well, what came back unused, and what the handler asked for.
 
+use crate::execution::items::Items;
 use std::time::Duration;
 
 use super::Execution;
@@ -67,25 +68,10 @@ impl Execution {
                 }
             };
             if let Some(clean) = clean {
-                self.settle_clean(clean, settled, fx);
+                self.items.settle_clean(clean, settled, fx);
             }
             rest = next;
         }
-    }
-
-    /// Items that were never in trouble: the fast path.
-    #[inline]
-    fn settle_clean(&mut self, run: IndexRun, settled: Settled, fx: &mut Effects) {
-        let all_new = settled.attempt == Attempt::FIRST
-            && run.end() <= self.items.high
-            && self.items.window.settle(run) == Ok(run.len());
-        if !all_new {
-            fx.violations.push(Invariant::ReportWasInFlight);
-            return;
-        }
-        self.count(settled.outcome, run.len());
-        self.land(run.len(), fx);
-        self.items.drafts.on_completed(run.len());
     }
 
     fn settle_retrying(&mut self, index: ItemIndex, settled: Settled, fx: &mut Effects) {
@@ -96,33 +82,12 @@ impl Execution {
         }
         if let Some(trouble) = self.items.troubles.take(index) {
             self.judge.on_recovered(&trouble);
-            self.leave_trouble(index, &trouble, fx);
+            self.items.leave_trouble(index, &trouble, fx);
         }
         self.items.solo.on_answered(index);
-        self.count(settled.outcome, 1);
-        self.land(1, fx);
+        self.items.count(settled.outcome, 1);
+        self.items.land(1, fx);
         self.items.drafts.on_completed(1);
-    }
-
-    /// Sets the bit of an item that leaves trouble, unless it is set already.
-    pub(super) fn close_place(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
-        if trouble.place == Place::Window && self.items.window.settle(IndexRun::one(index)) != Ok(1) {
-            fx.violations.push(Invariant::ReportWasInFlight);
-        }
-    }
-
-    fn count(&mut self, outcome: Outcome, items: u32) {
-        match outcome {
-            Outcome::Succeeded => self.items.counters.succeeded += u64::from(items),
-            Outcome::Skipped => self.items.counters.skipped += u64::from(items),
-        }
-    }
-
-    pub(super) fn land(&mut self, items: u32, fx: &mut Effects) {
-        match self.items.counters.in_flight.checked_sub(u64::from(items)) {
-            Some(left) => self.items.counters.in_flight = left,
-            None => fx.violations.push(Invariant::InFlightBounded),
-        }
     }
 
     fn on_returned(&mut self, dispatch: Dispatch, now: Now, fx: &mut Effects) {
@@ -146,7 +111,7 @@ impl Execution {
             fx.violations.push(Invariant::ReportWasInFlight);
             return;
         }
-        self.land(run.len(), fx);
+        self.items.land(run.len(), fx);
         self.take_back(run.len(), 0);
         self.items.again.push_back(run);
         self.items.skips.on_returned();
@@ -159,7 +124,7 @@ impl Execution {
             return;
         }
         if let Some(mut trouble) = self.items.troubles.take(index) {
-            self.land(1, fx);
+            self.items.land(1, fx);
             self.take_back(1, u64::from(trouble.attempts > 0));
             trouble.doing = Doing::Waiting(now.moment);
             self.items.troubles.put(index, trouble);
@@ -206,7 +171,7 @@ impl Execution {
             HandlerCommand::Stop { reason } => {
                 self.stop(RunEnd::stopped(StopReason::Business, reason));
             }
-            HandlerCommand::Finish { total } => self.finish_task(total),
+            HandlerCommand::Finish { total } => self.items.finish_task(&self.settings, total),
             HandlerCommand::PauseFor(span) => self.pause(span, PauseReason::Asked, now),
             HandlerCommand::SlowDown { rate, lasting, .. } => self.slow_down(rate, lasting, now),
         }
@@ -243,6 +208,49 @@ impl Execution {
                 self.phase = Phase::Stopping(end);
             }
             (Phase::Stopping(_) | Phase::Ended(_), _) => {}
+        }
+    }
+}
+
+impl Items {
+    /// Items that were never in trouble: the fast path.
+    #[inline]
+    pub(in crate::execution) fn settle_clean(&mut self, run: IndexRun, settled: Settled, fx: &mut Effects) {
+        let all_new = settled.attempt == Attempt::FIRST
+            && run.end() <= self.high
+            && self.window.settle(run) == Ok(run.len());
+        if !all_new {
+            fx.violations.push(Invariant::ReportWasInFlight);
+            return;
+        }
+        self.count(settled.outcome, run.len());
+        self.land(run.len(), fx);
+        self.drafts.on_completed(run.len());
+    }
+
+    /// Sets the bit of an item that leaves trouble, unless it is set already.
+    pub(in crate::execution) fn close_place(
+        &mut self,
+        index: ItemIndex,
+        trouble: &Trouble,
+        fx: &mut Effects,
+    ) {
+        if trouble.place == Place::Window && self.window.settle(IndexRun::one(index)) != Ok(1) {
+            fx.violations.push(Invariant::ReportWasInFlight);
+        }
+    }
+
+    pub(in crate::execution) fn count(&mut self, outcome: Outcome, items: u32) {
+        match outcome {
+            Outcome::Succeeded => self.counters.succeeded += u64::from(items),
+            Outcome::Skipped => self.counters.skipped += u64::from(items),
+        }
+    }
+
+    pub(in crate::execution) fn land(&mut self, items: u32, fx: &mut Effects) {
+        match self.counters.in_flight.checked_sub(u64::from(items)) {
+            Some(left) => self.counters.in_flight = left,
+            None => fx.violations.push(Invariant::InFlightBounded),
         }
     }
 }

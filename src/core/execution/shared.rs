@@ -3,6 +3,8 @@
 //! Whatever the handler says of the task and not of an item holds for every shard: it is told with the next checkpoint,
 //! and the others read it with their control within a second.
 
+use crate::execution::items::Items;
+use crate::execution::settings::Settings;
 use std::time::Duration;
 
 use super::part::part_of;
@@ -90,10 +92,13 @@ impl Execution {
             until: now.wall.plus(span),
             reason,
         };
-        self.tell(Directives {
-            pause: Some(pause),
-            ..Directives::default()
-        });
+        self.items.tell(
+            &self.settings,
+            Directives {
+                pause: Some(pause),
+                ..Directives::default()
+            },
+        );
     }
 
     pub(super) fn slow_down(&mut self, rate: Rate, lasting: Duration, now: Now) {
@@ -106,31 +111,18 @@ impl Execution {
             rate,
             until: now.wall.plus(lasting),
         };
-        self.tell(Directives {
-            slow: Some(slow),
-            ..Directives::default()
-        });
-    }
-
-    /// The business wants no more than `total` items; none wants none that hasn't left.
-    pub(super) fn finish_task(&mut self, total: Option<ItemCount>) {
-        self.finish(total.map_or(self.items.high, |total| ItemIndex(total.0)));
-        let finish = ItemIndex(total.map_or(0, |total| total.0));
-        self.tell(Directives {
-            finish: Some(finish),
-            ..Directives::default()
-        });
-    }
-
-    fn tell(&mut self, news: Directives) {
-        if !self.settings.shared.share.is_all() {
-            self.items.drafts.tell(news);
-        }
+        self.items.tell(
+            &self.settings,
+            Directives {
+                slow: Some(slow),
+                ..Directives::default()
+            },
+        );
     }
 
     /// Stops the task when all shards together have abandoned more items than it may.
     pub(super) fn judge_abandoned(&mut self, the_last: &str) {
-        let abandoned = self.abandoned_of_task();
+        let abandoned = self.items.abandoned_of_task(&self.settings);
         if self
             .judge
             .budget
@@ -141,9 +133,30 @@ impl Execution {
             self.stop(RunEnd::stopped(StopReason::ErrorBudget, text));
         }
     }
+}
 
-    pub(super) fn abandoned_of_task(&self) -> u64 {
-        self.items.counters.abandoned + self.settings.shared.abandoned_elsewhere
+impl Items {
+    /// The business wants no more than `total` items; none wants none that hasn't left.
+    pub(in crate::execution) fn finish_task(&mut self, settings: &Settings, total: Option<ItemCount>) {
+        self.finish(total.map_or(self.high, |total| ItemIndex(total.0)));
+        let finish = ItemIndex(total.map_or(0, |total| total.0));
+        self.tell(
+            settings,
+            Directives {
+                finish: Some(finish),
+                ..Directives::default()
+            },
+        );
+    }
+
+    pub(in crate::execution) fn tell(&mut self, settings: &Settings, news: Directives) {
+        if !settings.shared.share.is_all() {
+            self.drafts.tell(news);
+        }
+    }
+
+    pub(in crate::execution) fn abandoned_of_task(&self, settings: &Settings) -> u64 {
+        self.counters.abandoned + settings.shared.abandoned_elsewhere
     }
 }
 

@@ -6,6 +6,7 @@
 //! singly. What is with the handler keeps its call: where that succeeds the item has succeeded, where it fails it is skipped,
 //! whatever the handler wishes. None of it is a failure, and none counts as an answer of the handler.
 
+use crate::execution::items::Items;
 use std::collections::VecDeque;
 
 use super::Execution;
@@ -126,23 +127,13 @@ impl Execution {
     pub(super) fn set_skips(&mut self, wanted: Stretches) {
         self.items.skips.wanted = wanted;
         self.items.skips.on_returned();
-        self.look_for_skipped();
+        self.items.look_for_skipped();
         if self.items.counters.succeeded + self.items.counters.abandoned == 0
             && self.judge.turned_away.answered() == 0
         {
             // What was skipped may never have been called.
             self.judge.doubt_contact();
         }
-    }
-
-    /// Items may wait that didn't before.
-    pub(super) fn look_for_skipped(&mut self) {
-        if self.items.skips.wanted.is_empty() {
-            return;
-        }
-        let waits = |(_, trouble): &(ItemIndex, &Trouble)| trouble.doing != Doing::InFlight;
-        let found = self.items.troubles.iter().filter(waits).map(|(index, _)| index);
-        self.items.skips.due = found.filter(|index| self.items.skips.has(*index)).collect();
     }
 
     /// Settles what people want skipped and is here.
@@ -152,49 +143,61 @@ impl Execution {
             return;
         }
         let before = self.items.skips.passed;
-        self.skip_waiting(fx);
-        self.skip_returned(fx);
+        self.items.skip_waiting(fx);
+        self.items.skip_returned(fx);
         if self.phase == Phase::Running {
-            self.pass_over(fx);
+            self.items.pass_over(fx);
         }
         if self.items.skips.passed > before {
             fx.wake_lanes |= std::mem::take(&mut self.starved);
         }
     }
+}
+
+impl Items {
+    /// Items may wait that didn't before.
+    pub(in crate::execution) fn look_for_skipped(&mut self) {
+        if self.skips.wanted.is_empty() {
+            return;
+        }
+        let waits = |(_, trouble): &(ItemIndex, &Trouble)| trouble.doing != Doing::InFlight;
+        let found = self.troubles.iter().filter(waits).map(|(index, _)| index);
+        self.skips.due = found.filter(|index| self.skips.has(*index)).collect();
+    }
 
     /// As many as a checkpoint has room for; the others wait, and all else with them.
-    fn skip_waiting(&mut self, fx: &mut Effects) {
-        while self.items.skips.is_due() && self.items.drafts.side_room() > 0 {
-            let Some(index) = self.items.skips.due.pop_front() else {
+    pub(in crate::execution) fn skip_waiting(&mut self, fx: &mut Effects) {
+        while self.skips.is_due() && self.drafts.side_room() > 0 {
+            let Some(index) = self.skips.due.pop_front() else {
                 return;
             };
-            let waits = self.items.troubles.get(index).map(|trouble| trouble.doing);
+            let waits = self.troubles.get(index).map(|trouble| trouble.doing);
             if waits.is_none_or(|doing| doing == Doing::InFlight) {
                 continue;
             }
-            if let Some(trouble) = self.items.troubles.take(index) {
+            if let Some(trouble) = self.troubles.take(index) {
                 self.skip_known(index, &trouble, fx);
             }
         }
     }
 
     /// An item that was in trouble, and is no longer among those, is skipped.
-    pub(super) fn skip_known(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
+    pub(in crate::execution) fn skip_known(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
         self.leave_trouble(index, trouble, fx);
-        self.items.solo.on_answered(index);
+        self.solo.on_answered(index);
         self.count_skipped(1);
     }
 
-    fn skip_returned(&mut self, fx: &mut Effects) {
-        if !std::mem::take(&mut self.items.skips.is_again_due) {
+    pub(in crate::execution) fn skip_returned(&mut self, fx: &mut Effects) {
+        if !std::mem::take(&mut self.skips.is_again_due) {
             return;
         }
-        let mut left = VecDeque::with_capacity(self.items.again.len());
-        for run in std::mem::take(&mut self.items.again) {
+        let mut left = VecDeque::with_capacity(self.again.len());
+        for run in std::mem::take(&mut self.again) {
             let mut at = run.first();
             while at < run.end() {
-                let wanted = self.items.skips.wanted.end_at(at);
-                let end = wanted.unwrap_or_else(|| self.items.skips.limit(at, run.end()));
+                let wanted = self.skips.wanted.end_at(at);
+                let end = wanted.unwrap_or_else(|| self.skips.limit(at, run.end()));
                 let Some(part) = between(at, end.min(run.end())) else {
                     break;
                 };
@@ -205,20 +208,20 @@ impl Execution {
                 at = part.end();
             }
         }
-        self.items.again = left;
+        self.again = left;
     }
 
     /// The cursor passes over what is settled, known singly, or to be skipped, to the next item that may leave.
-    pub(super) fn pass_over(&mut self, fx: &mut Effects) {
+    pub(in crate::execution) fn pass_over(&mut self, fx: &mut Effects) {
         while let Some(open) = self.next_fresh() {
-            let Some(end) = self.items.skips.wanted.end_at(open.first()) else {
+            let Some(end) = self.skips.wanted.end_at(open.first()) else {
                 return;
             };
             if !self.jump_over(end.min(self.fresh_end())) {
                 let Some(part) = between(open.first(), end.min(open.end())) else {
                     return;
                 };
-                self.items.cursor = part.end();
+                self.cursor = part.end();
                 self.raise_high(part.end());
                 self.skip_fresh(part, fx);
             }
@@ -226,63 +229,67 @@ impl Execution {
     }
 
     /// The next fresh items that the window holds, with the cursor at the first of them.
-    fn next_fresh(&mut self) -> Option<IndexRun> {
+    pub(in crate::execution) fn next_fresh(&mut self) -> Option<IndexRun> {
         loop {
-            let to = self.items.window.limit().min(self.fresh_end());
-            let Some(run) = self.items.window.unsettled(self.items.cursor, to, u32::MAX) else {
-                self.items.cursor = self.items.cursor.max(to.min(self.items.high));
+            let to = self.window.limit().min(self.fresh_end());
+            let Some(run) = self.window.unsettled(self.cursor, to, u32::MAX) else {
+                self.cursor = self.cursor.max(to.min(self.high));
                 return None;
             };
             match self.before_retrying(run) {
                 Ok(run) => {
-                    self.items.cursor = run.first();
+                    self.cursor = run.first();
                     return Some(run);
                 }
-                Err(retrying) => self.items.cursor = retrying.plus(1),
+                Err(retrying) => self.cursor = retrying.plus(1),
             }
         }
     }
 
     /// Where nothing was ever dispatched from low water on, however much lies there is skipped at once.
-    fn jump_over(&mut self, end: ItemIndex) -> bool {
-        let low = self.items.window.low_water();
-        let is_untouched =
-            low == self.items.cursor && low >= self.items.high && self.items.window.jump(end).is_ok();
+    pub(in crate::execution) fn jump_over(&mut self, end: ItemIndex) -> bool {
+        let low = self.window.low_water();
+        let is_untouched = low == self.cursor && low >= self.high && self.window.jump(end).is_ok();
         if is_untouched {
-            self.items.cursor = end;
+            self.cursor = end;
             self.raise_high(end);
             self.count_skipped(end.0 - low.0);
         }
         is_untouched
     }
 
-    fn raise_high(&mut self, high: ItemIndex) {
-        let more = high.0.saturating_sub(self.items.high.0);
-        self.items.high = self.items.high.plus(more);
+    pub(in crate::execution) fn raise_high(&mut self, high: ItemIndex) {
+        let more = high.0.saturating_sub(self.high.0);
+        self.high = self.high.plus(more);
         // What nobody called says nothing of how fast items leave.
-        self.items.ahead.on_passed(more);
+        self.ahead.on_passed(more);
     }
 
-    fn skip_fresh(&mut self, run: IndexRun, fx: &mut Effects) {
-        match self.items.window.settle(run) == Ok(run.len()) {
+    pub(in crate::execution) fn skip_fresh(&mut self, run: IndexRun, fx: &mut Effects) {
+        match self.window.settle(run) == Ok(run.len()) {
             true => self.count_skipped(u64::from(run.len())),
             false => fx.violations.push(Invariant::CountersMatchWindow),
         }
     }
 
-    fn count_skipped(&mut self, items: u64) {
-        self.items.counters.skipped += items;
-        self.items.skips.passed += items;
-        self.items.drafts.on_passed(items);
+    pub(in crate::execution) fn count_skipped(&mut self, items: u64) {
+        self.counters.skipped += items;
+        self.skips.passed += items;
+        self.drafts.on_passed(items);
     }
 
     /// An item that was in trouble is settled well, or skipped: its row goes away.
-    pub(super) fn leave_trouble(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
+    pub(in crate::execution) fn leave_trouble(
+        &mut self,
+        index: ItemIndex,
+        trouble: &Trouble,
+        fx: &mut Effects,
+    ) {
         self.close_place(index, trouble, fx);
         if trouble.has_row || trouble.place == Place::Outside {
-            self.items.drafts.record(SideRecord::Cleared(index));
+            self.drafts.record(SideRecord::Cleared(index));
         } else {
-            self.items.drafts.forget(index);
+            self.drafts.forget(index);
         }
     }
 }

@@ -9,6 +9,8 @@
 //! Single file lasts until every suspect is behind low water, not only until low water moves once: progress of one
 //! item would end the crash loop's count, and three crashes for each neighbour of the killer would follow.
 
+use crate::execution::items::Items;
+use crate::execution::settings::Settings;
 use std::collections::BTreeSet;
 
 use super::Execution;
@@ -119,7 +121,7 @@ impl Execution {
             .items
             .high
             .max(self.items.window.low_water().plus(reach))
-            .min(self.fresh_end());
+            .min(self.items.fresh_end());
         let mark = None;
         self.items.solo.0 = Some(Suspects { until, parked, mark });
     }
@@ -133,7 +135,7 @@ impl Execution {
             if self.end_if_over(fx) {
                 return true;
             }
-            let Some(index) = self.next_suspect() else {
+            let Some(index) = self.items.next_suspect() else {
                 return self.leave_solo(now, fx);
             };
             let Some(blocked) = self.why_suspect_waits(index, now) else {
@@ -161,14 +163,12 @@ impl Execution {
         false
     }
 
-    fn next_suspect(&self) -> Option<ItemIndex> {
-        self.items
-            .solo
-            .next(self.items.window.low_water(), self.fresh_end())
-    }
-
     fn abandon_killers(&mut self, now: Now, fx: &mut Effects) {
-        while let Some(index) = self.next_suspect().filter(|index| self.is_killer(*index)) {
+        while let Some(index) = self
+            .items
+            .next_suspect()
+            .filter(|index| self.items.is_killer(&self.settings, *index))
+        {
             let Some(mut trouble) = self.items.troubles.take(index) else {
                 return;
             };
@@ -177,25 +177,6 @@ impl Execution {
             self.abandon(index, &trouble, fx);
             self.items.solo.on_answered(index);
         }
-    }
-
-    /// Whether the marks that earlier runs left say that the item kills its node. Only marks do: how often it was called
-    /// says nothing.
-    fn is_killer(&self, index: ItemIndex) -> bool {
-        let attempts_max = match self.settings.tuning.on_exhausted {
-            OnExhausted::Abandon => self.settings.tuning.max_attempts.get(),
-            OnExhausted::Stop => self
-                .settings
-                .tuning
-                .max_attempts
-                .get()
-                .saturating_add(MARK_CODES.len() as u32),
-        };
-        self.items.troubles.get(index).is_some_and(|t| {
-            let marks = t.failure.as_ref().map_or(0, marks);
-            // Each mark stands for an attempt that the item never answered.
-            marks == MARK_CODES.len() || marks > 0 && t.charged + marks as u32 >= attempts_max
-        })
     }
 
     /// What keeps the suspect here; asks for its mark when nothing else does.
@@ -212,7 +193,7 @@ impl Execution {
         if index >= self.items.source_ready && known.is_none_or(|(place, _)| place == Place::Window) {
             return Some((Wait::Completion, Some(StallReason::SourceWait)));
         }
-        if !self.is_marked(index, now) {
+        if !self.items.is_marked(index, now) {
             return Some((Wait::Completion, Some(StallReason::Checkpoint)));
         }
         if let Some(until) = self.pace.paused(now.moment) {
@@ -223,36 +204,6 @@ impl Execution {
         }
         let credit = self.pace.available(1, now.moment);
         (credit == 0).then(|| (Wait::Until(self.pace.next_at(1)), None))
-    }
-
-    /// Whether the item's mark is durable; makes one when it has none.
-    fn is_marked(&mut self, index: ItemIndex, now: Now) -> bool {
-        let Some(suspects) = self.items.solo.0.as_mut() else {
-            return false;
-        };
-        if let Some((_, mark)) = suspects.mark {
-            return mark == Mark::Durable;
-        }
-        suspects.mark = Some((index, Mark::Wanted));
-        let trouble = self
-            .items
-            .troubles
-            .take(index)
-            .unwrap_or_else(|| fresh_trouble(now));
-        let marks = trouble.failure.as_ref().map_or(0, marks);
-        let begun = Trouble {
-            attempts: trouble.attempts.saturating_add(1),
-            failure: Some(Failure::new(
-                MARK_CODES[marks.min(MARK_CODES.len() - 1)],
-                NODE_CRASH_TEXT,
-            )),
-            at: now.wall,
-            ..trouble.clone()
-        };
-        self.record(index, &begun);
-        self.items.high = self.items.high.max(index.plus(1));
-        self.items.troubles.put(index, trouble);
-        false
     }
 
     fn send_suspect(&mut self, index: ItemIndex, now: Moment, fx: &mut Effects) {
@@ -270,33 +221,78 @@ impl Execution {
             self.depart(1, now);
         }
     }
+}
+
+impl Items {
+    pub(in crate::execution) fn next_suspect(&self) -> Option<ItemIndex> {
+        self.solo.next(self.window.low_water(), self.fresh_end())
+    }
+
+    /// Whether the marks that earlier runs left say that the item kills its node. Only marks do: how often it was called
+    /// says nothing.
+    pub(in crate::execution) fn is_killer(&self, settings: &Settings, index: ItemIndex) -> bool {
+        let attempts_max = match settings.tuning.on_exhausted {
+            OnExhausted::Abandon => settings.tuning.max_attempts.get(),
+            OnExhausted::Stop => settings
+                .tuning
+                .max_attempts
+                .get()
+                .saturating_add(MARK_CODES.len() as u32),
+        };
+        self.troubles.get(index).is_some_and(|t| {
+            let marks = t.failure.as_ref().map_or(0, marks);
+            // Each mark stands for an attempt that the item never answered.
+            marks == MARK_CODES.len() || marks > 0 && t.charged + marks as u32 >= attempts_max
+        })
+    }
+
+    /// Whether the item's mark is durable; makes one when it has none.
+    pub(in crate::execution) fn is_marked(&mut self, index: ItemIndex, now: Now) -> bool {
+        let Some(suspects) = self.solo.0.as_mut() else {
+            return false;
+        };
+        if let Some((_, mark)) = suspects.mark {
+            return mark == Mark::Durable;
+        }
+        suspects.mark = Some((index, Mark::Wanted));
+        let trouble = self.troubles.take(index).unwrap_or_else(|| fresh_trouble(now));
+        let marks = trouble.failure.as_ref().map_or(0, marks);
+        let begun = Trouble {
+            attempts: trouble.attempts.saturating_add(1),
+            failure: Some(Failure::new(
+                MARK_CODES[marks.min(MARK_CODES.len() - 1)],
+                NODE_CRASH_TEXT,
+            )),
+            at: now.wall,
+            ..trouble.clone()
+        };
+        self.record(index, &begun);
+        self.high = self.high.max(index.plus(1));
+        self.troubles.put(index, trouble);
+        false
+    }
 
     /// The run ends with a marked item that is not with the handler: it is charged nothing.
-    pub(super) fn unmark(&mut self) {
-        let mark = self
-            .items
-            .solo
-            .0
-            .as_mut()
-            .and_then(|suspects| suspects.mark.take());
+    pub(in crate::execution) fn unmark(&mut self) {
+        let mark = self.solo.0.as_mut().and_then(|suspects| suspects.mark.take());
         let Some((index, _)) = mark else { return };
-        let Some(trouble) = self.items.troubles.take(index) else {
+        let Some(trouble) = self.troubles.take(index) else {
             return;
         };
         if trouble.attempts == 0 && trouble.place == Place::Window {
-            self.items.drafts.record(SideRecord::Cleared(index));
+            self.drafts.record(SideRecord::Cleared(index));
             return;
         }
         self.record(index, &trouble);
-        self.items.troubles.put(index, trouble);
+        self.troubles.put(index, trouble);
     }
 
     /// Single file waits for a checkpoint: with a mark, or with the last answers.
-    pub(super) fn is_mark_due(&self) -> bool {
-        self.items.solo.is_on()
-            && match self.items.solo.mark() {
+    pub(in crate::execution) fn is_mark_due(&self) -> bool {
+        self.solo.is_on()
+            && match self.solo.mark() {
                 Some(mark) => mark == Mark::Wanted,
-                None => self.items.counters.in_flight == 0 && self.items.drafts.has_items(),
+                None => self.counters.in_flight == 0 && self.drafts.has_items(),
             }
     }
 }

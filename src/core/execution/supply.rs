@@ -5,6 +5,7 @@
 
 use super::types::Phase;
 use super::{Execution, ItemIndex, ShardRange};
+use crate::execution::items::Items;
 use crate::task::supply::Supply;
 
 /// What the run knows of the supply beside how far it goes.
@@ -45,33 +46,9 @@ pub(super) fn known(range: ShardRange, supply: Option<Supply>) -> ShardRange {
 }
 
 impl Execution {
-    /// Items were added, or no more will be. What is told late, after more was heard, changes nothing.
-    pub(super) fn on_supply(&mut self, supply: Supply) {
-        self.grow(supply.end);
-        if supply.is_sealed && self.items.supply.is_open() {
-            self.items.supply = Stock::Whole;
-        }
-    }
-
-    fn grow(&mut self, end: ItemIndex) {
-        let Some(more) = end.0.checked_sub(self.items.range.end.0) else {
-            return;
-        };
-        self.items.range.end = end;
-        match self.items.supply {
-            Stock::Cut => self.items.counters.excluded += more,
-            Stock::Whole | Stock::Open => self.items.end = end,
-        }
-    }
-
-    /// Whether nothing is left of the items that are known.
-    pub(super) fn is_out_of_items(&self) -> bool {
-        self.items.window.low_water() >= self.items.end && self.items.troubles.is_empty()
-    }
-
     /// Whether it has nothing to do until items are added: it needs no part of its node's capacity.
     pub fn awaits_items(&self) -> bool {
-        self.phase == Phase::Running && self.items.supply.is_open() && self.is_out_of_items()
+        self.phase == Phase::Running && self.items.supply.is_open() && self.items.is_out_of_items()
     }
 
     /// Whether items may still be added.
@@ -82,5 +59,31 @@ impl Execution {
     /// One past the last index that is known, also where the end was lowered.
     pub fn known_end(&self) -> ItemIndex {
         self.items.range.end
+    }
+}
+
+impl Items {
+    /// Items were added, or no more will be. What is told late, after more was heard, changes nothing.
+    pub(in crate::execution) fn on_supply(&mut self, supply: Supply) {
+        self.grow(supply.end);
+        if supply.is_sealed && self.supply.is_open() {
+            self.supply = Stock::Whole;
+        }
+    }
+
+    pub(in crate::execution) fn grow(&mut self, end: ItemIndex) {
+        let Some(more) = end.0.checked_sub(self.range.end.0) else {
+            return;
+        };
+        self.range.end = end;
+        match self.supply {
+            Stock::Cut => self.counters.excluded += more,
+            Stock::Whole | Stock::Open => self.end = end,
+        }
+    }
+
+    /// Whether nothing is left of the items that are known.
+    pub(in crate::execution) fn is_out_of_items(&self) -> bool {
+        self.window.low_water() >= self.end && self.troubles.is_empty()
     }
 }

@@ -4,6 +4,8 @@
 //! halves, down to alone, and judged there. Calls for fresh items shrink with them and grow again with each answer, so that
 //! a handler that fails for everybody is soon seen in calls that are about one item.
 
+use crate::execution::items::Items;
+use crate::execution::settings::Settings;
 use std::time::Duration;
 
 use crate::execution::Execution;
@@ -133,7 +135,7 @@ impl Execution {
         if size == 1 || credit == 0 {
             return credit;
         }
-        let left = self.left();
+        let left = self.items.left();
         let short_since = &mut self.batches.short_since;
         if credit >= size {
             *short_since = None;
@@ -147,22 +149,17 @@ impl Execution {
         }
         0
     }
+}
 
-    /// The item's call says nothing of it: others shared it, and it failed as a whole. One that may be tried once only is not
-    /// called again where the call may have had an effect.
-    pub(in crate::execution) fn is_shared_failure(&self, class: FailureClass, items: u32) -> bool {
-        let may_again = match class {
-            FailureClass::Unreachable | FailureClass::Unstarted => false,
-            FailureClass::Rejected | FailureClass::Unavailable | FailureClass::Unsendable => true,
-            FailureClass::Answered | FailureClass::Exited | FailureClass::Faulty | FailureClass::Unclear => {
-                self.settings.tuning.max_attempts.get() > 1
-            }
-        };
-        items > 1 && may_again
-    }
-
+impl Items {
     /// An item of such a call is called again with half as many others, all of them at one time.
-    pub(in crate::execution) fn call_in_halves(&mut self, failed: Failed, mut trouble: Trouble, now: Now) {
+    pub(in crate::execution) fn call_in_halves(
+        &mut self,
+        settings: &Settings,
+        failed: Failed,
+        mut trouble: Trouble,
+        now: Now,
+    ) {
         trouble.call_max = failed.call_items.div_ceil(2);
         let after = match failed.wish {
             Wish::Retry { after } => after.unwrap_or_default(),
@@ -170,10 +167,26 @@ impl Execution {
         };
         trouble.failure = Some(failed.failure);
         self.wait_for_retry(
+            settings,
             failed.index,
             trouble,
-            self.settings.tuning.backoff.first.max(after),
+            settings.tuning.backoff.first.max(after),
             now,
         );
+    }
+}
+
+impl Settings {
+    /// The item's call says nothing of it: others shared it, and it failed as a whole. One that may be tried once only is not
+    /// called again where the call may have had an effect.
+    pub(in crate::execution) fn is_shared_failure(&self, class: FailureClass, items: u32) -> bool {
+        let may_again = match class {
+            FailureClass::Unreachable | FailureClass::Unstarted => false,
+            FailureClass::Rejected | FailureClass::Unavailable | FailureClass::Unsendable => true,
+            FailureClass::Answered | FailureClass::Exited | FailureClass::Faulty | FailureClass::Unclear => {
+                self.tuning.max_attempts.get() > 1
+            }
+        };
+        items > 1 && may_again
     }
 }

@@ -15,7 +15,7 @@ impl Execution {
         let reason = if fx.held_by_limit {
             Some(StallReason::Limit)
         } else {
-            self.why_nothing_is_left()
+            self.items.why_nothing_is_left(&self.settings)
         };
         self.stall(reason, now.moment);
         self.starved = true;
@@ -45,6 +45,6 @@ impl Execution {
             return true;
         }
         let waits_in_order = self.settings.tuning.ordered && !self.items.troubles.is_empty();
-        !waits_in_order && (!self.items.again.is_empty() || self.items.cursor < self.fresh_limit())
+        !waits_in_order && (!self.items.again.is_empty() || self.items.cursor < self.items.fresh_limit())
     }
 }

@@ -10,6 +10,7 @@ pub(super) use stragglers::Stragglers;
 
 use super::Execution;
 use super::types::{Effects, Now, Phase, RunEnd, Wait};
+use crate::execution::items::Items;
 use crate::ids::{Attempt, ItemIndex, Moment};
 use crate::invariants::Invariant;
 use crate::items::run::IndexRun;
@@ -81,7 +82,7 @@ impl Execution {
         };
         let reason = bound_by.filter(|_| granted >= room.items).or_else(|| {
             (granted < room.items)
-                .then(|| self.why_nothing_is_left())
+                .then(|| self.items.why_nothing_is_left(&self.settings))
                 .flatten()
         });
         self.stall(reason, now.moment);
@@ -129,25 +130,21 @@ impl Execution {
     pub(in crate::execution) fn end_what_is_over(&mut self) -> bool {
         let end = match &self.phase {
             Phase::Stopping(end) => end.clone(),
-            Phase::Running if self.is_all_settled() => RunEnd::Done,
+            Phase::Running if self.items.is_all_settled() => RunEnd::Done,
             Phase::Running | Phase::Ended(_) => return false,
         };
         if self.items.counters.in_flight > 0 {
             return false;
         }
         // A stop that arrives with the last item finds a task that is done.
-        let done = end != RunEnd::Fenced && self.is_all_settled();
+        let done = end != RunEnd::Fenced && self.items.is_all_settled();
         if done {
             self.judge.circuit.end();
         }
         self.phase = Phase::Ended(if done { RunEnd::Done } else { end });
         self.pace.halt();
-        self.unmark();
+        self.items.unmark();
         true
-    }
-
-    fn is_all_settled(&self) -> bool {
-        !self.items.supply.is_open() && self.is_out_of_items()
     }
 
     /// The smallest of what the pace, the slots and the unsaved completions allow.
@@ -197,13 +194,6 @@ impl Execution {
         }
     }
 
-    /// An upper bound on the items that may still leave, but for those that came back.
-    pub(in crate::execution) fn left(&self) -> u64 {
-        let (from, to) = (self.items.cursor, self.fresh_end());
-        let fresh = to.0.saturating_sub(from.0) - self.items.skips.among(from, to);
-        fresh + self.items.troubles.len() as u64
-    }
-
     fn grant_within(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
         if self.judge.circuit.is_open() {
             return self.grant_probe(room, now, fx);
@@ -223,8 +213,8 @@ impl Execution {
         self.items.parked_quarters = quarters % 4;
         let parked_first = (quarters / 4) as u32;
         granted += self.grant_due(Place::Outside, parked_first, now, fx);
-        granted += self.grant_again(room - granted, fx);
-        granted += self.grant_fresh(room - granted, fx);
+        granted += self.items.grant_again(room - granted, fx);
+        granted += self.items.grant_fresh(room - granted, fx);
         granted += self.grant_due(Place::Outside, room - granted, now, fx);
         self.depart(granted, now.moment)
     }
@@ -282,16 +272,29 @@ impl Execution {
             self.meters.on_repeat();
         }
     }
+}
+
+impl Items {
+    pub(in crate::execution) fn is_all_settled(&self) -> bool {
+        !self.supply.is_open() && self.is_out_of_items()
+    }
+
+    /// An upper bound on the items that may still leave, but for those that came back.
+    pub(in crate::execution) fn left(&self) -> u64 {
+        let (from, to) = (self.cursor, self.fresh_end());
+        let fresh = to.0.saturating_sub(from.0) - self.skips.among(from, to);
+        fresh + self.troubles.len() as u64
+    }
 
     pub(in crate::execution) fn grant_again(&mut self, room: u32, fx: &mut Effects) -> u32 {
         let mut granted = 0;
         while let Some(left) = std::num::NonZeroU32::new(room - granted) {
-            let Some(run) = self.items.again.pop_front() else {
+            let Some(run) = self.again.pop_front() else {
                 break;
             };
             let (now, later) = run.split(left);
             if let Some(later) = later {
-                self.items.again.push_front(later);
+                self.again.push_front(later);
             }
             push_fresh(fx, now);
             granted += now.len();
@@ -301,47 +304,50 @@ impl Execution {
 
     #[inline]
     pub(in crate::execution) fn grant_fresh(&mut self, room: u32, fx: &mut Effects) -> u32 {
-        if !self.items.skips.is_wanted() {
+        if !self.skips.is_wanted() {
             return self.grant_fresh_below(self.fresh_limit(), room, fx);
         }
         let mut granted = 0;
         loop {
             self.pass_over(fx);
-            let from = self.items.cursor;
-            let to = self.items.skips.limit(from, self.fresh_limit());
+            let from = self.cursor;
+            let to = self.skips.limit(from, self.fresh_limit());
             granted += self.grant_fresh_below(to, room - granted, fx);
-            if granted >= room || self.items.cursor == from {
+            if granted >= room || self.cursor == from {
                 return granted;
             }
         }
     }
 
     #[inline]
-    fn grant_fresh_below(&mut self, to: ItemIndex, room: u32, fx: &mut Effects) -> u32 {
+    pub(in crate::execution) fn grant_fresh_below(
+        &mut self,
+        to: ItemIndex,
+        room: u32,
+        fx: &mut Effects,
+    ) -> u32 {
         let mut granted = 0;
         while granted < room {
             // Nothing beyond the high water was ever given out, so nothing there is settled.
-            let run = if self.items.cursor >= self.items.high {
-                let len =
-                    to.0.saturating_sub(self.items.cursor.0)
-                        .min(u64::from(room - granted));
-                IndexRun::new(self.items.cursor, len as u32)
+            let run = if self.cursor >= self.high {
+                let len = to.0.saturating_sub(self.cursor.0).min(u64::from(room - granted));
+                IndexRun::new(self.cursor, len as u32)
             } else {
-                self.items.window.unsettled(self.items.cursor, to, room - granted)
+                self.window.unsettled(self.cursor, to, room - granted)
             };
             let Some(run) = run else {
-                self.items.cursor = self.items.cursor.max(to.min(self.items.high));
+                self.cursor = self.cursor.max(to.min(self.high));
                 break;
             };
             let run = match self.before_retrying(run) {
                 Ok(run) => run,
                 Err(retrying) => {
-                    self.items.cursor = retrying.plus(1);
+                    self.cursor = retrying.plus(1);
                     continue;
                 }
             };
-            self.items.cursor = run.end();
-            self.items.high = self.items.high.max(self.items.cursor);
+            self.cursor = run.end();
+            self.high = self.high.max(self.cursor);
             push_fresh(fx, run);
             granted += run.len();
         }
@@ -351,10 +357,10 @@ impl Execution {
     /// The part of a run before its first retrying item; the item itself when it stands at the front.
     #[inline]
     pub(in crate::execution) fn before_retrying(&self, run: IndexRun) -> Result<IndexRun, ItemIndex> {
-        if run.first() >= self.items.high {
+        if run.first() >= self.high {
             return Ok(run);
         }
-        match self.items.troubles.lowest_in(run) {
+        match self.troubles.lowest_in(run) {
             None => Ok(run),
             Some(index) => IndexRun::new(run.first(), (index.0 - run.first().0) as u32).ok_or(index),
         }

@@ -2,6 +2,7 @@
 
 use crate::execution::Execution;
 use crate::execution::failed::fresh_trouble;
+use crate::execution::items::Items;
 use crate::execution::types::Now;
 use crate::ids::{ItemIndex, Moment};
 use crate::items::run::IndexRun;
@@ -47,18 +48,20 @@ impl Execution {
             .items
             .window
             .unsettled(from, half, 1)
-            .filter(|_| self.has_room_to_park())
+            .filter(|_| self.items.has_room_to_park(&self.settings))
         {
             from = run.end();
-            self.evict(run.first(), now);
+            self.items.evict(run.first(), now);
         }
     }
+}
 
-    fn evict(&mut self, index: ItemIndex, now: Now) {
-        if self.items.again.iter().any(|run| run.contains(index)) {
+impl Items {
+    pub(in crate::execution) fn evict(&mut self, index: ItemIndex, now: Now) {
+        if self.again.iter().any(|run| run.contains(index)) {
             return;
         }
-        if self.items.window.settle(IndexRun::one(index)).is_err() {
+        if self.window.settle(IndexRun::one(index)).is_err() {
             return;
         }
         let doing = Doing::InFlight;
@@ -66,10 +69,10 @@ impl Execution {
             doing,
             ..fresh_trouble(now)
         };
-        let mut trouble = self.items.troubles.take(index).unwrap_or_else(fresh);
+        let mut trouble = self.troubles.take(index).unwrap_or_else(fresh);
         trouble.place = Place::Outside;
-        self.items.drafts.on_completed(1);
+        self.drafts.on_completed(1);
         self.record(index, &trouble);
-        self.items.troubles.put(index, trouble);
+        self.troubles.put(index, trouble);
     }
 }

@@ -1,47 +1,14 @@
 //! Why less left than there was room for, and when to ask again.
 
 use crate::execution::Execution;
+use crate::execution::items::Items;
+use crate::execution::settings::Settings;
 use crate::execution::types::{Now, Wait};
 use crate::ids::Moment;
 use crate::items::waiting::Place;
 use crate::stats::stall::StallReason;
 
 impl Execution {
-    /// Why less left than there was room for.
-    pub(in crate::execution) fn why_nothing_is_left(&mut self) -> Option<StallReason> {
-        if self.items.cursor >= self.items.end {
-            let waits = self
-                .items
-                .troubles
-                .next_due(Place::Window)
-                .or_else(|| self.items.troubles.next_due(Place::Outside));
-            return Some(match waits {
-                Some(_) => StallReason::RetryWait,
-                None if self.items.supply.is_open() => StallReason::Items,
-                None => StallReason::Tail,
-            });
-        }
-        if self.items.cursor >= self.fresh_end() {
-            return Some(StallReason::Canary);
-        }
-        if self.settings.tuning.ordered && !self.items.troubles.is_empty() {
-            return Some(StallReason::RetryWait);
-        }
-        // Before the source: rows are read only a little beyond what the window lets out.
-        if self.items.cursor >= self.items.window.limit() {
-            let can_park = self.has_room_to_park();
-            return Some(if can_park {
-                StallReason::WindowFull
-            } else {
-                StallReason::ParkedFull
-            });
-        }
-        if self.items.cursor >= self.items.source_ready {
-            return Some(StallReason::SourceWait);
-        }
-        self.is_out_of_reach().then_some(StallReason::Checkpoint)
-    }
-
     /// The earliest time at which something changes by itself; completions and events wake the lanes anyway.
     pub(in crate::execution) fn when_to_ask_again(&mut self, room: u32, now: Now) -> Wait {
         let mut earliest: Option<Moment> = None;
@@ -76,5 +43,41 @@ impl Execution {
             }
         }
         earliest.map_or(Wait::Completion, Wait::Until)
+    }
+}
+
+impl Items {
+    /// Why less left than there was room for.
+    pub(in crate::execution) fn why_nothing_is_left(&mut self, settings: &Settings) -> Option<StallReason> {
+        if self.cursor >= self.end {
+            let waits = self
+                .troubles
+                .next_due(Place::Window)
+                .or_else(|| self.troubles.next_due(Place::Outside));
+            return Some(match waits {
+                Some(_) => StallReason::RetryWait,
+                None if self.supply.is_open() => StallReason::Items,
+                None => StallReason::Tail,
+            });
+        }
+        if self.cursor >= self.fresh_end() {
+            return Some(StallReason::Canary);
+        }
+        if settings.tuning.ordered && !self.troubles.is_empty() {
+            return Some(StallReason::RetryWait);
+        }
+        // Before the source: rows are read only a little beyond what the window lets out.
+        if self.cursor >= self.window.limit() {
+            let can_park = self.has_room_to_park(settings);
+            return Some(if can_park {
+                StallReason::WindowFull
+            } else {
+                StallReason::ParkedFull
+            });
+        }
+        if self.cursor >= self.source_ready {
+            return Some(StallReason::SourceWait);
+        }
+        self.is_out_of_reach().then_some(StallReason::Checkpoint)
     }
 }

@@ -14,6 +14,7 @@
 //! answered after it was given up either, it was an outage: no further one is given up. Where the next one is answered, the
 //! task has such items: from then on `judge_after` will do.
 
+use crate::execution::items::Items;
 use std::time::Duration;
 
 use super::circuit::pause::PROBE_LONGEST;
@@ -127,7 +128,7 @@ impl Alone {
 impl Execution {
     /// Looks whether only items without a verdict are left, and what follows; says when to look again.
     pub(in crate::execution) fn judge_alone(&mut self, now: Now, fx: &mut Effects) -> Option<Moment> {
-        let is_tail = !self.items.troubles.is_empty() && !self.is_fresh_left();
+        let is_tail = !self.items.troubles.is_empty() && !self.items.is_fresh_left();
         let matters =
             is_tail || self.items.troubles.held_first().is_some() || !self.judge.circuit.is_closed();
         if !matters || self.judge.alone.over {
@@ -160,7 +161,7 @@ impl Execution {
 
     /// Nothing can leave that never failed, so nothing is likely to show whether the handler answers.
     fn is_alone(&mut self) -> bool {
-        let may_leave = self.is_fresh_left() && !self.settings.tuning.ordered;
+        let may_leave = self.items.is_fresh_left() && !self.settings.tuning.ordered;
         self.judge.alone.unjudged = 0;
         if may_leave || !self.items.again.is_empty() || self.items.troubles.is_empty() {
             return false;
@@ -179,8 +180,8 @@ impl Execution {
     /// the handler isn't there, however long it takes.
     fn may_judge_unavailable(&mut self) -> bool {
         let unavailable = self.items.troubles.which(Trouble::is_unavailable);
-        let has_succeeded = self.has_succeeded();
-        let shown = self.is_decided() && has_succeeded || self.are_mostly_suspects(&unavailable);
+        let has_succeeded = self.items.has_succeeded();
+        let shown = self.settings.is_decided() && has_succeeded || self.are_mostly_suspects(&unavailable);
         let may = shown || unavailable.len() * 2 < self.items.troubles.len();
         let alone = &mut self.judge.alone;
         alone.unavailable = !unavailable.is_empty();
@@ -198,13 +199,8 @@ impl Execution {
         let says_so = !self.judge.began_down
             && !self.settings.tuning.ordered
             && self.settings.tuning.batch.get() == 1
-            && self.has_succeeded();
+            && self.items.has_succeeded();
         says_so && trouble.is_restored()
-    }
-
-    /// Whether an item could leave that was never called.
-    pub(in crate::execution) fn is_fresh_left(&self) -> bool {
-        self.items.cursor < self.fresh_end() && self.items.cursor < self.items.window.limit()
     }
 
     fn is_tried_enough(&mut self, since: Moment, now: Now) -> bool {
@@ -219,7 +215,7 @@ impl Execution {
         let is_proven = proven > 0 || known * 2 > self.items.troubles.len();
         let alone = &mut self.judge.alone;
         alone.proven = alone.shown || is_proven && !alone.contradicted;
-        if proven == self.items.troubles.len() && !alone.contradicted && self.has_succeeded() {
+        if proven == self.items.troubles.len() && !alone.contradicted && self.items.has_succeeded() {
             return true;
         }
         let Some(span) = self.judged_after() else {
@@ -240,7 +236,10 @@ impl Execution {
         if after.is_zero() || self.judge.alone.proven {
             return Some(after);
         }
-        match (self.settings.tuning.ordered && self.has_succeeded(), in_order) {
+        match (
+            self.settings.tuning.ordered && self.items.has_succeeded(),
+            in_order,
+        ) {
             (true, InOrder::GivenUp) => None,
             (true, InOrder::Unknown) => Some(after.saturating_mul(OUTAGE_FACTOR)),
             (true, InOrder::Confirmed) => Some(after),
@@ -329,7 +328,7 @@ impl Execution {
     }
 
     fn give_up_alone(&mut self, now: Now, fx: &mut Effects) {
-        if !self.has_succeeded() && !self.is_decided() {
+        if !self.items.has_succeeded() && !self.settings.is_decided() {
             let last = self
                 .judge
                 .errors
@@ -353,5 +352,12 @@ impl Execution {
                 self.judge.alone.on_given_up_in_order();
             }
         }
+    }
+}
+
+impl Items {
+    /// Whether an item could leave that was never called.
+    pub(in crate::execution) fn is_fresh_left(&self) -> bool {
+        self.cursor < self.fresh_end() && self.cursor < self.window.limit()
     }
 }

@@ -1,6 +1,7 @@
 //! Which failed attempts count against their items, and which an outage excuses.
 
 use crate::execution::Execution;
+use crate::execution::settings::Settings;
 use crate::execution::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::verdict::{Failed, Failure, FailureClass};
@@ -29,17 +30,7 @@ impl Execution {
         if !self.judge.circuit.excuses(departed) || self.judge.alone.is_over() {
             return false;
         }
-        trouble.outage == outage || self.try_excuse(trouble, outage)
-    }
-
-    /// An item that has been in as many outages as it has attempts may be what causes them.
-    fn try_excuse(&self, trouble: &mut Trouble, outage: u32) -> bool {
-        let most = self.settings.tuning.max_attempts.get();
-        let may = most > 1 && trouble.excused < most;
-        if may {
-            (trouble.excused, trouble.outage) = (trouble.excused + 1, outage);
-        }
-        may
+        trouble.outage == outage || self.settings.try_excuse(trouble, outage)
     }
 
     /// An outage begins: unclear attempts that departed after the last answered call aren't charged.
@@ -56,14 +47,14 @@ impl Execution {
                 .iter()
                 .filter(|departed| **departed > answered)
                 .count() as u32;
-            if self.try_excuse(&mut trouble, outage) {
+            if self.settings.try_excuse(&mut trouble, outage) {
                 trouble.charged = trouble.charged.saturating_sub(excused);
                 trouble.doubts.retain(|departed| *departed <= answered);
                 if matches!(trouble.doing, Doing::Held(_)) {
                     trouble.doing = Doing::Waiting(now.moment);
                     trouble.held = None;
                 }
-                self.record(index, &trouble);
+                self.items.record(index, &trouble);
             }
             self.items.troubles.put(index, trouble);
         }
@@ -87,11 +78,11 @@ impl Execution {
             }
             return self.exhaust(index, trouble, now, fx);
         }
-        self.park_if_room(index, &mut trouble);
+        self.items.park_if_room(&self.settings, index, &mut trouble);
         trouble.held.get_or_insert((now.moment, 0));
         trouble.doing = Doing::Held(now.moment);
         trouble.due_at = now.wall;
-        self.record(index, &trouble);
+        self.items.record(index, &trouble);
         self.items.troubles.put(index, trouble);
     }
 
@@ -141,6 +132,18 @@ impl Execution {
             self.settings.whole.error_budget.failed_attempts,
             Some(FailedAttempts::Most(_))
         );
-        is_over && (!is_of_share || self.items.cursor < self.fresh_end())
+        is_over && (!is_of_share || self.items.cursor < self.items.fresh_end())
+    }
+}
+
+impl Settings {
+    /// An item that has been in as many outages as it has attempts may be what causes them.
+    pub(in crate::execution) fn try_excuse(&self, trouble: &mut Trouble, outage: u32) -> bool {
+        let most = self.tuning.max_attempts.get();
+        let may = most > 1 && trouble.excused < most;
+        if may {
+            (trouble.excused, trouble.outage) = (trouble.excused + 1, outage);
+        }
+        may
     }
 }

@@ -86,7 +86,7 @@ impl Execution {
 
     /// Counts the exit code of a call, and takes back what the row has charged once it is an outage.
     pub(super) fn count_exit(&mut self, call: &FailedCall) {
-        if call.class != FailureClass::Exited || call.items > 1 || !self.has_succeeded() {
+        if call.class != FailureClass::Exited || call.items > 1 || !self.items.has_succeeded() {
             return;
         }
         if self.judge.exits.add(call, self.items.counters.succeeded) {
@@ -107,7 +107,7 @@ impl Execution {
                 .is_some_and(|failure| is_like(&failure.code))
             {
                 trouble.charged = trouble.charged.saturating_sub(1);
-                self.record(index, &trouble);
+                self.items.record(index, &trouble);
             }
             self.items.troubles.put(index, trouble);
         }

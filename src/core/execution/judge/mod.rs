@@ -21,6 +21,8 @@ mod tail;
 pub(super) mod turned_away;
 mod unavailable;
 
+use crate::execution::items::Items;
+use crate::execution::settings::Settings;
 use std::time::Duration;
 
 use super::Execution;
@@ -249,7 +251,7 @@ impl Execution {
         self.judge.refusals.on_answered();
         self.judge.alone.end();
         self.judge.tail.on_answered(now.moment);
-        let most = self.calls_at_most();
+        let most = self.settings.calls_at_most();
         let turn = self
             .judge
             .circuit
@@ -277,15 +279,6 @@ impl Execution {
         }
     }
 
-    /// Calls that may be in flight.
-    fn calls_at_most(&self) -> u32 {
-        self.settings
-            .limits
-            .concurrency
-            .div_ceil(self.settings.tuning.batch.get())
-            .max(1)
-    }
-
     fn on_failed_call(&mut self, call: &FailedCall, now: Now, fx: &mut Effects) {
         self.judge.errors.note(call, now.wall);
         let class = match call.class {
@@ -297,7 +290,7 @@ impl Execution {
         // Of the first calls a refusal is evidence of the request, however many items they have.
         let is_unclear = matches!(class, FailureClass::Unclear | FailureClass::Unavailable);
         let may_share = is_unclear || self.judge.takes_requests();
-        if may_share && self.is_shared_failure(call.class, call.items) {
+        if may_share && self.settings.is_shared_failure(call.class, call.items) {
             return self.on_shared_failure(call, class, now, fx);
         }
         match class {
@@ -347,10 +340,10 @@ impl Execution {
             after,
         };
         let others = Others {
-            can_leave: self.can_leave(),
-            is_fresh_left: self.is_fresh_left(),
+            can_leave: self.items.can_leave(&self.settings),
+            is_fresh_left: self.items.is_fresh_left(),
             in_order: self.settings.tuning.ordered,
-            most: self.calls_at_most(),
+            most: self.settings.calls_at_most(),
         };
         let turn = self
             .judge
@@ -359,15 +352,6 @@ impl Execution {
         if turn == Turn::Opened {
             self.batches.on_down();
             self.excuse_all(now);
-        }
-    }
-
-    /// How many different items could leave, at most.
-    fn can_leave(&self) -> u64 {
-        if self.settings.tuning.ordered {
-            1
-        } else {
-            self.left()
         }
     }
 
@@ -386,10 +370,11 @@ impl Execution {
             };
             if went_ahead
                 && trouble.place == Place::Window
-                && self.has_room_to_park()
+                && self.items.has_room_to_park(&self.settings)
                 && !self.settings.tuning.ordered
             {
-                self.wait_for_retry(
+                self.items.wait_for_retry(
+                    &self.settings,
                     index,
                     trouble,
                     self.settings.tuning.park_after + Duration::from_secs(1),
@@ -400,5 +385,19 @@ impl Execution {
                 self.items.troubles.put(index, trouble);
             }
         }
+    }
+}
+
+impl Items {
+    /// How many different items could leave, at most.
+    pub(in crate::execution) fn can_leave(&self, settings: &Settings) -> u64 {
+        if settings.tuning.ordered { 1 } else { self.left() }
+    }
+}
+
+impl Settings {
+    /// Calls that may be in flight.
+    pub(in crate::execution) fn calls_at_most(&self) -> u32 {
+        self.limits.concurrency.div_ceil(self.tuning.batch.get()).max(1)
     }
 }

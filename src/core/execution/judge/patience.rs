@@ -1,5 +1,6 @@
 //! How long a handler that is down, or never answers well, is borne.
 
+use crate::execution::items::Items;
 use std::time::Duration;
 
 use crate::execution::Execution;
@@ -14,11 +15,6 @@ impl Execution {
             last.code, last.message
         );
         self.stop(RunEnd::stopped(StopReason::NoItemSucceeds, text));
-    }
-
-    /// Whether an item of this shard ever ended well, in this run or before.
-    pub(in crate::execution) fn has_succeeded(&self) -> bool {
-        self.items.counters.succeeded + self.items.skips.of_handler(self.items.counters.skipped) > 0
     }
 
     /// Ends a run whose handler was never reached in time, or is down for longer than the task waits.
@@ -62,6 +58,13 @@ impl Execution {
                 format!("the handler was down for {span}; {said}; nothing is lost, start the task to go on");
             self.stop(RunEnd::stopped(StopReason::HandlerUnreachable, text));
         }
+    }
+}
+
+impl Items {
+    /// Whether an item of this shard ever ended well, in this run or before.
+    pub(in crate::execution) fn has_succeeded(&self) -> bool {
+        self.counters.succeeded + self.skips.of_handler(self.counters.skipped) > 0
     }
 }
 

@@ -87,8 +87,8 @@ impl Execution {
         if self.settings.tuning.ordered && !self.items.troubles.is_empty() {
             return 0;
         }
-        let mut granted = self.grant_again(room, fx);
-        granted += self.grant_fresh(room - granted, fx);
+        let mut granted = self.items.grant_again(room, fx);
+        granted += self.items.grant_fresh(room - granted, fx);
         granted + self.grant_unreached(room - granted, fx)
     }
 
@@ -115,7 +115,7 @@ impl Execution {
     /// The last item that the window, the source and the store let out. From here on it is known singly, so that it doesn't leave
     /// once more when its turn comes.
     fn grant_ahead(&mut self, now: Now, fx: &mut Effects) -> u32 {
-        let last = self.items.skips.last_below(self.fresh_limit());
+        let last = self.items.skips.last_below(self.items.fresh_limit());
         let Some(last) = last.filter(|last| *last > self.items.cursor) else {
             return 0;
         };

@@ -4,6 +4,7 @@
 //! the handler. Of all of us, where so many come in a row that chance doesn't explain it: then the task stops, and nobody is
 //! charged. What an earlier run saw fail says little, as long as something fresh is left to call for.
 
+use crate::execution::settings::Settings;
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -123,9 +124,9 @@ impl Execution {
     /// it was its own in an earlier run. Of the rest, once nothing fresh is left, also where people have decided that it is
     /// the items, or where chance explains them: before that it may be the handler, a token that ran out, whatever was decided.
     fn is_own_refusal(&self, refusal: Refusal<'_>) -> bool {
-        let is_of_rest = self.has_succeeded()
-            && !self.is_fresh_left()
-            && (self.is_decided() || self.is_rest_refused_by_chance(refusal.code));
+        let is_of_rest = self.items.has_succeeded()
+            && !self.items.is_fresh_left()
+            && (self.settings.is_decided() || self.is_rest_refused_by_chance(refusal.code));
         let is_explained = refusal.is_known || refusal.first < self.judge.circuit.answered();
         is_of_rest || is_explained
     }
@@ -134,7 +135,9 @@ impl Execution {
     fn is_rest_refused_by_chance(&self, code: &str) -> bool {
         let refusals = &self.judge.refusals;
         let is_known = refusals.among_code.as_deref() == Some(code);
-        is_known && self.can_leave() < refusals.row_at_most(self.judge.turned_away.answered()) as u64
+        is_known
+            && self.items.can_leave(&self.settings)
+                < refusals.row_at_most(self.judge.turned_away.answered()) as u64
     }
 
     /// The same of a call.
@@ -181,27 +184,25 @@ impl Execution {
         for index in self.items.troubles.which(is_explained) {
             if let Some(mut trouble) = self.items.troubles.take(index) {
                 trouble.charge_refusals();
-                self.record(index, &trouble);
+                self.items.record(index, &trouble);
                 self.items.troubles.put(index, trouble);
             }
         }
     }
 
-    pub(super) fn is_decided(&self) -> bool {
-        self.settings.whole.judge_after == Auto::Fixed(Duration::ZERO)
-    }
-
     pub(super) fn on_refusal(&mut self, call: &FailedCall) {
         let known = self.items.troubles.get(call.index);
         let is_known = known.is_some_and(Trouble::is_restored) && call.class != FailureClass::Unstarted;
-        if is_known && self.is_fresh_left() && !self.settings.tuning.ordered {
+        if is_known && self.items.is_fresh_left() && !self.settings.tuning.ordered {
             self.judge.refusals.want_fresh();
             return;
         }
-        let can_leave = usize::try_from(self.can_leave()).unwrap_or(usize::MAX).max(1);
+        let can_leave = usize::try_from(self.items.can_leave(&self.settings))
+            .unwrap_or(usize::MAX)
+            .max(1);
         let row = match call.class {
             FailureClass::Unstarted => ROW_MIN,
-            _ if self.is_decided() && self.has_succeeded() => ROW_MAX,
+            _ if self.settings.is_decided() && self.items.has_succeeded() => ROW_MAX,
             _ => self.judge.refusals.row_at_most(self.judge.turned_away.answered()),
         };
         let takes_requests = self.judge.takes_requests();
@@ -215,7 +216,8 @@ impl Execution {
     }
 
     fn refusals_text(&self, last: &FailedCall) -> String {
-        let may_be_items = last.class == FailureClass::Rejected && self.has_succeeded() && !self.is_decided();
+        let may_be_items =
+            last.class == FailureClass::Rejected && self.items.has_succeeded() && !self.settings.is_decided();
         let (before, behind) = match last.class {
             FailureClass::Unsendable => (
                 "no request could be made of any item so far; the last one said ",
@@ -225,6 +227,12 @@ impl Execution {
             _ => ("", ""),
         };
         format!("{before}{}: {}{behind}", last.failure.code, last.failure.message)
+    }
+}
+
+impl Settings {
+    pub(in crate::execution) fn is_decided(&self) -> bool {
+        self.whole.judge_after == Auto::Fixed(Duration::ZERO)
     }
 }
 

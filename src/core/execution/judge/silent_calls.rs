@@ -33,7 +33,7 @@ impl Execution {
 
     /// Nothing left: that is no evidence of the handler. Of the first items it is evidence of the request.
     pub(super) fn on_unsendable(&mut self, call: &FailedCall) {
-        if !self.judge.takes_requests() && self.is_fresh_left() {
+        if !self.judge.takes_requests() && self.items.is_fresh_left() {
             self.on_refusal(call);
             self.judge.refusals.want_fresh();
         }
@@ -42,13 +42,18 @@ impl Execution {
     /// Tells whether an item of which no call can be made fails at once: calls of this kind were made of others, or no other can
     /// leave before it and show that none can be. A later attempt would find the same data.
     pub(super) fn is_item_unsendable(&self) -> bool {
-        self.judge.takes_requests() || !self.is_fresh_left() || self.settings.tuning.ordered
+        self.judge.takes_requests() || !self.items.is_fresh_left() || self.settings.tuning.ordered
     }
 
     /// Bears a handler that never let anything succeed for `judge_after`: the calls that were out when the circuit opened
     /// come back together, and say no more than one.
     pub(super) fn count_reached_probe(&mut self, call: &FailedCall, now: Now, fx: &mut Effects) {
-        let Some(outage) = self.judge.circuit.outage().filter(|_| !self.has_succeeded()) else {
+        let Some(outage) = self
+            .judge
+            .circuit
+            .outage()
+            .filter(|_| !self.items.has_succeeded())
+        else {
             return;
         };
         self.judge.reached_probes += 1;

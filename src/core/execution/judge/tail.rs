@@ -58,7 +58,7 @@ impl Execution {
             && !self.items.supply.is_open();
         // It is down for shards that have more to call for, too: that is an outage, and none of the last items.
         let is_down_elsewhere = self.settings.shared.all_down && !self.settings.shared.share.is_all();
-        if !is_bare || is_down_elsewhere || self.items.troubles.is_empty() || !self.has_succeeded() {
+        if !is_bare || is_down_elsewhere || self.items.troubles.is_empty() || !self.items.has_succeeded() {
             self.judge.tail = Tail::default();
             return None;
         }
@@ -128,7 +128,13 @@ impl Execution {
         if made >= self.settings.tuning.max_attempts.get() || now.moment.since(since) >= longest {
             return self.give_up_open(index, trouble, now, fx);
         }
-        self.wait_for_retry(index, trouble, self.settings.tuning.backoff.first, now);
+        self.items.wait_for_retry(
+            &self.settings,
+            index,
+            trouble,
+            self.settings.tuning.backoff.first,
+            now,
+        );
     }
 
     /// Gives the item up, unconfirmed unless others were answered after each of its attempts.

@@ -4,6 +4,7 @@
 //! turned away, a 429 speaks for everybody, and the task pauses. Where the handler takes nearly all others, it speaks of that
 //! item (a limit of a recipient, say): the item alone waits, and where that happens again and again its attempts count.
 
+use crate::execution::items::Items;
 use std::time::Duration;
 
 use crate::execution::Execution;
@@ -107,8 +108,8 @@ impl Execution {
     /// The call for this one item was turned away.
     pub(in crate::execution) fn on_turned_away(&mut self, failed: Failed, now: Now, fx: &mut Effects) {
         let index = failed.index;
-        let others = self.are_others_left();
-        let Some(trouble) = self.take_flight(index, failed.attempt, fx) else {
+        let others = self.items.are_others_left();
+        let Some(trouble) = self.items.take_flight(index, failed.attempt, fx) else {
             return;
         };
         let mut trouble = trouble.unwrap_or_else(|| fresh_trouble(now));
@@ -140,7 +141,7 @@ impl Execution {
             self.judge.circuit.on_returned(1);
             return self.on_failed_trouble(failed, trouble, now, fx);
         }
-        self.land(1, fx);
+        self.items.land(1, fx);
         self.take_back(1, u64::from(trouble.attempts > 0));
         self.meters.on_refused(1);
         // Where calls leave in order, whoever comes after the item waits with it.
@@ -165,26 +166,28 @@ impl Execution {
         };
         let wait = until.since(now.moment) + others_first;
         if wait > self.settings.tuning.park_after && self.pace.paused(now.moment).is_none() {
-            self.park_if_room(index, &mut trouble);
+            self.items.park_if_room(&self.settings, index, &mut trouble);
         }
         trouble.doing = Doing::Waiting(now.moment.plus(wait));
         if trouble.turns.all >= TURNS_SHOWN || trouble.place == Place::Outside {
             trouble.due_at = now.wall.plus(wait);
-            self.record(index, &trouble);
+            self.items.record(index, &trouble);
         }
         self.items.troubles.put(index, trouble);
         self.look_for_given_up();
         self.items.skips.on_waits(index);
     }
+}
 
+impl Items {
     /// Whether any item is left that wasn't turned away while others were answered.
-    fn are_others_left(&self) -> bool {
-        let total = self.items.range.end.0 - self.items.range.start.0;
-        let passed_over = self.items.skips.among(self.items.cursor, self.items.end);
-        let gone = self.items.counters.settled() + self.items.counters.excluded + passed_over;
+    pub(in crate::execution) fn are_others_left(&self) -> bool {
+        let total = self.range.end.0 - self.range.start.0;
+        let passed_over = self.skips.among(self.cursor, self.end);
+        let gone = self.counters.settled() + self.counters.excluded + passed_over;
         let unsettled = total.saturating_sub(gone);
         let is_suspect = |trouble: &Trouble| trouble.turns.own > 1;
-        let known = self.items.troubles.len() as u64;
-        known < unsettled || !self.items.troubles.iter().all(|(_, trouble)| is_suspect(trouble))
+        let known = self.troubles.len() as u64;
+        known < unsettled || !self.troubles.iter().all(|(_, trouble)| is_suspect(trouble))
     }
 }

@@ -81,7 +81,7 @@ impl Execution {
         self.count_unavailable(failed, trouble);
         let (alone, unavailable) = (&self.judge.alone, &trouble.unavailable);
         let may = !alone.is_of_items() || alone.is_over();
-        let is_decided = alone.charges_unavailable() && self.is_decided();
+        let is_decided = alone.charges_unavailable() && self.settings.is_decided();
         let is_charged = is_decided || may && unavailable.own > own && unavailable.is_proven();
         if is_charged {
             trouble.charged = trouble.charged.max(own);
@@ -153,7 +153,7 @@ impl Execution {
                 continue;
             };
             (trouble.doing, trouble.uncharged) = (Doing::Waiting(now.moment), 0);
-            if self.is_decided() || trouble.unavailable.is_proven() {
+            if self.settings.is_decided() || trouble.unavailable.is_proven() {
                 trouble.charged = trouble.charged.max(trouble.unavailable.own);
             }
             if trouble.charged >= most {

@@ -1,5 +1,6 @@
 //! What people see of a run.
 
+use crate::execution::items::Items;
 use std::time::Duration;
 
 use crate::execution::Execution;
@@ -112,12 +113,12 @@ impl Execution {
             stalled: self.meters.stalls().spent(now.moment),
             permits: self.meters.permits(&self.pace, now.moment),
             latency_p95: self.meters.latencies().percentile(95),
-            head: self.head_attempt(),
+            head: self.items.head_attempt(),
             handler_slots: self.handler_slots,
             head_age: self.head_age(now.moment),
             budget_left_ppm: self.judge.budget.left_ppm(
                 counters.succeeded,
-                self.abandoned_of_task(),
+                self.items.abandoned_of_task(&self.settings),
                 self.settings.shared.items,
                 now.moment,
             ),
@@ -145,14 +146,6 @@ impl Execution {
             .head_age(self.items.window.low_water(), self.items.high, now)
     }
 
-    fn head_attempt(&self) -> Option<HeadAttempt> {
-        let low = self.items.window.low_water();
-        let trouble = self.items.troubles.get(low);
-        let attempt = trouble.map_or(1, |trouble| trouble.attempts.saturating_add(1));
-        let waits = trouble.is_some_and(|trouble| trouble.doing != Doing::InFlight);
-        (low < self.items.high).then_some(HeadAttempt { attempt, waits })
-    }
-
     /// The rate of the whole task, as it was set: without shares, slow-downs and room.
     pub fn task_rate(&self) -> RateLimit {
         self.settings.whole.rate
@@ -176,5 +169,15 @@ impl Execution {
     /// One past the last index that will be dispatched.
     pub fn end(&self) -> ItemIndex {
         self.items.end
+    }
+}
+
+impl Items {
+    pub(in crate::execution) fn head_attempt(&self) -> Option<HeadAttempt> {
+        let low = self.window.low_water();
+        let trouble = self.troubles.get(low);
+        let attempt = trouble.map_or(1, |trouble| trouble.attempts.saturating_add(1));
+        let waits = trouble.is_some_and(|trouble| trouble.doing != Doing::InFlight);
+        (low < self.high).then_some(HeadAttempt { attempt, waits })
     }
 }

@@ -1,6 +1,7 @@
 //! The window as people see it: what each index, or each bucket of them, is doing. Copied in microseconds; what takes
 //! longer is done on the copy.
 
+use crate::execution::items::Items;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -84,24 +85,8 @@ impl Execution {
             cursor: self.items.cursor,
             above,
             again: self.items.again.iter().copied().collect(),
-            marks: self.marks(low, until, per_cell),
+            marks: self.items.marks(low, until, per_cell),
         }
-    }
-
-    fn marks(&self, low: ItemIndex, until: ItemIndex, per_cell: u64) -> Vec<(ItemIndex, Cell)> {
-        let (mut marks, mut from) = (Vec::new(), low);
-        while let Some((index, trouble)) = self.items.troubles.next_in(from, until) {
-            let cell = cell_of(trouble);
-            marks.push((index, cell));
-            // Nothing that is known here is worse than a wait: the rest of its cell says nothing new.
-            let past = (index.0 - low.0) / per_cell + 1;
-            from = if cell == Cell::Retry {
-                low.plus(past.saturating_mul(per_cell))
-            } else {
-                index.plus(1)
-            };
-        }
-        marks
     }
 
     fn head_now(&self, now: Moment) -> Head {
@@ -120,6 +105,29 @@ impl Execution {
             age: self.head_age(now),
             cell,
         }
+    }
+}
+
+impl Items {
+    pub(in crate::execution) fn marks(
+        &self,
+        low: ItemIndex,
+        until: ItemIndex,
+        per_cell: u64,
+    ) -> Vec<(ItemIndex, Cell)> {
+        let (mut marks, mut from) = (Vec::new(), low);
+        while let Some((index, trouble)) = self.troubles.next_in(from, until) {
+            let cell = cell_of(trouble);
+            marks.push((index, cell));
+            // Nothing that is known here is worse than a wait: the rest of its cell says nothing new.
+            let past = (index.0 - low.0) / per_cell + 1;
+            from = if cell == Cell::Retry {
+                low.plus(past.saturating_mul(per_cell))
+            } else {
+                index.plus(1)
+            };
+        }
+        marks
     }
 }
 
