@@ -1,6 +1,7 @@
 //! Failed attempts: whether they count, and whether the item is tried again, held, parked or given up.
 
 use crate::execution::items::Items;
+use crate::execution::judge::Judge;
 use crate::execution::settings::Settings;
 use std::time::Duration;
 
@@ -43,7 +44,7 @@ impl Execution {
         trouble
             .answered_before
             .get_or_insert(self.judge.turned_away.answered());
-        failed.class = self.class_now(failed.class);
+        failed.class = self.judge.class_now(failed.class);
         self.items.land(1, fx);
         self.items.solo.on_answered(index);
         self.meters.on_failed(&failed.failure.code, failed.wish);
@@ -54,29 +55,47 @@ impl Execution {
             self.items.note_attempt(&failed, &mut trouble, None, now);
             return self.items.call_in_halves(&self.settings, failed, trouble, now);
         }
-        let is_charged = self.is_charged(&failed, &mut trouble);
+        let is_charged = self
+            .judge
+            .is_charged(&mut self.items, &self.settings, &failed, &mut trouble);
         self.judge.on_failed(failed.class, &trouble, now.moment);
         self.items
             .note_attempt(&failed, &mut trouble, Some(is_charged), now);
         let class = failed.class;
         let wish = failed.wish;
         if is_charged {
-            self.count_against_budget(class, &failed.failure, now);
+            self.judge
+                .count_against_budget(&mut self.items, &self.settings, class, &failed.failure, now);
         }
         trouble.failure = Some(failed.failure);
-        if self.is_tail_over() && (!is_charged || class == FailureClass::Unclear) {
-            return self.end_open(index, trouble, now, fx);
+        if self.judge.is_tail_over() && (!is_charged || class == FailureClass::Unclear) {
+            return self
+                .judge
+                .end_open(&mut self.items, &self.settings, index, trouble, now, fx);
         }
         if is_charged {
-            self.on_charged(index, trouble, (class, wish), now, fx);
+            self.judge.on_charged(
+                &mut self.items,
+                &self.settings,
+                index,
+                trouble,
+                (class, wish),
+                now,
+                fx,
+            );
         } else {
-            self.on_uncharged(index, trouble, wish, now);
+            self.judge
+                .on_uncharged(&mut self.items, &self.settings, index, trouble, wish, now);
         }
     }
+}
 
+impl Judge {
     /// The attempt counts: another one while there are some, else it is over, unless nobody knows what the last one did.
-    fn on_charged(
+    pub(in crate::execution) fn on_charged(
         &mut self,
+        items: &mut Items,
+        settings: &Settings,
         index: ItemIndex,
         trouble: Trouble,
         (class, wish): (FailureClass, Wish),
@@ -84,67 +103,96 @@ impl Execution {
         fx: &mut Effects,
     ) {
         let charged = Attempt::new(trouble.charged);
-        let spread = retry::spread(
-            self.items.shard.task,
-            index,
-            Attempt::new(trouble.attempts.max(1)),
-        );
-        let most = self.settings.tuning.max_attempts.get();
-        match retry::decide(wish, charged, most, &self.settings.tuning.backoff, spread) {
-            Verdict::RetryAfter(wait) => self
-                .items
-                .wait_for_retry(&self.settings, index, trouble, wait, now),
-            Verdict::GivenUp => self.abandon(index, &trouble, fx),
-            Verdict::Exhausted if class == FailureClass::Unclear => self.hold(index, trouble, now, fx),
-            Verdict::Exhausted => self.exhaust(index, trouble, now, fx),
+        let spread = retry::spread(items.shard.task, index, Attempt::new(trouble.attempts.max(1)));
+        let most = settings.tuning.max_attempts.get();
+        match retry::decide(wish, charged, most, &settings.tuning.backoff, spread) {
+            Verdict::RetryAfter(wait) => items.wait_for_retry(settings, index, trouble, wait, now),
+            Verdict::GivenUp => self.abandon(items, settings, index, &trouble, fx),
+            Verdict::Exhausted if class == FailureClass::Unclear => {
+                self.hold(items, settings, index, trouble, now, fx)
+            }
+            Verdict::Exhausted => self.exhaust(items, settings, index, trouble, now, fx),
         }
     }
 
     /// The item goes back; others come first, so that it is seen whether they fare alike.
-    fn on_uncharged(&mut self, index: ItemIndex, trouble: Trouble, wish: Wish, now: Now) {
+    pub(in crate::execution) fn on_uncharged(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        index: ItemIndex,
+        trouble: Trouble,
+        wish: Wish,
+        now: Now,
+    ) {
         let turn = Attempt::new(trouble.uncharged);
-        let spread = retry::spread(self.items.shard.task, index, turn);
-        let steady = retry::wait(&self.settings.tuning.backoff, turn, spread).max(UNCHARGED_WAIT_MIN);
+        let spread = retry::spread(items.shard.task, index, turn);
+        let steady = retry::wait(&settings.tuning.backoff, turn, spread).max(UNCHARGED_WAIT_MIN);
         let wait = match wish {
             Wish::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX).max(steady),
             Wish::Retry { after: None } => steady,
             // It fails as soon as it counts.
             Wish::Abandon => UNCHARGED_WAIT_MIN,
         };
-        self.items
-            .wait_for_retry(&self.settings, index, trouble, self.at_most_alone(wait), now);
+        items.wait_for_retry(
+            settings,
+            index,
+            trouble,
+            self.at_most_alone(items, settings, wait),
+            now,
+        );
     }
 
     /// All attempts are used, and it is certain that they count.
-    pub(super) fn exhaust(&mut self, index: ItemIndex, trouble: Trouble, now: Now, fx: &mut Effects) {
-        if self.settings.tuning.on_exhausted == OnExhausted::Abandon {
-            return self.abandon(index, &trouble, fx);
+    pub(in crate::execution) fn exhaust(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        index: ItemIndex,
+        trouble: Trouble,
+        now: Now,
+        fx: &mut Effects,
+    ) {
+        if settings.tuning.on_exhausted == OnExhausted::Abandon {
+            return self.abandon(items, settings, index, &trouble, fx);
         }
         let text = format!("item {} used all {} attempts", index.0, trouble.charged);
         self.stop(RunEnd::stopped(StopReason::ItemExhausted, text));
-        self.items
-            .wait_for_retry(&self.settings, index, trouble, Duration::ZERO, now);
+        items.wait_for_retry(settings, index, trouble, Duration::ZERO, now);
     }
 
-    pub(super) fn abandon(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
-        self.settle_abandoned(index, trouble, fx);
+    pub(in crate::execution) fn abandon(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        index: ItemIndex,
+        trouble: &Trouble,
+        fx: &mut Effects,
+    ) {
+        self.settle_abandoned(items, index, trouble, fx);
         let code = trouble
             .failure
             .as_ref()
             .map_or("nothing", |failure| failure.code.as_ref());
-        self.judge_abandoned(&format!("the last one said {code}"));
+        self.judge_abandoned(items, settings, &format!("the last one said {code}"));
     }
 
-    pub(super) fn settle_abandoned(&mut self, index: ItemIndex, trouble: &Trouble, fx: &mut Effects) {
-        self.items.close_place(index, trouble, fx);
-        let answered = self.judge.turned_away.answered();
+    pub(in crate::execution) fn settle_abandoned(
+        &mut self,
+        items: &mut Items,
+        index: ItemIndex,
+        trouble: &Trouble,
+        fx: &mut Effects,
+    ) {
+        items.close_place(index, trouble, fx);
+        let answered = self.turned_away.answered();
         let others_answered = answered.saturating_sub(trouble.answered_before.unwrap_or(answered));
-        self.items.drafts.record(SideRecord::Abandoned(ItemTrouble {
+        items.drafts.record(SideRecord::Abandoned(ItemTrouble {
             others_answered,
             ..item_trouble(index, trouble)
         }));
-        self.items.counters.abandoned += 1;
-        self.items.drafts.on_completed(1);
+        items.counters.abandoned += 1;
+        items.drafts.on_completed(1);
     }
 }
 

@@ -38,7 +38,7 @@ pub use shared::Shared;
 pub use types::{Command, Effects, Event, Limits, Now, Phase, Reports, Restored, RunEnd, Start, Wait};
 
 use self::settings::Settings;
-use super::ids::{ItemIndex, Moment};
+use super::ids::ItemIndex;
 use super::invariants::Invariant;
 use super::pace::Pace;
 use super::task::{Canary, ShardRange};
@@ -77,7 +77,7 @@ impl Execution {
             handler_slots: None,
             is_held: false,
             are_results_full: false,
-            batches: grant::Batches::new(tuning.batch.get(), start.restored.outage.is_some()),
+            batches: grant::Batches::new(tuning.batch.get()),
             stragglers: grant::Stragglers::default(),
             starved: false,
             careful: start.stalls >= solo::STALLS_MAX,
@@ -131,7 +131,8 @@ impl Execution {
         self.judge_canary();
         self.on_time(now);
         if self.judge.errors.last().is_some() {
-            self.judge_patience(now);
+            self.judge.judge_patience(&mut self.items, &self.settings, now);
+            self.obey_judge();
         }
         self.grant(want, now, fx);
         let low = self.items.window.low_water();
@@ -164,7 +165,7 @@ impl Execution {
         self.meters.on_returned(self.items.counters.in_flight, repeats);
         self.stall(None, now.moment);
         self.items.troubles.lose_flights(now.moment);
-        self.look_for_given_up();
+        self.judge.look_for_given_up();
         self.items.look_for_skipped();
         self.judge.circuit.on_lost(now.moment);
         self.items.counters.in_flight = 0;

@@ -1,6 +1,8 @@
 //! What calls came to: what settled well, what came back unused, and what the handler asked for.
 
 use crate::execution::items::Items;
+use crate::execution::judge::Judge;
+use crate::execution::settings::Settings;
 use std::time::Duration;
 
 use super::Execution;
@@ -25,7 +27,9 @@ impl Execution {
         for settled in reports.settled.drain(..) {
             self.on_settled(settled, fx);
         }
-        self.on_calls(reports, now, fx);
+        self.judge
+            .on_calls(&mut self.items, &self.settings, reports, now, fx);
+        self.obey_judge();
         // A round of probes goes on with others.
         self.judge
             .circuit
@@ -33,6 +37,7 @@ impl Execution {
         for failed in reports.failed.drain(..) {
             self.on_failed(failed, now, fx);
         }
+        self.obey_judge();
         for dispatch in reports.returned.drain(..) {
             self.on_returned(dispatch, now, fx);
         }
@@ -44,6 +49,7 @@ impl Execution {
         for failed in reports.turned_away.drain(..) {
             self.on_turned_away(failed, now, fx);
         }
+        self.obey_judge();
         for signal in reports.signals.drain(..) {
             self.on_signal(signal, now);
         }
@@ -128,7 +134,7 @@ impl Execution {
             self.take_back(1, u64::from(trouble.attempts > 0));
             trouble.doing = Doing::Waiting(now.moment);
             self.items.troubles.put(index, trouble);
-            self.look_for_given_up();
+            self.judge.look_for_given_up();
             self.items.skips.on_waits(index);
         }
     }
@@ -177,21 +183,12 @@ impl Execution {
         }
     }
 
-    pub(super) fn recover_from_failures(&mut self, code: &str, message: &str) {
-        let budget = self.settings.whole.error_budget.failed_attempts;
-        let allowed = budget.map_or(0.0, |attempts| attempts.rate().as_per_second());
-        let most = match budget {
-            Some(FailedAttempts::Most(_)) => ", and more than succeeded",
-            _ => "",
-        };
-        let text = format!(
-            "more than {allowed} failed attempts a second over {:?}{most}; the last one said {code}: {message}",
-            self.settings.whole.error_window
-        );
-        self.stop(RunEnd::Recovering {
-            reason: "error_budget",
-            text,
-        });
+    /// Ends the run if the judge asked for it.
+    #[inline]
+    pub(super) fn obey_judge(&mut self) {
+        if let Some(end) = self.judge.take_end() {
+            self.stop(end);
+        }
     }
 
     /// Begins to drain, unless the run ends already; a fence overrides everything.
@@ -200,7 +197,7 @@ impl Execution {
             (Phase::Running, _) => {
                 self.phase = Phase::Stopping(end);
                 self.pace.halt();
-                self.charge_explained_refusals();
+                self.judge.charge_explained_refusals(&mut self.items);
             }
             (Phase::Stopping(_), RunEnd::Fenced) => self.phase = Phase::Stopping(end),
             // A stop for good outranks an end that would run on by itself.
@@ -209,6 +206,30 @@ impl Execution {
             }
             (Phase::Stopping(_) | Phase::Ended(_), _) => {}
         }
+    }
+}
+
+impl Judge {
+    pub(in crate::execution) fn recover_from_failures(
+        &mut self,
+        settings: &Settings,
+        code: &str,
+        message: &str,
+    ) {
+        let budget = settings.whole.error_budget.failed_attempts;
+        let allowed = budget.map_or(0.0, |attempts| attempts.rate().as_per_second());
+        let most = match budget {
+            Some(FailedAttempts::Most(_)) => ", and more than succeeded",
+            _ => "",
+        };
+        let text = format!(
+            "more than {allowed} failed attempts a second over {:?}{most}; the last one said {code}: {message}",
+            settings.whole.error_window
+        );
+        self.stop(RunEnd::Recovering {
+            reason: "error_budget",
+            text,
+        });
     }
 }
 

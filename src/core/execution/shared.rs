@@ -4,6 +4,7 @@
 //! and the others read it with their control within a second.
 
 use crate::execution::items::Items;
+use crate::execution::judge::Judge;
 use crate::execution::settings::Settings;
 use std::time::Duration;
 
@@ -49,7 +50,9 @@ impl Execution {
             self.retune(now);
         }
         if shared.abandoned_elsewhere > before.abandoned_elsewhere {
-            self.judge_abandoned("the last one in another shard");
+            self.judge
+                .judge_abandoned(&mut self.items, &self.settings, "the last one in another shard");
+            self.obey_judge();
         }
     }
 
@@ -119,14 +122,20 @@ impl Execution {
             },
         );
     }
+}
 
+impl Judge {
     /// Stops the task when all shards together have abandoned more items than it may.
-    pub(super) fn judge_abandoned(&mut self, the_last: &str) {
-        let abandoned = self.items.abandoned_of_task(&self.settings);
+    pub(in crate::execution) fn judge_abandoned(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        the_last: &str,
+    ) {
+        let abandoned = items.abandoned_of_task(settings);
         if self
-            .judge
             .budget
-            .is_abandoned_exceeded(abandoned, self.settings.shared.items)
+            .is_abandoned_exceeded(abandoned, settings.shared.items)
         {
             let text =
                 format!("{abandoned} items were abandoned, more than the error budget allows; {the_last}");

@@ -174,7 +174,9 @@ impl Execution {
             };
             trouble.failure = Some(Failure::new(NODE_CRASH, NODE_CRASH_TEXT));
             trouble.at = now.wall;
-            self.abandon(index, &trouble, fx);
+            self.judge
+                .abandon(&mut self.items, &self.settings, index, &trouble, fx);
+            self.obey_judge();
             self.items.solo.on_answered(index);
         }
     }

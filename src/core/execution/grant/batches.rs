@@ -20,10 +20,6 @@ use crate::pace::Pace;
 pub(in crate::execution) struct Batches {
     /// Beginning of the time in which there has been less than a call's items to leave.
     short_since: Option<Moment>,
-    /// Most items of a call for fresh items.
-    most: u32,
-    /// When that was halved last.
-    halved_at: Moment,
     /// Most items of a call of the latest grant.
     size: u32,
     /// The latest grant was of parked halves alone: the next one lets others leave.
@@ -31,12 +27,10 @@ pub(in crate::execution) struct Batches {
 }
 
 impl Batches {
-    /// Calls as large as they may be; of one item where the handler may be down.
-    pub(in crate::execution) fn new(batch: u32, is_down: bool) -> Batches {
+    /// Calls as large as they may be.
+    pub(in crate::execution) fn new(batch: u32) -> Batches {
         Batches {
             short_since: None,
-            most: if is_down { 1 } else { batch },
-            halved_at: Moment(0),
             size: batch,
             was_of_parked: false,
         }
@@ -67,27 +61,6 @@ impl Batches {
     pub(in crate::execution) fn calls_of(&self, items: u32) -> u32 {
         items.div_ceil(self.size)
     }
-
-    /// Calls for fresh items have one: the handler may be down.
-    pub(in crate::execution) fn on_down(&mut self) {
-        self.most = 1;
-    }
-
-    /// The handler answers: calls may be twice as large again.
-    #[inline]
-    pub(in crate::execution) fn on_answered(&mut self, batch: u32) {
-        if self.most < batch {
-            self.most = self.most.saturating_mul(2).min(batch);
-        }
-    }
-
-    /// A call of so many items failed as a whole. One of fewer than fresh items have now says nothing new, nor does one that
-    /// left before they had so few: calls that were out together are halved once.
-    pub(in crate::execution) fn on_shared_failure(&mut self, items: u32, departed: Moment, now: Moment) {
-        if items >= self.most && departed >= self.halved_at {
-            (self.most, self.halved_at) = ((self.most / 2).max(1), now);
-        }
-    }
 }
 
 impl Execution {
@@ -101,8 +74,12 @@ impl Execution {
             .min(self.settings.limits.concurrency)
             .max(1);
         // What tells whether the handler answers is about one item.
-        let is_usual = self.judge.circuit.is_closed() && !self.wants_fresh();
-        self.batches.size = if is_usual { self.batches.most.min(batch) } else { 1 };
+        let is_usual = self.judge.circuit.is_closed() && !self.judge.wants_fresh();
+        self.batches.size = if is_usual {
+            self.judge.call_size.most().min(batch)
+        } else {
+            1
+        };
         let halves = if is_usual && batch > 1 && !self.items.troubles.is_empty() {
             self.due_halves(batch, now)
         } else {

@@ -41,8 +41,9 @@ impl Execution {
             fx.wait = Wait::Completion;
             return;
         }
-        let look = self.judge_alone(now, fx);
-        let end = self.judge_tail(now, fx);
+        let look = self.judge.judge_alone(&mut self.items, &self.settings, now, fx);
+        let end = self.judge.judge_tail(&mut self.items, &self.settings, now, fx);
+        self.obey_judge();
         if self.end_if_over(fx) {
             return;
         }
@@ -198,7 +199,7 @@ impl Execution {
         if self.judge.circuit.is_open() {
             return self.grant_probe(room, now, fx);
         }
-        if !self.judge.circuit.is_closed() || self.wants_fresh() {
+        if !self.judge.circuit.is_closed() || self.judge.wants_fresh() {
             return self.grant_round(room, now, fx);
         }
         let mut granted = self.grant_due(Place::Window, room, now, fx);

@@ -15,10 +15,11 @@
 //! task has such items: from then on `judge_after` will do.
 
 use crate::execution::items::Items;
+use crate::execution::judge::Judge;
+use crate::execution::settings::Settings;
 use std::time::Duration;
 
 use super::circuit::pause::PROBE_LONGEST;
-use crate::execution::Execution;
 use crate::execution::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::verdict::Failure;
@@ -125,65 +126,74 @@ impl Alone {
     }
 }
 
-impl Execution {
+impl Judge {
     /// Looks whether only items without a verdict are left, and what follows; says when to look again.
-    pub(in crate::execution) fn judge_alone(&mut self, now: Now, fx: &mut Effects) -> Option<Moment> {
-        let is_tail = !self.items.troubles.is_empty() && !self.items.is_fresh_left();
-        let matters =
-            is_tail || self.items.troubles.held_first().is_some() || !self.judge.circuit.is_closed();
-        if !matters || self.judge.alone.over {
+    pub(in crate::execution) fn judge_alone(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        now: Now,
+        fx: &mut Effects,
+    ) -> Option<Moment> {
+        let is_tail = !items.troubles.is_empty() && !items.is_fresh_left();
+        let matters = is_tail || items.troubles.held_first().is_some() || !self.circuit.is_closed();
+        if !matters || self.alone.over {
             return None;
         }
-        let next = self.judge.alone.looked.plus(LOOK_EVERY);
+        let next = self.alone.looked.plus(LOOK_EVERY);
         if now.moment < next {
             return Some(next);
         }
-        self.judge.alone.looked = now.moment;
-        if !self.is_alone() {
-            self.judge.alone = Alone {
+        self.alone.looked = now.moment;
+        if !self.is_alone(items, settings) {
+            self.alone = Alone {
                 since: None,
                 unavailable: false,
                 shown: false,
                 proven: false,
                 contradicted: false,
-                ..self.judge.alone
+                ..self.alone
             };
             return Some(now.moment.plus(LOOK_EVERY));
         }
-        let since = *self.judge.alone.since.get_or_insert(now.moment);
-        if self.is_tried_enough(since, now) {
-            self.give_up_alone(now, fx);
+        let since = *self.alone.since.get_or_insert(now.moment);
+        if self.is_tried_enough(items, settings, since, now) {
+            self.give_up_alone(items, settings, now, fx);
         } else {
-            self.call_alone(now);
+            self.call_alone(items, settings, now);
         }
         Some(now.moment.plus(LOOK_EVERY))
     }
 
     /// Nothing can leave that never failed, so nothing is likely to show whether the handler answers.
-    fn is_alone(&mut self) -> bool {
-        let may_leave = self.items.is_fresh_left() && !self.settings.tuning.ordered;
-        self.judge.alone.unjudged = 0;
-        if may_leave || !self.items.again.is_empty() || self.items.troubles.is_empty() {
+    pub(in crate::execution) fn is_alone(&mut self, items: &mut Items, settings: &Settings) -> bool {
+        let may_leave = items.is_fresh_left() && !settings.tuning.ordered;
+        self.alone.unjudged = 0;
+        if may_leave || !items.again.is_empty() || items.troubles.is_empty() {
             return false;
         }
-        let in_flight = self.items.troubles.which(|t| t.doing == Doing::InFlight).len() as u64;
+        let in_flight = items.troubles.which(|t| t.doing == Doing::InFlight).len() as u64;
         // What shared its last call is told from others in calls of its own first.
-        let failed = self
-            .items
+        let failed = items
             .troubles
             .iter()
             .all(|(_, t)| t.attempts > 0 && t.call_max <= 1);
-        in_flight == self.items.counters.in_flight && failed && self.may_judge_unavailable()
+        in_flight == items.counters.in_flight && failed && self.may_judge_unavailable(items, settings)
     }
 
     /// Where 502 and 503 keep most of them here, most of those must have shown that it is them, or people have decided so: else
     /// the handler isn't there, however long it takes.
-    fn may_judge_unavailable(&mut self) -> bool {
-        let unavailable = self.items.troubles.which(Trouble::is_unavailable);
-        let has_succeeded = self.items.has_succeeded();
-        let shown = self.settings.is_decided() && has_succeeded || self.are_mostly_suspects(&unavailable);
-        let may = shown || unavailable.len() * 2 < self.items.troubles.len();
-        let alone = &mut self.judge.alone;
+    pub(in crate::execution) fn may_judge_unavailable(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+    ) -> bool {
+        let unavailable = items.troubles.which(Trouble::is_unavailable);
+        let has_succeeded = items.has_succeeded();
+        let shown =
+            settings.is_decided() && has_succeeded || self.are_mostly_suspects(items, settings, &unavailable);
+        let may = shown || unavailable.len() * 2 < items.troubles.len();
+        let alone = &mut self.alone;
         alone.unavailable = !unavailable.is_empty();
         alone.shown = alone.unavailable && shown && !alone.contradicted;
         alone.unjudged = if may || !has_succeeded {
@@ -195,161 +205,194 @@ impl Execution {
     }
 
     /// Whether an earlier run saw it fail, outside an outage and beside others that succeeded.
-    pub(super) fn is_known_to_fail(&self, trouble: &Trouble) -> bool {
-        let says_so = !self.judge.began_down
-            && !self.settings.tuning.ordered
-            && self.settings.tuning.batch.get() == 1
-            && self.items.has_succeeded();
+    pub(in crate::execution) fn is_known_to_fail(
+        &self,
+        items: &Items,
+        settings: &Settings,
+        trouble: &Trouble,
+    ) -> bool {
+        let says_so = !self.began_down
+            && !settings.tuning.ordered
+            && settings.tuning.batch.get() == 1
+            && items.has_succeeded();
         says_so && trouble.is_restored()
     }
 
-    fn is_tried_enough(&mut self, since: Moment, now: Now) -> bool {
-        let (answered, most) = (
-            self.judge.circuit.answered(),
-            self.settings.tuning.max_attempts.get(),
-        );
+    pub(in crate::execution) fn is_tried_enough(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        since: Moment,
+        now: Now,
+    ) -> bool {
+        let (answered, most) = (self.circuit.answered(), settings.tuning.max_attempts.get());
         // It also failed while others were answered: it has shown what it is.
         let is_proven = |t: &Trouble| t.doubts.iter().any(|departed| *departed <= answered);
-        let proven = self.items.troubles.which(is_proven).len();
-        let known = self.items.troubles.which(|t| self.is_known_to_fail(t)).len();
-        let is_proven = proven > 0 || known * 2 > self.items.troubles.len();
-        let alone = &mut self.judge.alone;
+        let proven = items.troubles.which(is_proven).len();
+        let known = items
+            .troubles
+            .which(|t| self.is_known_to_fail(items, settings, t))
+            .len();
+        let is_proven = proven > 0 || known * 2 > items.troubles.len();
+        let alone = &mut self.alone;
         alone.proven = alone.shown || is_proven && !alone.contradicted;
-        if proven == self.items.troubles.len() && !alone.contradicted && self.items.has_succeeded() {
+        if proven == items.troubles.len() && !alone.contradicted && items.has_succeeded() {
             return true;
         }
-        let Some(span) = self.judged_after() else {
+        let Some(span) = self.judged_after(items, settings) else {
             return false;
         };
         let is_called = |t: &Trouble| {
             let held = t.held.map_or(0, |(_, calls)| calls);
             held.max(t.uncharged) >= most || span.is_zero()
         };
-        let is_enough =
-            !self.judge.circuit.is_closed() || self.items.troubles.iter().all(|(_, t)| is_called(t));
+        let is_enough = !self.circuit.is_closed() || items.troubles.iter().all(|(_, t)| is_called(t));
         now.moment.since(since) >= span && is_enough
     }
 
     /// How long items are tried before their attempts count; none for as long as it takes.
-    fn judged_after(&self) -> Option<Duration> {
-        let (after, in_order) = (self.judge_after(), self.judge.alone.in_order);
-        if after.is_zero() || self.judge.alone.proven {
+    pub(in crate::execution) fn judged_after(&self, items: &Items, settings: &Settings) -> Option<Duration> {
+        let (after, in_order) = (self.judge_after(settings), self.alone.in_order);
+        if after.is_zero() || self.alone.proven {
             return Some(after);
         }
-        match (
-            self.settings.tuning.ordered && self.items.has_succeeded(),
-            in_order,
-        ) {
+        match (settings.tuning.ordered && items.has_succeeded(), in_order) {
             (true, InOrder::GivenUp) => None,
             (true, InOrder::Unknown) => Some(after.saturating_mul(OUTAGE_FACTOR)),
             (true, InOrder::Confirmed) => Some(after),
-            (false, _) if self.judge.circuit.is_closed() => Some(after),
+            (false, _) if self.circuit.is_closed() => Some(after),
             (false, _) => Some(after.saturating_mul(OUTAGE_FACTOR)),
         }
     }
 
     /// Where it is the items, they are called as usual, and not as probes.
-    fn call_alone(&mut self, now: Now) {
-        if self.judge.alone.is_of_items() && !self.judge.circuit.is_closed() {
-            self.judge.circuit.give_up_waiting(now.moment);
+    pub(in crate::execution) fn call_alone(&mut self, items: &mut Items, settings: &Settings, now: Now) {
+        if self.alone.is_of_items() && !self.circuit.is_closed() {
+            self.circuit.give_up_waiting(now.moment);
         }
-        self.call_held(now);
+        self.call_held(items, settings, now);
     }
 
     /// Held items are due again, one by one over the whole span.
-    fn call_held(&mut self, now: Now) {
-        let spread = self.judge_after() / self.settings.tuning.max_attempts.get();
-        let step = if self.settings.tuning.ordered {
+    pub(in crate::execution) fn call_held(&mut self, items: &mut Items, settings: &Settings, now: Now) {
+        let spread = self.judge_after(settings) / settings.tuning.max_attempts.get();
+        let step = if settings.tuning.ordered {
             spread.min(PROBE_LONGEST)
         } else {
             spread
         };
-        let since = self.judge.alone.since.unwrap_or(now.moment);
+        let since = self.alone.since.unwrap_or(now.moment);
         let is_due = |t: &Trouble| {
             t.held
                 .is_some_and(|(_, calls)| now.moment >= since.plus(step.saturating_mul(calls)))
         };
-        let held = self.items.troubles.held();
+        let held = items.troubles.held();
         let due: Vec<ItemIndex> = held
-            .filter(|index| self.items.troubles.get(*index).is_some_and(is_due))
+            .filter(|index| items.troubles.get(*index).is_some_and(is_due))
             .collect();
         for index in due {
-            if let Some(mut trouble) = self.items.troubles.take(index) {
+            if let Some(mut trouble) = items.troubles.take(index) {
                 trouble.held = trouble.held.map(|(since, calls)| (since, calls + 1));
                 trouble.doing = Doing::Waiting(now.moment);
-                self.items.troubles.put(index, trouble);
+                items.troubles.put(index, trouble);
             }
         }
     }
 
     /// How many items are left that brought 502 or 503 each time, of which only people can say that it is them.
     pub(in crate::execution) fn unjudged(&self) -> u64 {
-        match self.judge.circuit.is_closed() {
+        match self.circuit.is_closed() {
             true => 0,
-            false => self.judge.alone.unjudged as u64,
+            false => self.alone.unjudged as u64,
         }
     }
 
     /// Items that are tried for lack of others to compare them with, or that wait for a witness.
-    pub(in crate::execution) fn tried_alone(&self, now: Now) -> Vec<ItemIndex> {
-        let since = self.judge.alone.since.filter(|_| self.judge.alone.is_of_items());
-        if since.is_some_and(|since| now.moment.since(since) >= TOLD_AFTER.min(self.judge_after())) {
-            return self.items.troubles.which(|_| true);
+    pub(in crate::execution) fn tried_alone(
+        &self,
+        items: &Items,
+        settings: &Settings,
+        now: Now,
+    ) -> Vec<ItemIndex> {
+        let since = self.alone.since.filter(|_| self.alone.is_of_items());
+        if since.is_some_and(|since| now.moment.since(since) >= TOLD_AFTER.min(self.judge_after(settings))) {
+            return items.troubles.which(|_| true);
         }
-        self.items.troubles.held().collect()
+        items.troubles.held().collect()
     }
 
     /// How long until items without a verdict are judged without one.
-    pub(in crate::execution) fn judged_in(&self, now: Now) -> Option<Duration> {
-        let (since, after) = (self.judge.alone.since?, self.judged_after()?);
+    pub(in crate::execution) fn judged_in(
+        &self,
+        items: &Items,
+        settings: &Settings,
+        now: Now,
+    ) -> Option<Duration> {
+        let (since, after) = (self.alone.since?, self.judged_after(items, settings)?);
         Some(since.plus(after).since(now.moment))
     }
 
     /// How often the held item that was called least is still called before it is judged; 0 where this isn't so of all that
     /// are tried: items that brought 502 or 503 are called until it can't be chance.
-    pub(in crate::execution) fn tries_left(&self, tried: usize) -> u32 {
-        if self.items.troubles.held().count() < tried {
+    pub(in crate::execution) fn tries_left(&self, items: &Items, settings: &Settings, tried: usize) -> u32 {
+        if items.troubles.held().count() < tried {
             return 0;
         }
-        let calls = |index| self.items.troubles.get(index)?.held.map(|(_, calls)| calls);
-        let least = self.items.troubles.held().filter_map(calls).min();
+        let calls = |index| items.troubles.get(index)?.held.map(|(_, calls)| calls);
+        let least = items.troubles.held().filter_map(calls).min();
         least.map_or(0, |calls| {
-            self.settings.tuning.max_attempts.get().saturating_sub(calls)
+            settings.tuning.max_attempts.get().saturating_sub(calls)
         })
     }
 
     /// Nothing else is left to do: items wait no longer than if the calls that prove it were spread over the whole span.
-    pub(in crate::execution) fn at_most_alone(&self, wait: Duration) -> Duration {
-        if self.judge.alone.is_of_items() && self.judge.alone.unavailable {
-            let most = self.judge_after() / self.calls_to_prove();
+    pub(in crate::execution) fn at_most_alone(
+        &self,
+        items: &Items,
+        settings: &Settings,
+        wait: Duration,
+    ) -> Duration {
+        if self.alone.is_of_items() && self.alone.unavailable {
+            let most = self.judge_after(settings) / self.calls_to_prove(items);
             return wait.min(most.max(LOOK_EVERY));
         }
         wait
     }
 
-    fn give_up_alone(&mut self, now: Now, fx: &mut Effects) {
-        if !self.items.has_succeeded() && !self.settings.is_decided() {
+    pub(in crate::execution) fn give_up_alone(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        now: Now,
+        fx: &mut Effects,
+    ) {
+        if !items.has_succeeded() && !settings.is_decided() {
             let last = self
-                .judge
                 .errors
                 .last()
                 .map(|error| Failure::new(error.code.clone(), &error.example));
             return self.stop_without_success(&last.unwrap_or_else(|| Failure::new("UNKNOWN", "nothing")));
         }
-        self.believe_attempts(now, fx);
+        self.believe_attempts(items, settings, now, fx);
     }
 
     /// It is the items: no failed attempt is excused any more, until something is answered.
-    pub(in crate::execution) fn believe_attempts(&mut self, now: Now, fx: &mut Effects) {
-        self.judge.alone.over = true;
-        self.judge.circuit.give_up_waiting(now.moment);
-        self.charge_last_unavailable(now, fx);
+    pub(in crate::execution) fn believe_attempts(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        now: Now,
+        fx: &mut Effects,
+    ) {
+        self.alone.over = true;
+        self.circuit.give_up_waiting(now.moment);
+        self.charge_last_unavailable(items, settings, now, fx);
         // Also those that wait since a call that doesn't count: they had used all their attempts.
         let held = |t: &Trouble| t.held.is_some() && t.doing != Doing::InFlight;
-        for index in self.items.troubles.which(held) {
-            self.give_up_held(index, now, fx);
-            if self.settings.tuning.ordered {
-                self.judge.alone.on_given_up_in_order();
+        for index in items.troubles.which(held) {
+            self.give_up_held(items, settings, index, now, fx);
+            if settings.tuning.ordered {
+                self.alone.on_given_up_in_order();
             }
         }
     }

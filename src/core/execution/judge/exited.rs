@@ -4,10 +4,11 @@
 //! Where so many different items in a row end with one code, after a success, that the share of items which fail beside others
 //! doesn't explain it, the calls of the row are taken back, and all that follow are read as a 503 is, until one succeeds.
 
+use crate::execution::items::Items;
+use crate::execution::judge::Judge;
 use std::borrow::Cow;
 
 use super::refused::row_beyond_chance;
-use crate::execution::Execution;
 use crate::ids::ItemIndex;
 use crate::items::verdict::{AnsweredCalls, FailedCall, FailureClass, Outage};
 
@@ -75,41 +76,39 @@ impl Exits {
     }
 }
 
-impl Execution {
+impl Judge {
     /// Calls that succeeded, or whose program said what became of the item.
     #[inline]
-    pub(super) fn on_programs_answered(&mut self, answered: AnsweredCalls) {
+    pub(in crate::execution) fn on_programs_answered(&mut self, answered: AnsweredCalls) {
         if answered.calls > 0 {
-            self.judge.exits.on_answered();
+            self.exits.on_answered();
         }
     }
 
     /// Counts the exit code of a call, and takes back what the row has charged once it is an outage.
-    pub(super) fn count_exit(&mut self, call: &FailedCall) {
-        if call.class != FailureClass::Exited || call.items > 1 || !self.items.has_succeeded() {
+    pub(in crate::execution) fn count_exit(&mut self, items: &mut Items, call: &FailedCall) {
+        if call.class != FailureClass::Exited || call.items > 1 || !items.has_succeeded() {
             return;
         }
-        if self.judge.exits.add(call, self.items.counters.succeeded) {
-            let items = std::mem::take(&mut self.judge.exits.items);
-            for index in &items {
-                self.take_back_charge(*index);
-            }
-            self.judge.exits.items = items;
+        if self.exits.add(call, items.counters.succeeded) {
+            let row = std::mem::take(&mut self.exits.items);
+            row.iter().for_each(|index| self.take_back_charge(items, *index));
+            self.exits.items = row;
         }
     }
 
-    fn take_back_charge(&mut self, index: ItemIndex) {
-        let is_like = |code: &str| code == self.judge.exits.code;
-        if let Some(mut trouble) = self.items.troubles.take(index) {
+    pub(in crate::execution) fn take_back_charge(&mut self, items: &mut Items, index: ItemIndex) {
+        let is_like = |code: &str| code == self.exits.code;
+        if let Some(mut trouble) = items.troubles.take(index) {
             if trouble
                 .failure
                 .as_ref()
                 .is_some_and(|failure| is_like(&failure.code))
             {
                 trouble.charged = trouble.charged.saturating_sub(1);
-                self.items.record(index, &trouble);
+                items.record(index, &trouble);
             }
-            self.items.troubles.put(index, trouble);
+            items.troubles.put(index, trouble);
         }
     }
 
@@ -117,7 +116,7 @@ impl Execution {
     #[inline]
     pub(in crate::execution) fn class_now(&self, class: FailureClass) -> FailureClass {
         match class {
-            FailureClass::Exited if self.judge.exits.is_outage => FailureClass::Unavailable,
+            FailureClass::Exited if self.exits.is_outage => FailureClass::Unavailable,
             FailureClass::Exited => FailureClass::Answered,
             class => class,
         }

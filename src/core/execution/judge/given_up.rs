@@ -4,6 +4,8 @@
 //! before the decision as for one that is under way. What is with the handler isn't touched.
 
 use crate::execution::Execution;
+use crate::execution::items::Items;
+use crate::execution::judge::Judge;
 use crate::execution::types::{Effects, Phase};
 use crate::items::waiting::{Doing, Trouble};
 use crate::task::abandonment::Abandonments;
@@ -16,39 +18,41 @@ pub(super) struct GivenUp {
 }
 
 impl Execution {
+    /// Gives up what people have decided on. The error budget isn't asked: it watches over what nobody has looked at.
+    #[inline]
+    pub(in crate::execution) fn give_up_decided(&mut self, fx: &mut Effects) {
+        if std::mem::take(&mut self.judge.given_up.is_due) && !matches!(self.phase, Phase::Ended(_)) {
+            self.judge.give_up_waiting(&mut self.items, fx);
+        }
+    }
+}
+
+impl Judge {
     /// What people have decided by now.
     pub(in crate::execution) fn set_given_up(&mut self, decided: Abandonments) {
-        self.judge.given_up.decided = decided;
+        self.given_up.decided = decided;
         self.look_for_given_up();
     }
 
     /// Items may wait that didn't before.
     #[inline]
     pub(in crate::execution) fn look_for_given_up(&mut self) {
-        let given_up = &mut self.judge.given_up;
+        let given_up = &mut self.given_up;
         given_up.is_due = !given_up.decided.is_empty();
     }
 
-    /// Gives up what people have decided on. The error budget isn't asked: it watches over what nobody has looked at.
-    #[inline]
-    pub(in crate::execution) fn give_up_decided(&mut self, fx: &mut Effects) {
-        if std::mem::take(&mut self.judge.given_up.is_due) && !matches!(self.phase, Phase::Ended(_)) {
-            self.give_up_waiting(fx);
-        }
-    }
-
-    fn give_up_waiting(&mut self, fx: &mut Effects) {
-        for index in self.items.troubles.which(|trouble| self.is_given_up(trouble)) {
-            if let Some(trouble) = self.items.troubles.take(index) {
-                self.settle_abandoned(index, &trouble, fx);
-                self.items.solo.on_answered(index);
+    pub(in crate::execution) fn give_up_waiting(&mut self, items: &mut Items, fx: &mut Effects) {
+        for index in items.troubles.which(|trouble| self.is_given_up(trouble)) {
+            if let Some(trouble) = items.troubles.take(index) {
+                self.settle_abandoned(items, index, &trouble, fx);
+                items.solo.on_answered(index);
             }
         }
     }
 
-    fn is_given_up(&self, trouble: &Trouble) -> bool {
+    pub(in crate::execution) fn is_given_up(&self, trouble: &Trouble) -> bool {
         let waits = trouble.doing != Doing::InFlight;
         let failure = trouble.failure.as_ref().filter(|_| waits);
-        failure.is_some_and(|failure| self.judge.given_up.decided.covers(&failure.code, trouble.at))
+        failure.is_some_and(|failure| self.given_up.decided.covers(&failure.code, trouble.at))
     }
 }

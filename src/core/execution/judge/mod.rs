@@ -8,6 +8,7 @@
 //! `unavailable` what a 502 or 503 does.
 
 mod alone;
+mod call_size;
 pub(super) mod circuit;
 pub(super) mod errors;
 mod excuse;
@@ -26,7 +27,7 @@ use crate::execution::settings::Settings;
 use std::time::Duration;
 
 use super::Execution;
-use super::types::{Effects, Now, Reports, Start};
+use super::types::{Effects, Now, Reports, RunEnd, Start};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::error_budget::Meter;
 use crate::items::retry::doubled;
@@ -46,6 +47,9 @@ pub(super) struct Judge {
     pub(super) errors: errors::Errors,
     pub(super) turned_away: turned_away::TurnedAway,
     pub(super) budget: Meter,
+    pub(super) call_size: call_size::CallSize,
+    /// End of the run that was asked for in this step.
+    end: Option<RunEnd>,
     /// When the run began.
     began: Moment,
     /// The handler has given a verdict about an item.
@@ -85,6 +89,8 @@ impl Judge {
             errors: errors::Errors::default(),
             turned_away: turned_away::TurnedAway::default(),
             budget: Meter::new(tuning.error_budget, tuning.error_window),
+            call_size: call_size::CallSize::new(tuning.batch.get(), start.restored.outage.is_some()),
+            end: None,
             began: now,
             contacted: start.restored.counters.settled() > 0,
             is_proven: start.restored.is_proven,
@@ -105,6 +111,23 @@ impl Judge {
             ahead: None,
             drafted: start.restored.outage,
         }
+    }
+
+    /// Asks for the end of the run. The first wish counts, but one for good outranks one that would run on by itself.
+    pub(super) fn stop(&mut self, end: RunEnd) {
+        let is_lesser = self
+            .end
+            .as_ref()
+            .is_none_or(|before| matches!(before, RunEnd::Recovering { .. }));
+        if is_lesser && (self.end.is_none() || matches!(end, RunEnd::Stopped { .. })) {
+            self.end = Some(end);
+        }
+    }
+
+    /// The end that was asked for since the last time.
+    #[inline]
+    pub(super) fn take_end(&mut self) -> Option<RunEnd> {
+        self.end.take()
     }
 
     /// A call for an item failed; `trouble` is what was known of it.
@@ -192,10 +215,10 @@ impl Execution {
     /// How the handler fares.
     pub fn handler(&self, now: Now) -> HandlerState {
         let next_probe = self.judge.circuit.next_probe();
-        let tail_left = self.tail_left(now);
+        let tail_left = self.judge.tail_left(&self.settings, now);
         let tried = match tail_left {
             Some(_) => self.items.troubles.which(|_| true),
-            None => self.tried_alone(now),
+            None => self.judge.tried_alone(&self.items, &self.settings, now),
         };
         let named = tried.len();
         HandlerState {
@@ -205,93 +228,134 @@ impl Execution {
             error: self.judge.errors.lately(),
             held: named as u64,
             held_items: tried.into_iter().take(HELD_NAMED).collect(),
-            held_tries: self.tries_left(named),
-            judged_in: tail_left.or_else(|| self.judged_in(now)),
-            unjudged: if tail_left.is_some() { 0 } else { self.unjudged() },
+            held_tries: self.judge.tries_left(&self.items, &self.settings, named),
+            judged_in: tail_left.or_else(|| self.judge.judged_in(&self.items, &self.settings, now)),
+            unjudged: if tail_left.is_some() {
+                0
+            } else {
+                self.judge.unjudged()
+            },
             paused: self.pace.paused(now.moment).map(|until| Paused {
                 left: until.since(now.moment),
                 said: self.judge.turned_away_with.clone(),
             }),
         }
     }
+}
 
+impl Judge {
     /// Takes in what calls say of the handler, in the order in which they came back.
     #[inline]
-    pub(super) fn on_calls(&mut self, reports: &mut Reports, now: Now, fx: &mut Effects) {
+    pub(in crate::execution) fn on_calls(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        reports: &mut Reports,
+        now: Now,
+        fx: &mut Effects,
+    ) {
         let last = std::mem::take(&mut reports.answered);
         for mut call in reports.calls.drain(..) {
             self.on_programs_answered(call.before);
-            self.on_answered(call.before, now, fx);
-            self.count_exit(&call);
+            self.on_answered(items, settings, call.before, now, fx);
+            self.count_exit(items, &call);
             call.class = self.class_now(call.class);
-            self.on_failed_call(&call, now, fx);
+            self.on_failed_call(items, settings, &call, now, fx);
         }
         self.on_programs_answered(last);
-        self.on_answered(last, now, fx);
+        self.on_answered(items, settings, last, now, fx);
     }
 
     #[inline]
-    fn on_answered(&mut self, answered: AnsweredCalls, now: Now, fx: &mut Effects) {
+    pub(in crate::execution) fn on_answered(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        answered: AnsweredCalls,
+        now: Now,
+        fx: &mut Effects,
+    ) {
         if answered.calls > 0 {
-            self.judge.turned_away.on_answered(answered);
-            self.batches.on_answered(self.settings.tuning.batch.get());
+            self.turned_away.on_answered(answered);
+            self.call_size.on_answered(settings.tuning.batch.get());
         }
-        let is_stirred = self.judge.is_stirred() || self.judge.circuit.is_stirred();
-        let matters = is_stirred || self.items.troubles.held_first().is_some();
+        let is_stirred = self.is_stirred() || self.circuit.is_stirred();
+        let matters = is_stirred || items.troubles.held_first().is_some();
         if answered.calls > 0 && matters {
-            self.on_verdicts(answered, now, fx);
+            self.on_verdicts(items, settings, answered, now, fx);
         }
     }
 
     /// The handler answers: what failed before it did is explained, or isn't.
-    fn on_verdicts(&mut self, answered: AnsweredCalls, now: Now, fx: &mut Effects) {
-        self.judge.pauses_in_a_row = 0;
-        self.judge.turned_away_with = None;
-        self.judge.contacted = true;
-        self.judge.refusals.on_answered();
-        self.judge.alone.end();
-        self.judge.tail.on_answered(now.moment);
-        let most = self.settings.calls_at_most();
+    pub(in crate::execution) fn on_verdicts(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        answered: AnsweredCalls,
+        now: Now,
+        fx: &mut Effects,
+    ) {
+        self.pauses_in_a_row = 0;
+        self.turned_away_with = None;
+        self.contacted = true;
+        self.refusals.on_answered();
+        self.alone.end();
+        self.tail.on_answered(now.moment);
+        let most = settings.calls_at_most();
         let turn = self
-            .judge
             .circuit
             .on_answered(answered.calls, answered.departed, most, now.moment);
         if turn == Turn::Answered {
-            self.on_handler_back(now);
+            self.on_handler_back(items, settings, now);
         }
-        self.count_doubtful(now.moment);
-        while let Some((_, index)) = self
-            .items
+        self.count_doubtful(items, settings, now.moment);
+        while let Some((_, index)) = items
             .troubles
             .held_first()
             .filter(|(since, _)| *since <= answered.departed)
         {
-            self.give_up_held(index, now, fx);
+            self.give_up_held(items, settings, index, now, fx);
         }
     }
 
     /// The attempts of which nobody knew what they did weren't an outage's: they count.
-    fn count_doubtful(&mut self, now: Moment) {
-        let doubtful = std::mem::take(&mut self.judge.doubtful);
-        let is_over = (0..doubtful).fold(false, |over, _| self.is_one_too_many(now) || over);
-        if let Some(last) = self.judge.errors.last().filter(|_| is_over).cloned() {
-            self.recover_from_failures(&last.code, &last.example);
+    pub(in crate::execution) fn count_doubtful(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        now: Moment,
+    ) {
+        let doubtful = std::mem::take(&mut self.doubtful);
+        let is_over = (0..doubtful).fold(false, |over, _| {
+            self.is_one_too_many(items, settings, now) || over
+        });
+        if let Some(last) = self.errors.last().filter(|_| is_over).cloned() {
+            self.recover_from_failures(settings, &last.code, &last.example);
         }
     }
 
-    fn on_failed_call(&mut self, call: &FailedCall, now: Now, fx: &mut Effects) {
-        self.judge.errors.note(call, now.wall);
+    pub(in crate::execution) fn on_failed_call(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        call: &FailedCall,
+        now: Now,
+        fx: &mut Effects,
+    ) {
+        self.errors.note(call, now.wall);
         let class = match call.class {
-            FailureClass::Faulty if self.judge.takes_requests() => FailureClass::Answered,
-            FailureClass::Unsendable => return self.on_unsendable(call),
-            FailureClass::Rejected if self.is_own_refusal_of(call) => return self.on_own_refusal(call),
+            FailureClass::Faulty if self.takes_requests() => FailureClass::Answered,
+            FailureClass::Unsendable => return self.on_unsendable(items, settings, call),
+            FailureClass::Rejected if self.is_own_refusal_of(items, settings, call) => {
+                return self.on_own_refusal(call);
+            }
             class => class,
         };
         // Of the first calls a refusal is evidence of the request, however many items they have.
         let is_unclear = matches!(class, FailureClass::Unclear | FailureClass::Unavailable);
-        let may_share = is_unclear || self.judge.takes_requests();
-        if may_share && self.settings.is_shared_failure(call.class, call.items) {
-            return self.on_shared_failure(call, class, now, fx);
+        let may_share = is_unclear || self.takes_requests();
+        if may_share && settings.is_shared_failure(call.class, call.items) {
+            return self.on_shared_failure(items, settings, call, class, now, fx);
         }
         match class {
             // A program's exit code was read as one of the others.
@@ -300,16 +364,18 @@ impl Execution {
                     calls: 1,
                     departed: call.departed,
                 };
-                return self.on_answered(one, now, fx);
+                return self.on_answered(items, settings, one, now, fx);
             }
-            FailureClass::Faulty | FailureClass::Rejected | FailureClass::Unstarted => self.on_refusal(call),
-            FailureClass::Unclear => self.judge.unclear_contact = true,
+            FailureClass::Faulty | FailureClass::Rejected | FailureClass::Unstarted => {
+                self.on_refusal(items, settings, call)
+            }
+            FailureClass::Unclear => self.unclear_contact = true,
             FailureClass::Unreachable | FailureClass::Unavailable | FailureClass::Unsendable => {}
         }
         if class == FailureClass::Unclear {
-            self.count_reached_probe(call, now, fx);
+            self.count_reached_probe(items, settings, call, now, fx);
         }
-        let alone = &self.judge.alone;
+        let alone = &self.alone;
         let is_believed = match class {
             FailureClass::Unclear => alone.is_of_items() || alone.is_over(),
             FailureClass::Unavailable => alone.is_of_items() || alone.charges_unavailable(),
@@ -318,18 +384,24 @@ impl Execution {
         if is_believed || self.is_tail_over() {
             return;
         }
-        self.tell_circuit(call, class, now);
+        self.tell_circuit(items, settings, call, class, now);
     }
 
     /// What a call without a verdict says of whether the handler answers at all.
-    fn tell_circuit(&mut self, call: &FailedCall, class: FailureClass, now: Now) {
-        let known = self
-            .items
+    pub(in crate::execution) fn tell_circuit(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        call: &FailedCall,
+        class: FailureClass,
+        now: Now,
+    ) {
+        let known = items
             .troubles
             .get(call.index)
             .filter(|trouble| !trouble.is_only_turned_away());
         let first_failed = known.map(|trouble| trouble.failed_first);
-        let answered = self.judge.circuit.answered();
+        let answered = self.circuit.answered();
         let is_new = first_failed.is_none_or(|first| first.is_some_and(|departed| departed > answered));
         let (index, departed, after) = (call.index, call.departed, call.after);
         let call = Unanswered {
@@ -340,49 +412,45 @@ impl Execution {
             after,
         };
         let others = Others {
-            can_leave: self.items.can_leave(&self.settings),
-            is_fresh_left: self.items.is_fresh_left(),
-            in_order: self.settings.tuning.ordered,
-            most: self.settings.calls_at_most(),
+            can_leave: items.can_leave(settings),
+            is_fresh_left: items.is_fresh_left(),
+            in_order: settings.tuning.ordered,
+            most: settings.calls_at_most(),
         };
-        let turn = self
-            .judge
-            .circuit
-            .on_unanswered(call, others, now.moment, now.wall);
+        let turn = self.circuit.on_unanswered(call, others, now.moment, now.wall);
         if turn == Turn::Opened {
-            self.batches.on_down();
-            self.excuse_all(now);
+            self.call_size.on_down();
+            self.excuse_all(items, settings, now);
         }
     }
 
     /// The first answer after an outage: what waits because of it needn't wait any longer, and a block of items that fails
     /// beside one that doesn't makes room.
-    fn on_handler_back(&mut self, now: Now) {
+    pub(in crate::execution) fn on_handler_back(&mut self, items: &mut Items, settings: &Settings, now: Now) {
         let went_ahead = self
-            .judge
             .ahead
             .take()
-            .is_some_and(|index| self.items.troubles.get(index).is_none());
+            .is_some_and(|index| items.troubles.get(index).is_none());
         let waits = |t: &Trouble| matches!(t.doing, Doing::Waiting(_)) && (t.uncharged > 0 || went_ahead);
-        for index in self.items.troubles.which(waits) {
-            let Some(mut trouble) = self.items.troubles.take(index) else {
+        for index in items.troubles.which(waits) {
+            let Some(mut trouble) = items.troubles.take(index) else {
                 continue;
             };
             if went_ahead
                 && trouble.place == Place::Window
-                && self.items.has_room_to_park(&self.settings)
-                && !self.settings.tuning.ordered
+                && items.has_room_to_park(settings)
+                && !settings.tuning.ordered
             {
-                self.items.wait_for_retry(
-                    &self.settings,
+                items.wait_for_retry(
+                    settings,
                     index,
                     trouble,
-                    self.settings.tuning.park_after + Duration::from_secs(1),
+                    settings.tuning.park_after + Duration::from_secs(1),
                     now,
                 );
             } else {
                 trouble.doing = Doing::Waiting(now.moment);
-                self.items.troubles.put(index, trouble);
+                items.troubles.put(index, trouble);
             }
         }
     }

@@ -1,14 +1,15 @@
 //! How long a handler that is down, or never answers well, is borne.
 
 use crate::execution::items::Items;
+use crate::execution::judge::Judge;
+use crate::execution::settings::Settings;
 use std::time::Duration;
 
-use crate::execution::Execution;
 use crate::execution::types::{Now, RunEnd};
 use crate::items::verdict::{Failure, FailureClass, Outage};
 use crate::task::lifecycle::StopReason;
 
-impl Execution {
+impl Judge {
     pub(in crate::execution) fn stop_without_success(&mut self, last: &Failure) {
         let text = format!(
             "the handler was reached again and again, and no item ever succeeded; the last one said {}: {}",
@@ -18,8 +19,8 @@ impl Execution {
     }
 
     /// Ends a run whose handler was never reached in time, or is down for longer than the task waits.
-    pub(in crate::execution) fn judge_patience(&mut self, now: Now) {
-        let Some(error) = self.judge.errors.last() else {
+    pub(in crate::execution) fn judge_patience(&mut self, items: &mut Items, settings: &Settings, now: Now) {
+        let Some(error) = self.errors.last() else {
             return;
         };
         let said = format!("{}: {}", error.code, error.example);
@@ -30,12 +31,9 @@ impl Execution {
                 | FailureClass::Faulty
                 | FailureClass::Unsendable
         );
-        let is_of_item = error.class == FailureClass::Unsendable && self.is_item_unsendable();
-        if self
-            .judge
-            .first_contact()
-            .is_some_and(|until| now.moment >= until)
-            && !self.judge.unclear_contact
+        let is_of_item = error.class == FailureClass::Unsendable && self.is_item_unsendable(items, settings);
+        if self.first_contact().is_some_and(|until| now.moment >= until)
+            && !self.unclear_contact
             && !is_of_item
         {
             let reason = if refused {
@@ -45,14 +43,13 @@ impl Execution {
             };
             return self.stop(RunEnd::stopped(reason, said));
         }
-        if self.judge.tail.is_on() {
+        if self.tail.is_on() {
             // Their time is bounded in another way.
             return;
         }
-        let patience = self.settings.whole.outage_patience;
-        let is_over =
-            |outage: Outage| now.wall.since(outage.since) >= patience && self.settings.shared.all_down;
-        if self.judge.circuit.outage().is_some_and(is_over) {
+        let patience = settings.whole.outage_patience;
+        let is_over = |outage: Outage| now.wall.since(outage.since) >= patience && settings.shared.all_down;
+        if self.circuit.outage().is_some_and(is_over) {
             let span = humane(patience);
             let text =
                 format!("the handler was down for {span}; {said}; nothing is lost, start the task to go on");

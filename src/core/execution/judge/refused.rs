@@ -4,11 +4,12 @@
 //! the handler. Of all of us, where so many come in a row that chance doesn't explain it: then the task stops, and nobody is
 //! charged. What an earlier run saw fail says little, as long as something fresh is left to call for.
 
+use crate::execution::items::Items;
+use crate::execution::judge::Judge;
 use crate::execution::settings::Settings;
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::execution::Execution;
 use crate::execution::types::RunEnd;
 use crate::ids::{ItemIndex, Moment};
 use crate::items::verdict::{Failed, FailedCall, FailureClass};
@@ -119,53 +120,77 @@ impl<'a> Refusal<'a> {
     }
 }
 
-impl Execution {
+impl Judge {
     /// Whether a refusal is the item's own: since it was refused first, calls of others that departed later were answered, or
     /// it was its own in an earlier run. Of the rest, once nothing fresh is left, also where people have decided that it is
     /// the items, or where chance explains them: before that it may be the handler, a token that ran out, whatever was decided.
-    fn is_own_refusal(&self, refusal: Refusal<'_>) -> bool {
-        let is_of_rest = self.items.has_succeeded()
-            && !self.items.is_fresh_left()
-            && (self.settings.is_decided() || self.is_rest_refused_by_chance(refusal.code));
-        let is_explained = refusal.is_known || refusal.first < self.judge.circuit.answered();
+    pub(in crate::execution) fn is_own_refusal(
+        &self,
+        items: &Items,
+        settings: &Settings,
+        refusal: Refusal<'_>,
+    ) -> bool {
+        let is_of_rest = items.has_succeeded()
+            && !items.is_fresh_left()
+            && (settings.is_decided() || self.is_rest_refused_by_chance(items, settings, refusal.code));
+        let is_explained = refusal.is_known || refusal.first < self.circuit.answered();
         is_of_rest || is_explained
     }
 
     /// Others were refused alike while the handler answered, and all that are left make no row that chance doesn't explain.
-    fn is_rest_refused_by_chance(&self, code: &str) -> bool {
-        let refusals = &self.judge.refusals;
+    pub(in crate::execution) fn is_rest_refused_by_chance(
+        &self,
+        items: &Items,
+        settings: &Settings,
+        code: &str,
+    ) -> bool {
+        let refusals = &self.refusals;
         let is_known = refusals.among_code.as_deref() == Some(code);
-        is_known
-            && self.items.can_leave(&self.settings)
-                < refusals.row_at_most(self.judge.turned_away.answered()) as u64
+        is_known && items.can_leave(settings) < refusals.row_at_most(self.turned_away.answered()) as u64
     }
 
     /// The same of a call.
-    pub(super) fn is_own_refusal_of(&self, call: &FailedCall) -> bool {
-        let known = self.items.troubles.get(call.index);
-        call.items == 1 && self.is_own_refusal(Refusal::of(known, &call.failure.code, call.departed))
+    pub(in crate::execution) fn is_own_refusal_of(
+        &self,
+        items: &Items,
+        settings: &Settings,
+        call: &FailedCall,
+    ) -> bool {
+        let known = items.troubles.get(call.index);
+        call.items == 1
+            && self.is_own_refusal(
+                items,
+                settings,
+                Refusal::of(known, &call.failure.code, call.departed),
+            )
     }
 
     /// Whether fresh items should leave before those that failed.
     pub(in crate::execution) fn wants_fresh(&self) -> bool {
-        self.judge.refusals.wants_fresh || self.judge.exits.wants_fresh()
+        self.refusals.wants_fresh || self.exits.wants_fresh()
     }
 
     /// It says nothing of the handler: a round of probes goes on with others.
-    pub(super) fn on_own_refusal(&mut self, call: &FailedCall) {
-        let refusals = &mut self.judge.refusals;
+    pub(in crate::execution) fn on_own_refusal(&mut self, call: &FailedCall) {
+        let refusals = &mut self.refusals;
         refusals.among += 1;
         if refusals.among_code.as_ref() != Some(&call.failure.code) {
             refusals.among_code = Some(call.failure.code.clone());
         }
-        self.judge.circuit.on_returned(1);
+        self.circuit.on_returned(1);
     }
 
     /// Whether a refusal counts against its item. Where it does, those count too that couldn't be told before.
-    pub(super) fn charge_refusal(&mut self, failed: &Failed, trouble: &mut Trouble) -> bool {
+    pub(in crate::execution) fn charge_refusal(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        failed: &Failed,
+        trouble: &mut Trouble,
+    ) -> bool {
         let refusal = Refusal::of(Some(trouble), &failed.failure.code, failed.departed);
         trouble.refused_first = Some(refusal.first);
-        let is_own = self.is_own_refusal(refusal);
+        let is_own = self.is_own_refusal(items, settings, refusal);
         if is_own {
             trouble.charge_refusals();
         } else {
@@ -175,49 +200,59 @@ impl Execution {
     }
 
     /// The run ends: refusals that others have explained since are charged, so that the next run knows of them.
-    pub(in crate::execution) fn charge_explained_refusals(&mut self) {
-        let answered = self.judge.circuit.answered();
+    pub(in crate::execution) fn charge_explained_refusals(&mut self, items: &mut Items) {
+        let answered = self.circuit.answered();
         let is_explained = |t: &Trouble| {
             let waits = t.doing != Doing::InFlight && t.refused > 0;
             waits && t.refused_first.is_some_and(|first| first < answered)
         };
-        for index in self.items.troubles.which(is_explained) {
-            if let Some(mut trouble) = self.items.troubles.take(index) {
+        for index in items.troubles.which(is_explained) {
+            if let Some(mut trouble) = items.troubles.take(index) {
                 trouble.charge_refusals();
-                self.items.record(index, &trouble);
-                self.items.troubles.put(index, trouble);
+                items.record(index, &trouble);
+                items.troubles.put(index, trouble);
             }
         }
     }
 
-    pub(super) fn on_refusal(&mut self, call: &FailedCall) {
-        let known = self.items.troubles.get(call.index);
+    pub(in crate::execution) fn on_refusal(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        call: &FailedCall,
+    ) {
+        let known = items.troubles.get(call.index);
         let is_known = known.is_some_and(Trouble::is_restored) && call.class != FailureClass::Unstarted;
-        if is_known && self.items.is_fresh_left() && !self.settings.tuning.ordered {
-            self.judge.refusals.want_fresh();
+        if is_known && items.is_fresh_left() && !settings.tuning.ordered {
+            self.refusals.want_fresh();
             return;
         }
-        let can_leave = usize::try_from(self.items.can_leave(&self.settings))
+        let can_leave = usize::try_from(items.can_leave(settings))
             .unwrap_or(usize::MAX)
             .max(1);
         let row = match call.class {
             FailureClass::Unstarted => ROW_MIN,
-            _ if self.settings.is_decided() && self.items.has_succeeded() => ROW_MAX,
-            _ => self.judge.refusals.row_at_most(self.judge.turned_away.answered()),
+            _ if settings.is_decided() && items.has_succeeded() => ROW_MAX,
+            _ => self.refusals.row_at_most(self.turned_away.answered()),
         };
-        let takes_requests = self.judge.takes_requests();
-        let refusals = &mut self.judge.refusals;
+        let takes_requests = self.takes_requests();
+        let refusals = &mut self.refusals;
         refusals.add(call);
         let is_row = refusals.is_over(refusals.strict, row, can_leave);
         if is_row || !takes_requests && refusals.is_over(refusals.calls, FAULTS_MAX, can_leave) {
-            let text = self.refusals_text(call);
+            let text = self.refusals_text(items, settings, call);
             self.stop(RunEnd::stopped(StopReason::HandlerRejected, text));
         }
     }
 
-    fn refusals_text(&self, last: &FailedCall) -> String {
+    pub(in crate::execution) fn refusals_text(
+        &self,
+        items: &Items,
+        settings: &Settings,
+        last: &FailedCall,
+    ) -> String {
         let may_be_items =
-            last.class == FailureClass::Rejected && self.items.has_succeeded() && !self.settings.is_decided();
+            last.class == FailureClass::Rejected && items.has_succeeded() && !settings.is_decided();
         let (before, behind) = match last.class {
             FailureClass::Unsendable => (
                 "no request could be made of any item so far; the last one said ",

@@ -5,9 +5,11 @@
 //! said what they are fail as they stand, unconfirmed; a redrive calls them again. An outage that began while others were
 //! left is borne as any other.
 
+use crate::execution::items::Items;
+use crate::execution::judge::Judge;
+use crate::execution::settings::Settings;
 use std::time::Duration;
 
-use crate::execution::Execution;
 use crate::execution::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::verdict::FailureClass;
@@ -50,65 +52,75 @@ impl Tail {
     }
 }
 
-impl Execution {
+impl Judge {
     /// Looks whether only items that failed are left, and whether their time is over; says when it will be.
-    pub(in crate::execution) fn judge_tail(&mut self, now: Now, fx: &mut Effects) -> Option<Moment> {
-        let is_bare = self.items.cursor >= self.items.end
-            && self.items.again.is_empty()
-            && !self.items.supply.is_open();
+    pub(in crate::execution) fn judge_tail(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        now: Now,
+        fx: &mut Effects,
+    ) -> Option<Moment> {
+        let is_bare = items.cursor >= items.end && items.again.is_empty() && !items.supply.is_open();
         // It is down for shards that have more to call for, too: that is an outage, and none of the last items.
-        let is_down_elsewhere = self.settings.shared.all_down && !self.settings.shared.share.is_all();
-        if !is_bare || is_down_elsewhere || self.items.troubles.is_empty() || !self.items.has_succeeded() {
-            self.judge.tail = Tail::default();
+        let is_down_elsewhere = settings.shared.all_down && !settings.shared.share.is_all();
+        if !is_bare || is_down_elsewhere || items.troubles.is_empty() || !items.has_succeeded() {
+            self.tail = Tail::default();
             return None;
         }
-        if self.judge.tail.since.is_none() && !self.judge.circuit.is_closed() {
+        if self.tail.since.is_none() && !self.circuit.is_closed() {
             return None;
         }
-        let since = *self.judge.tail.since.get_or_insert(now.moment);
-        let end = self.judge.tail.end(since, self.judge_after());
+        let since = *self.tail.since.get_or_insert(now.moment);
+        let end = self.tail.end(since, self.judge_after(settings));
         if now.moment < end {
             return Some(end);
         }
-        if !self.judge.tail.is_over {
-            self.judge.tail.is_over = true;
-            self.judge.circuit.give_up_waiting(now.moment);
-            self.give_up_tail(now, fx);
+        if !self.tail.is_over {
+            self.tail.is_over = true;
+            self.circuit.give_up_waiting(now.moment);
+            self.give_up_tail(items, settings, now, fx);
         }
         None
     }
 
     /// An attempt without a verdict counts now, whatever explains it.
     pub(in crate::execution) fn is_tail_over(&self) -> bool {
-        self.judge.tail.is_over
+        self.tail.is_over
     }
 
     /// Time until the last items are given up, once that is worth a word.
-    pub(in crate::execution) fn tail_left(&self, now: Now) -> Option<Duration> {
-        let (since, span) = (self.judge.tail.since?, self.judge_after());
+    pub(in crate::execution) fn tail_left(&self, settings: &Settings, now: Now) -> Option<Duration> {
+        let (since, span) = (self.tail.since?, self.judge_after(settings));
         let is_told = now.moment.since(since) >= TOLD_AFTER.min(span / 2);
-        is_told.then(|| self.judge.tail.end(since, span).since(now.moment))
+        is_told.then(|| self.tail.end(since, span).since(now.moment))
     }
 
     /// Time for which items are tried that nothing can be compared with.
-    pub(in crate::execution) fn judge_after(&self) -> Duration {
-        match (self.settings.whole.judge_after, self.judge.tail.since) {
+    pub(in crate::execution) fn judge_after(&self, settings: &Settings) -> Duration {
+        match (settings.whole.judge_after, self.tail.since) {
             (Auto::Fixed(span), _) => span,
-            (Auto::Auto, Some(since)) => since.since(self.judge.began).clamp(AUTO_SPAN.0, AUTO_SPAN.1),
+            (Auto::Auto, Some(since)) => since.since(self.began).clamp(AUTO_SPAN.0, AUTO_SPAN.1),
             (Auto::Auto, None) => AUTO_SPAN.1,
         }
     }
 
     /// Items that wait after an attempt without a verdict; one that waits after a verdict has its next attempt.
-    fn give_up_tail(&mut self, now: Now, fx: &mut Effects) {
+    pub(in crate::execution) fn give_up_tail(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        now: Now,
+        fx: &mut Effects,
+    ) {
         let is_open = |t: &Trouble| {
             let is_without_verdict =
                 t.held.is_some() || t.uncharged > 0 || t.last == Some(FailureClass::Unclear);
             t.doing != Doing::InFlight && is_without_verdict
         };
-        for index in self.items.troubles.which(is_open) {
-            if let Some(trouble) = self.items.troubles.take(index) {
-                self.end_open(index, trouble, now, fx);
+        for index in items.troubles.which(is_open) {
+            if let Some(trouble) = items.troubles.take(index) {
+                self.end_open(items, settings, index, trouble, now, fx);
             }
         }
     }
@@ -117,31 +129,35 @@ impl Execution {
     /// then it is called without a longer wait, and no longer than an answer might have made it.
     pub(in crate::execution) fn end_open(
         &mut self,
+        items: &mut Items,
+        settings: &Settings,
         index: ItemIndex,
         trouble: Trouble,
         now: Now,
         fx: &mut Effects,
     ) {
         let made = trouble.attempts.max(trouble.charged + trouble.uncharged);
-        let longest = self.judge_after().saturating_mul(ANSWERED_FACTOR + 1);
-        let since = self.judge.tail.since.unwrap_or(now.moment);
-        if made >= self.settings.tuning.max_attempts.get() || now.moment.since(since) >= longest {
-            return self.give_up_open(index, trouble, now, fx);
+        let longest = self.judge_after(settings).saturating_mul(ANSWERED_FACTOR + 1);
+        let since = self.tail.since.unwrap_or(now.moment);
+        if made >= settings.tuning.max_attempts.get() || now.moment.since(since) >= longest {
+            return self.give_up_open(items, settings, index, trouble, now, fx);
         }
-        self.items.wait_for_retry(
-            &self.settings,
-            index,
-            trouble,
-            self.settings.tuning.backoff.first,
-            now,
-        );
+        items.wait_for_retry(settings, index, trouble, settings.tuning.backoff.first, now);
     }
 
     /// Gives the item up, unconfirmed unless others were answered after each of its attempts.
-    fn give_up_open(&mut self, index: ItemIndex, mut trouble: Trouble, now: Now, fx: &mut Effects) {
-        let answered = self.judge.circuit.answered();
+    pub(in crate::execution) fn give_up_open(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        index: ItemIndex,
+        mut trouble: Trouble,
+        now: Now,
+        fx: &mut Effects,
+    ) {
+        let answered = self.circuit.answered();
         let is_confirmed = trouble.uncharged == 0 && trouble.doubts.iter().all(|at| *at <= answered);
         trouble.is_unconfirmed = !is_confirmed;
-        self.exhaust(index, trouble, now, fx);
+        self.exhaust(items, settings, index, trouble, now, fx);
     }
 }

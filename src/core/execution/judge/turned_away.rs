@@ -174,7 +174,7 @@ impl Execution {
             self.items.record(index, &trouble);
         }
         self.items.troubles.put(index, trouble);
-        self.look_for_given_up();
+        self.judge.look_for_given_up();
         self.items.skips.on_waits(index);
     }
 }

@@ -6,7 +6,9 @@
 //! of fresh items that fared the same meanwhile.
 
 use super::refused::{CHANCE, row_beyond_chance};
-use crate::execution::Execution;
+use crate::execution::items::Items;
+use crate::execution::judge::Judge;
+use crate::execution::settings::Settings;
 use crate::execution::types::{Effects, Now};
 use crate::ids::ItemIndex;
 use crate::items::verdict::{Failed, FailureClass};
@@ -70,18 +72,24 @@ impl Trouble {
     }
 }
 
-impl Execution {
+impl Judge {
     /// Whether a 502 or 503 counts against its item. Where it does, those before count too.
-    pub(super) fn charge_unavailable(&mut self, failed: &Failed, trouble: &mut Trouble) -> bool {
+    pub(in crate::execution) fn charge_unavailable(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        failed: &Failed,
+        trouble: &mut Trouble,
+    ) -> bool {
         if trouble.failed_first == Some(failed.departed) {
             trouble.unavailable.is_first = true;
-            self.judge.unavailable += 1;
+            self.unavailable += 1;
         }
         let own = trouble.unavailable.own;
-        self.count_unavailable(failed, trouble);
-        let (alone, unavailable) = (&self.judge.alone, &trouble.unavailable);
+        self.count_unavailable(items, failed, trouble);
+        let (alone, unavailable) = (&self.alone, &trouble.unavailable);
         let may = !alone.is_of_items() || alone.is_over();
-        let is_decided = alone.charges_unavailable() && self.settings.is_decided();
+        let is_decided = alone.charges_unavailable() && settings.is_decided();
         let is_charged = is_decided || may && unavailable.own > own && unavailable.is_proven();
         if is_charged {
             trouble.charged = trouble.charged.max(own);
@@ -89,77 +97,88 @@ impl Execution {
         is_charged
     }
 
-    fn count_unavailable(&self, failed: &Failed, trouble: &mut Trouble) {
-        let alone = &self.judge.alone;
+    pub(in crate::execution) fn count_unavailable(
+        &self,
+        items: &Items,
+        failed: &Failed,
+        trouble: &mut Trouble,
+    ) {
+        let alone = &self.alone;
         if alone.is_of_items() || alone.is_over() {
             if alone.has_unavailable() {
-                trouble.unavailable.add(self.share_of_all());
+                trouble.unavailable.add(self.share_of_all(items));
             }
-        } else if !self.judge.circuit.excuses(failed.departed) {
+        } else if !self.circuit.excuses(failed.departed) {
             trouble.unavailable.count(self.fresh_so_far());
         }
     }
 
     /// How many calls prove that it is the item, where nobody else is answered.
-    pub(super) fn calls_to_prove(&self) -> u32 {
-        OWN_MIN.max(row_beyond_chance(self.share_of_all()) as u32)
+    pub(in crate::execution) fn calls_to_prove(&self, items: &Items) -> u32 {
+        OWN_MIN.max(row_beyond_chance(self.share_of_all(items)) as u32)
     }
 
-    fn fresh_so_far(&self) -> Fresh {
+    pub(in crate::execution) fn fresh_so_far(&self) -> Fresh {
         Fresh {
-            answered: self
-                .judge
-                .turned_away
-                .answered()
-                .saturating_sub(self.judge.recovered),
-            unavailable: self.judge.unavailable,
+            answered: self.turned_away.answered().saturating_sub(self.recovered),
+            unavailable: self.unavailable,
         }
     }
 
     /// How likely a fresh item of the task is to meet it; at most, where this run has called too few to tell.
-    fn share_of_all(&self) -> f64 {
+    pub(in crate::execution) fn share_of_all(&self, items: &Items) -> f64 {
         let fresh = self.fresh_so_far();
         if fresh.answered + fresh.unavailable >= CALLS_MIN {
             return fresh.share();
         }
-        let failed = self.items.troubles.len() as u64 + self.items.counters.abandoned;
+        let failed = items.troubles.len() as u64 + items.counters.abandoned;
         Fresh {
-            answered: fresh.answered + self.items.counters.succeeded,
+            answered: fresh.answered + items.counters.succeeded,
             unavailable: fresh.unavailable + failed,
         }
         .share()
     }
 
     /// Whether most of the items that these calls keep here have shown that it is them.
-    pub(super) fn are_mostly_suspects(&self, unavailable: &[ItemIndex]) -> bool {
+    pub(in crate::execution) fn are_mostly_suspects(
+        &self,
+        items: &Items,
+        settings: &Settings,
+        unavailable: &[ItemIndex],
+    ) -> bool {
         let so_far = self.fresh_so_far();
-        let is_suspect = |t: &Trouble| self.is_known_to_fail(t) || t.unavailable.is_suspect(so_far);
-        let suspects = unavailable
-            .iter()
-            .filter_map(|index| self.items.troubles.get(*index));
+        let is_suspect =
+            |t: &Trouble| self.is_known_to_fail(items, settings, t) || t.unavailable.is_suspect(so_far);
+        let suspects = unavailable.iter().filter_map(|index| items.troubles.get(*index));
         suspects.filter(|t| is_suspect(t)).count() * 2 >= unavailable.len()
     }
 
     /// It is the items that are left: what they bring counts from now on, whether others are answered or not. Where people have
     /// decided so, what they brought counts too.
-    pub(super) fn charge_last_unavailable(&mut self, now: Now, fx: &mut Effects) {
-        if !self.judge.alone.charges_unavailable() {
+    pub(in crate::execution) fn charge_last_unavailable(
+        &mut self,
+        items: &mut Items,
+        settings: &Settings,
+        now: Now,
+        fx: &mut Effects,
+    ) {
+        if !self.alone.charges_unavailable() {
             return;
         }
-        let most = self.settings.tuning.max_attempts.get();
+        let most = settings.tuning.max_attempts.get();
         let is_next = |t: &Trouble| t.is_unavailable() && matches!(t.doing, Doing::Waiting(_));
-        for index in self.items.troubles.which(is_next) {
-            let Some(mut trouble) = self.items.troubles.take(index) else {
+        for index in items.troubles.which(is_next) {
+            let Some(mut trouble) = items.troubles.take(index) else {
                 continue;
             };
             (trouble.doing, trouble.uncharged) = (Doing::Waiting(now.moment), 0);
-            if self.settings.is_decided() || trouble.unavailable.is_proven() {
+            if settings.is_decided() || trouble.unavailable.is_proven() {
                 trouble.charged = trouble.charged.max(trouble.unavailable.own);
             }
             if trouble.charged >= most {
-                self.exhaust(index, trouble, now, fx);
+                self.exhaust(items, settings, index, trouble, now, fx);
             } else {
-                self.items.troubles.put(index, trouble);
+                items.troubles.put(index, trouble);
             }
         }
     }
