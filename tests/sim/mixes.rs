@@ -52,7 +52,7 @@ pub(crate) fn mixture(seed: u64) -> Case {
 
 #[test]
 fn any_mixture_ends_and_gives_up_nobody_but_the_bad() {
-    for seed in 1..=SEEDS {
+    for seed in 1..=crate::number("SIM_MIXES").unwrap_or(SEEDS) {
         let case = mixture(seed);
         let told = format!("seed {seed}: {case:?}");
         let story = play(case.clone());

@@ -56,7 +56,7 @@ pub(crate) fn defaults() -> Tuning {
         batch: n(1),
         batch_linger: Duration::from_millis(5),
         outage_patience: Duration::from_secs(24 * 3600),
-        judge_after: Auto::Fixed(Duration::from_secs(20)),
+        judge_after: Auto::Fixed(Duration::from_secs(300)),
         timeout: Duration::from_secs(30),
         max_attempts: n(5),
         backoff: Backoff {

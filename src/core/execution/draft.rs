@@ -183,7 +183,7 @@ impl Execution {
     fn has_news(&self) -> bool {
         self.is_reach_due()
             || self.items.canary.is_pass_due()
-            || self.judge.is_outage_due(&self.judge.circuit)
+            || self.judge.is_outage_due()
             || !self.items.drafts.told.is_empty()
     }
 
@@ -220,7 +220,7 @@ impl Execution {
         self.items.solo.on_drafted(no);
         let mut above = Vec::new();
         let span = self.items.window.copy_above(self.items.high, &mut above);
-        let outage = self.judge.saved_outage(&self.judge.circuit);
+        let outage = self.judge.saved_outage();
         self.judge.on_drafted(outage);
         self.items.drafts.low_water = self.items.window.low_water();
         let outstanding = self.items.drafts.give_out(reach);

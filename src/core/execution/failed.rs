@@ -1,24 +1,16 @@
 //! Failed attempts: whether they count, and whether the item is tried again, held, parked or given up.
 
 use crate::execution::items::Items;
-use crate::execution::judge::Judge;
 use crate::execution::settings::Settings;
 use std::time::Duration;
 
 use super::Execution;
-use super::types::{Effects, Now, RunEnd};
+use super::types::{Effects, Now};
 use crate::ids::{Attempt, ItemIndex};
 use crate::invariants::Invariant;
-use crate::items::retry::{self, Verdict};
 use crate::items::run::IndexRun;
-use crate::items::verdict::{AttemptNote, Failed, FailureClass, ItemTrouble, SideRecord, Wish};
+use crate::items::verdict::{AttemptNote, Failed, FailureClass, ItemTrouble, SideRecord};
 use crate::items::waiting::{Doing, Place, Trouble};
-use crate::settings::OnExhausted;
-use crate::task::lifecycle::StopReason;
-
-/// The shortest wait after an attempt that doesn't count, however short the back-off is: else two items could take turns for
-/// ever, and nobody would see that all others fare alike.
-const UNCHARGED_WAIT_MIN: Duration = Duration::from_secs(1);
 
 impl Execution {
     pub(super) fn on_failed(&mut self, failed: Failed, now: Now, fx: &mut Effects) {
@@ -26,7 +18,7 @@ impl Execution {
             let is_new = known.as_ref().is_none_or(Trouble::is_only_turned_away);
             let mut trouble = known.unwrap_or_else(|| fresh_trouble(now));
             if is_new {
-                trouble.failed_first = Some(failed.departed);
+                trouble.suspicion.first = Some(failed.departed);
             }
             self.on_failed_trouble(failed, trouble, now, fx);
         }
@@ -41,9 +33,7 @@ impl Execution {
         fx: &mut Effects,
     ) {
         let index = failed.index;
-        trouble
-            .answered_before
-            .get_or_insert(self.judge.turned_away.answered());
+        trouble.suspicion.others.get_or_insert(self.judge.others);
         failed.class = self.judge.class_now(failed.class);
         self.items.land(1, fx);
         self.items.solo.on_answered(index);
@@ -55,144 +45,7 @@ impl Execution {
             self.items.note_attempt(&failed, &mut trouble, None, now);
             return self.items.call_in_halves(&self.settings, failed, trouble, now);
         }
-        let is_charged = self
-            .judge
-            .is_charged(&mut self.items, &self.settings, &failed, &mut trouble);
-        self.judge.on_failed(failed.class, &trouble, now.moment);
-        self.items
-            .note_attempt(&failed, &mut trouble, Some(is_charged), now);
-        let class = failed.class;
-        let wish = failed.wish;
-        if is_charged {
-            self.judge
-                .count_against_budget(&mut self.items, &self.settings, class, &failed.failure, now);
-        }
-        trouble.failure = Some(failed.failure);
-        if self.judge.is_tail_over() && (!is_charged || class == FailureClass::Unclear) {
-            return self
-                .judge
-                .end_open(&mut self.items, &self.settings, index, trouble, now, fx);
-        }
-        if is_charged {
-            self.judge.on_charged(
-                &mut self.items,
-                &self.settings,
-                index,
-                trouble,
-                (class, wish),
-                now,
-                fx,
-            );
-        } else {
-            self.judge
-                .on_uncharged(&mut self.items, &self.settings, index, trouble, wish, now);
-        }
-    }
-}
-
-impl Judge {
-    /// The attempt counts: another one while there are some, else it is over, unless nobody knows what the last one did.
-    pub(in crate::execution) fn on_charged(
-        &mut self,
-        items: &mut Items,
-        settings: &Settings,
-        index: ItemIndex,
-        trouble: Trouble,
-        (class, wish): (FailureClass, Wish),
-        now: Now,
-        fx: &mut Effects,
-    ) {
-        let charged = Attempt::new(trouble.charged);
-        let spread = retry::spread(items.shard.task, index, Attempt::new(trouble.attempts.max(1)));
-        let most = settings.tuning.max_attempts.get();
-        match retry::decide(wish, charged, most, &settings.tuning.backoff, spread) {
-            Verdict::RetryAfter(wait) => items.wait_for_retry(settings, index, trouble, wait, now),
-            Verdict::GivenUp => self.abandon(items, settings, index, &trouble, fx),
-            Verdict::Exhausted if class == FailureClass::Unclear => {
-                self.hold(items, settings, index, trouble, now, fx)
-            }
-            Verdict::Exhausted => self.exhaust(items, settings, index, trouble, now, fx),
-        }
-    }
-
-    /// The item goes back; others come first, so that it is seen whether they fare alike.
-    pub(in crate::execution) fn on_uncharged(
-        &mut self,
-        items: &mut Items,
-        settings: &Settings,
-        index: ItemIndex,
-        trouble: Trouble,
-        wish: Wish,
-        now: Now,
-    ) {
-        let turn = Attempt::new(trouble.uncharged);
-        let spread = retry::spread(items.shard.task, index, turn);
-        let steady = retry::wait(&settings.tuning.backoff, turn, spread).max(UNCHARGED_WAIT_MIN);
-        let wait = match wish {
-            Wish::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX).max(steady),
-            Wish::Retry { after: None } => steady,
-            // It fails as soon as it counts.
-            Wish::Abandon => UNCHARGED_WAIT_MIN,
-        };
-        items.wait_for_retry(
-            settings,
-            index,
-            trouble,
-            self.at_most_alone(items, settings, wait),
-            now,
-        );
-    }
-
-    /// All attempts are used, and it is certain that they count.
-    pub(in crate::execution) fn exhaust(
-        &mut self,
-        items: &mut Items,
-        settings: &Settings,
-        index: ItemIndex,
-        trouble: Trouble,
-        now: Now,
-        fx: &mut Effects,
-    ) {
-        if settings.tuning.on_exhausted == OnExhausted::Abandon {
-            return self.abandon(items, settings, index, &trouble, fx);
-        }
-        let text = format!("item {} used all {} attempts", index.0, trouble.charged);
-        self.stop(RunEnd::stopped(StopReason::ItemExhausted, text));
-        items.wait_for_retry(settings, index, trouble, Duration::ZERO, now);
-    }
-
-    pub(in crate::execution) fn abandon(
-        &mut self,
-        items: &mut Items,
-        settings: &Settings,
-        index: ItemIndex,
-        trouble: &Trouble,
-        fx: &mut Effects,
-    ) {
-        self.settle_abandoned(items, index, trouble, fx);
-        let code = trouble
-            .failure
-            .as_ref()
-            .map_or("nothing", |failure| failure.code.as_ref());
-        self.judge_abandoned(items, settings, &format!("the last one said {code}"));
-    }
-
-    pub(in crate::execution) fn settle_abandoned(
-        &mut self,
-        items: &mut Items,
-        index: ItemIndex,
-        trouble: &Trouble,
-        fx: &mut Effects,
-    ) {
-        items.close_place(index, trouble, fx);
-        let answered = self.turned_away.answered();
-        let others_answered = answered.saturating_sub(trouble.answered_before.unwrap_or(answered));
-        items.drafts.record(SideRecord::Abandoned(ItemTrouble {
-            others_answered,
-            ..item_trouble(index, trouble)
-        }));
-        items.counters.abandoned += 1;
-        items.drafts.on_completed(1);
+        self.judge.on_failed(&mut scope!(self, now, fx), failed, trouble);
     }
 }
 
@@ -236,9 +89,6 @@ impl Items {
             trouble.uncharged = trouble.uncharged.saturating_add(1);
         }
         trouble.last = charged.map(|_| failed.class);
-        if is_charged && failed.class == FailureClass::Unclear {
-            trouble.doubts.push(failed.departed);
-        }
         trouble.note(AttemptNote {
             attempt: failed.attempt.get(),
             at_ms: now.wall.0,
@@ -314,7 +164,7 @@ pub(super) fn item_trouble(index: ItemIndex, trouble: &Trouble) -> ItemTrouble {
         index,
         attempts,
         charged,
-        is_unconfirmed: trouble.is_unconfirmed,
+        is_unconfirmed: trouble.suspicion.is_unconfirmed,
         others_answered: 0,
         failure,
         at: trouble.at,

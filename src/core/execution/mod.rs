@@ -10,6 +10,18 @@
 //! first items back, `part` shares the settings, `shared` knows of the other shards, `supply` of items that are added, `skips` of those that people want skipped. Each component's fields are its own;
 //! `Execution::step` composes them. Invariants: `invariants`.
 
+/// Fields of an execution that the judge may read and change.
+macro_rules! scope {
+    ($self:ident, $now:expr, $fx:expr) => {
+        $crate::execution::Scope {
+            items: &mut $self.items,
+            settings: &$self.settings,
+            now: $now,
+            fx: $fx,
+        }
+    };
+}
+
 mod canary;
 mod control;
 mod cut_off;
@@ -62,6 +74,14 @@ pub struct Execution {
     starved: bool,
     /// Begun after a crash loop: few completions may be unsaved, so that the next crash is near its cause.
     careful: bool,
+}
+
+/// Items of a step and what it may change, apart from the judge who asks.
+struct Scope<'a> {
+    items: &'a mut items::Items,
+    settings: &'a Settings,
+    now: Now,
+    fx: &'a mut Effects,
 }
 
 impl Execution {
@@ -126,12 +146,12 @@ impl Execution {
     fn on_exchange(&mut self, reports: &mut Reports, want: u32, now: Now, fx: &mut Effects) {
         self.skip_wanted(fx);
         self.on_reports(reports, now, fx);
-        self.give_up_decided(fx);
+        self.give_up_decided(now, fx);
         self.skip_wanted(fx);
         self.judge_canary();
         self.on_time(now);
         if self.judge.errors.last().is_some() {
-            self.judge.judge_patience(&mut self.items, &self.settings, now);
+            self.judge.judge_patience(&scope!(self, now, fx));
             self.obey_judge();
         }
         self.grant(want, now, fx);

@@ -27,8 +27,7 @@ impl Execution {
         for settled in reports.settled.drain(..) {
             self.on_settled(settled, fx);
         }
-        self.judge
-            .on_calls(&mut self.items, &self.settings, reports, now, fx);
+        self.judge.on_calls(&mut scope!(self, now, fx), reports);
         self.obey_judge();
         // A round of probes goes on with others.
         self.judge

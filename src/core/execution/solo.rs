@@ -174,8 +174,7 @@ impl Execution {
             };
             trouble.failure = Some(Failure::new(NODE_CRASH, NODE_CRASH_TEXT));
             trouble.at = now.wall;
-            self.judge
-                .abandon(&mut self.items, &self.settings, index, &trouble, fx);
+            self.judge.abandon(&mut scope!(self, now, fx), index, &trouble);
             self.obey_judge();
             self.items.solo.on_answered(index);
         }

@@ -118,6 +118,11 @@ crate::slugs! {
 }
 
 impl FailureClass {
+    /// The call couldn't be made: it can't have had an effect.
+    pub fn is_before_work(self) -> bool {
+        matches!(self, FailureClass::Unreachable | FailureClass::Unstarted)
+    }
+
     /// Whether what was sent came to nobody who could work on it.
     pub fn reaches_nobody(self) -> bool {
         matches!(self, FailureClass::Unreachable | FailureClass::Unavailable)

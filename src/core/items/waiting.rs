@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use crate::ids::{ItemIndex, Moment, WallMs};
 use crate::items::run::IndexRun;
+use crate::items::suspicion::Suspicion;
 use crate::items::verdict::{AttemptNote, Failure, FailureClass, NOTES_MAX};
 
 /// Whether an item still holds low water.
@@ -46,29 +47,8 @@ pub struct Trouble {
     pub call_max: u32,
     /// Class of its last attempt of this run, where no others shared the call.
     pub last: Option<FailureClass>,
-    /// Given up, and nothing showed whether the handler fails for it alone.
-    pub is_unconfirmed: bool,
-    /// Calls of this run that had been answered when it failed first.
-    pub answered_before: Option<u64>,
-    /// When the unclear attempts departed that count, as long as an outage could still excuse them.
-    pub doubts: Vec<Moment>,
-    /// Outages that excused an attempt of it.
-    pub excused: u32,
-    /// The latest of them.
-    pub outage: u32,
-    /// When its first failed attempt of this run departed; none where an earlier run saw it fail.
-    pub failed_first: Option<Moment>,
-    /// When the first call of this run departed that was refused; the beginning of time where an earlier run had the same
-    /// answer.
-    pub refused_first: Option<Moment>,
-    /// Refusals that don't count as long as nobody was answered after the first.
-    pub refused: u32,
-    /// Since when it is held, and how often it was called meanwhile.
-    pub held: Option<(Moment, u32)>,
-    /// How often it was turned away.
-    pub turns: Turns,
-    /// Its calls that brought 502 or 503.
-    pub unavailable: UnavailableCalls,
+    /// Evidence against it.
+    pub suspicion: Suspicion,
     /// Where.
     pub place: Place,
     /// What.
@@ -85,48 +65,22 @@ pub struct Trouble {
     pub has_row: bool,
 }
 
-/// How often an item was turned away.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Turns {
-    /// Each time.
-    pub all: u32,
-    /// The first time, and each time at which nearly all others had been answered since.
-    pub own: u32,
-    /// How many calls of the run had been answered when `own` was counted.
-    pub answered: u64,
-    /// How many had been turned away then.
-    pub turned_away: u64,
-}
-
-/// Calls of an item to which the handler "isn't there", in this run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct UnavailableCalls {
-    /// Whether its first call of this run was one.
-    pub is_first: bool,
-    /// The first one outside an outage, and each one with calls for others that were answered since the last.
-    pub own: u32,
-    /// How likely so many in a row are for an item that is as good as others.
-    pub chance: f64,
-    /// How many calls of the run had been answered when `own` was counted.
-    pub answered: u64,
-    /// How many fresh items had met it at first then.
-    pub unavailable: u64,
-}
-
 impl Trouble {
     /// Whether it has not failed so far, but was turned away.
     pub fn is_only_turned_away(&self) -> bool {
-        self.attempts == 0 && self.turns.all > 0
+        self.attempts == 0 && self.suspicion.turns.all > 0
     }
 
     /// Whether an earlier run saw it fail.
     pub fn is_restored(&self) -> bool {
-        self.failed_first.is_none() && self.attempts > 0
+        self.suspicion.first.is_none() && self.attempts > 0
     }
 
     /// Its refusals that didn't count so far do.
     pub fn charge_refusals(&mut self) {
-        self.charged = self.charged.saturating_add(std::mem::take(&mut self.refused));
+        self.charged = self
+            .charged
+            .saturating_add(std::mem::take(&mut self.suspicion.refused));
     }
 
     /// Remembers a failed attempt, and forgets the oldest when there are too many.
@@ -153,6 +107,7 @@ pub struct Troubles {
     held: BTreeSet<(Moment, ItemIndex)>,
     outside: u64,
     outside_in_flight: u64,
+    in_flight: u64,
 }
 
 impl Troubles {
@@ -175,6 +130,11 @@ impl Troubles {
     /// Items outside the window that wait.
     pub fn outside_waiting(&self) -> u64 {
         self.outside - self.outside_in_flight
+    }
+
+    /// Items that are with the handler.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight
     }
 
     /// One item.
@@ -215,7 +175,7 @@ impl Troubles {
         match trouble.doing {
             Doing::Waiting(due) => self.heap(trouble.place).push(Reverse((due, index))),
             Doing::Held(since) => drop(self.held.insert((since, index))),
-            Doing::InFlight => {}
+            Doing::InFlight => self.in_flight += 1,
         }
         if trouble.place == Place::Outside {
             self.outside += 1;
@@ -265,6 +225,7 @@ impl Troubles {
         self.heap(place).pop();
         let trouble = self.items.get_mut(&index)?;
         trouble.doing = Doing::InFlight;
+        self.in_flight += 1;
         self.outside_in_flight += u64::from(place == Place::Outside);
         Some((index, trouble.attempts))
     }
@@ -325,6 +286,7 @@ impl Troubles {
         if let Doing::Held(since) = old.doing {
             self.held.remove(&(since, index));
         }
+        self.in_flight -= u64::from(old.doing == Doing::InFlight);
         if old.place == Place::Outside {
             self.outside -= 1;
             self.outside_in_flight -= u64::from(old.doing == Doing::InFlight);

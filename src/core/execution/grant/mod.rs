@@ -2,6 +2,7 @@
 
 mod batches;
 mod held;
+mod probe;
 mod stragglers;
 mod waits;
 
@@ -41,9 +42,9 @@ impl Execution {
             fx.wait = Wait::Completion;
             return;
         }
-        let look = self.judge.judge_alone(&mut self.items, &self.settings, now, fx);
-        let end = self.judge.judge_tail(&mut self.items, &self.settings, now, fx);
+        let look = self.judge.judge_alone(&mut scope!(self, now, fx));
         self.obey_judge();
+        self.judge_canary();
         if self.end_if_over(fx) {
             return;
         }
@@ -54,7 +55,6 @@ impl Execution {
         }
         if fx.dispatch.is_empty() {
             Execution::wake_by(fx, look);
-            Execution::wake_by(fx, end);
             Execution::wake_by(fx, self.judge.first_contact().filter(|until| *until > now.moment));
         }
     }

@@ -1,60 +1,85 @@
-//! When nothing is left but items that failed without a verdict: the last ones of a task, the head of an ordered one, a redrive
-//! of items that are all bad. No other item can show whether the handler answers.
+//! Items that failed without a verdict, where no other item can leave: nothing is likely to show whether the handler answers.
 //!
-//! Items that also failed while others were answered have shown what they are: they are judged by their attempts. Else each
-//! of them is called `max_attempts` times more, spread over `judge_after`. If nothing is answered in all that time, the
-//! outage isn't believed any longer: attempts count, and who has used all of them is exhausted. A task of which no item
-//! ever succeeded stops instead, unless `judge_after` is zero: then people have decided that it is the items.
+//! *The tail*: the last items of a task or of its canary, once something succeeded. They are tried for `judge_after`, from when
+//! only they were left or from the last answer, three times that at most. Then those of which nobody said what they are fail as
+//! they stand; a redrive calls them again. An outage that began while others were left is none of theirs.
 //!
-//! Items that brought 502 or 503 are among them where most of them have shown that it is them (`unavailable`). Where the last ones
-//! have shown what they are, no outage is told or saved.
+//! *Elsewhere*: the head of an ordered task, a redrive of items that are all bad, the last items of an outage that began
+//! before. They are tried for `judge_after`, and for twelve times that while the circuit is open or calls leave in order:
+//! an outage is likelier than that all of them are bad. Then attempts count. A task of which no item ever succeeded stops
+//! instead, unless `judge_after` is zero: then people have decided that it is the items.
 //!
-//! Where calls leave in order, every failing item looks like an outage, and every outage like a failing item. So it is called
-//! as often as a probe is sent, and the first one is tried for as long as an outage is believed. Where nothing is
-//! answered after it was given up either, it was an outage: no further one is given up. Where the next one is answered, the
-//! task has such items: from then on `judge_after` will do.
+//! Suspects, which failed beside answered calls, wait for no bound: they are judged by their attempts.
+//!
+//! Where calls leave in order, every failing item looks like an outage, and every outage like a failing item. The first one
+//! is tried for as long as an outage is believed. Where nothing is answered after it was given up either, it was an outage:
+//! no further one is given up. Where the next one is answered, the task has such items, and `judge_after` will do.
 
-use crate::execution::items::Items;
-use crate::execution::judge::Judge;
-use crate::execution::settings::Settings;
 use std::time::Duration;
 
+use super::Judge;
 use super::circuit::pause::PROBE_LONGEST;
-use crate::execution::types::{Effects, Now};
+use crate::execution::Scope;
+use crate::execution::items::Items;
+use crate::execution::settings::Settings;
+use crate::execution::types::Now;
 use crate::ids::{ItemIndex, Moment};
-use crate::items::verdict::Failure;
+use crate::items::verdict::{Failure, FailureClass};
 use crate::items::waiting::{Doing, Trouble};
+use crate::settings::Auto;
 
-/// How often it is looked whether this is so: it walks all retrying items.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-
-/// The last items are told after so long: most of them are over by then.
-const TOLD_AFTER: Duration = Duration::from_secs(15);
-
-/// While the circuit is open or calls leave in order, and none of the items failed beside an answered one, an outage is
-/// likelier than that all of them are bad: they are tried for so many times longer, two hours as configured.
+/// The last items are tried for as long as the run took before only they were left, within these bounds.
+const AUTO_SPAN: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(600));
+/// Answers make that longer, up to so many times.
+const ANSWERED_FACTOR: u32 = 3;
+/// An outage is believed for so many times `judge_after`: two hours as configured.
 const OUTAGE_FACTOR: u32 = 12;
+/// An item failed beside others where chance explains that of any in one of a thousand tasks.
+const CHANCE_AMONG: f64 = 0.001;
+/// Fewer items than an outage of unclear calls is told by.
+const FEW: usize = 10;
+/// Items are told after so long: most of them are over by then.
+const TOLD_AFTER: Duration = Duration::from_secs(15);
+/// The wait between two looks, which walk all retrying items.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Alone {
-    since: Option<Moment>,
+    state: State,
+    bare: Option<Bare>,
     looked: Moment,
-    over: bool,
-    /// Whether some of the items are there because of 502 or 503 …
-    unavailable: bool,
-    /// … and most of those have shown that it is them.
-    shown: bool,
-    /// How many are left of which only people can say that it is them.
-    unjudged: usize,
-    /// Whether the last of their calls couldn't be made at all, or failed in another way than before: then it is likelier that
-    /// nobody is there.
-    contradicted: bool,
-    /// Whether one also failed while others were answered, or most did before this run, outside an outage.
-    proven: bool,
     in_order: InOrder,
 }
 
-/// What became of the items that were given up without a verdict where calls leave in order.
+/// The moment from which on only items that were called are left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bare {
+    /// Calls answered by then.
+    answered: u64,
+    /// The circuit was closed.
+    is_closed: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// Others can leave.
+    #[default]
+    No,
+    /// The items are tried.
+    Tried(Trial),
+    /// Their time is over: attempts count, until something is answered.
+    Over(Trial),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Trial {
+    since: Moment,
+    /// When something was answered last since then.
+    answered: Moment,
+    is_tail: bool,
+}
+
+/// Fate of the items that were given up without a verdict where calls leave in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum InOrder {
     /// There was none.
@@ -66,60 +91,64 @@ enum InOrder {
     Confirmed,
 }
 
+impl Trial {
+    fn end(self, span: Duration) -> Moment {
+        let end = self.since.max(self.answered).plus(span);
+        end.min(self.since.plus(span.saturating_mul(ANSWERED_FACTOR)))
+    }
+}
+
 impl Alone {
-    /// Whether an answered call would end it.
-    #[inline]
-    pub(super) fn is_on(&self) -> bool {
-        self.since.is_some() || self.over || self.in_order == InOrder::GivenUp
-    }
-
-    /// Whether the time of trying is over: nothing excuses a failed attempt.
-    pub(super) fn is_over(&self) -> bool {
-        self.over
-    }
-
-    /// A call couldn't be made at all: that is an outage, and the wait begins anew after it.
-    pub(super) fn on_unreachable(&mut self, now: Moment) {
-        if self.since.is_some() || self.over {
-            (self.since, self.over, self.contradicted) = (Some(now), false, true);
+    fn trial(&self) -> Option<Trial> {
+        match self.state {
+            State::No => None,
+            State::Tried(trial) | State::Over(trial) => Some(trial),
         }
     }
 
-    /// A call failed: as before, or oddly, which speaks for an outage.
-    pub(super) fn on_failed(&mut self, is_odd: bool) {
-        self.contradicted = self.since.is_some() && is_odd;
+    /// Tells whether an answered call would change anything.
+    #[inline]
+    pub(super) fn is_stirred(&self) -> bool {
+        self.state != State::No || self.in_order == InOrder::GivenUp
     }
 
-    /// Whether it is likely that the items that are left cause it, and not that nobody is there.
-    pub(super) fn is_of_items(&self) -> bool {
-        self.since.is_some() && self.proven
+    /// Nothing but items that failed can leave.
+    pub(super) fn is_on(&self) -> bool {
+        self.state != State::No
     }
 
-    /// Whether some of the items are there because of 502 or 503, by calls of their own.
-    pub(super) fn has_unavailable(&self) -> bool {
-        self.unavailable
+    /// They are the last ones, and their time is bounded.
+    pub(super) fn is_tail(&self) -> bool {
+        self.trial().is_some_and(|trial| trial.is_tail)
     }
 
-    /// Whether the time of trying is over for 502 and 503 too.
-    pub(super) fn charges_unavailable(&self) -> bool {
-        self.over && self.unavailable
+    /// Nothing excuses a failed attempt any more.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state, State::Over(_))
     }
 
-    pub(super) fn end(&mut self) {
-        let in_order = match self.in_order {
-            InOrder::Unknown => InOrder::Unknown,
-            InOrder::GivenUp | InOrder::Confirmed => InOrder::Confirmed,
-        };
-        *self = Alone {
-            looked: self.looked,
-            in_order,
-            ..Alone::default()
-        };
+    /// A call couldn't be made at all: that is an outage, and the wait begins anew after it, but in the tail.
+    pub(super) fn on_unreachable(&mut self, now: Moment) {
+        if let Some(trial) = self.trial().filter(|trial| !trial.is_tail) {
+            let since = now;
+            self.state = State::Tried(Trial { since, ..trial });
+        }
+    }
+
+    /// The handler answers: the last items are tried for longer, others have somebody to be compared with.
+    pub(super) fn on_answered(&mut self, now: Moment) {
+        match &mut self.state {
+            State::Tried(trial) | State::Over(trial) if trial.is_tail => trial.answered = now,
+            state => *state = State::No,
+        }
+        if self.in_order == InOrder::GivenUp {
+            self.in_order = InOrder::Confirmed;
+        }
     }
 
     /// An item was given up where calls leave in order: the next one is tried anew.
     pub(super) fn on_given_up_in_order(&mut self) {
-        (self.since, self.over) = (None, false);
+        self.state = State::No;
         if self.in_order == InOrder::Unknown {
             self.in_order = InOrder::GivenUp;
         }
@@ -128,279 +157,317 @@ impl Alone {
 
 impl Judge {
     /// Looks whether only items without a verdict are left, and what follows; says when to look again.
-    pub(in crate::execution) fn judge_alone(
-        &mut self,
-        items: &mut Items,
-        settings: &Settings,
-        now: Now,
-        fx: &mut Effects,
-    ) -> Option<Moment> {
-        let is_tail = !items.troubles.is_empty() && !items.is_fresh_left();
-        let matters = is_tail || items.troubles.held_first().is_some() || !self.circuit.is_closed();
-        if !matters || self.alone.over {
+    pub(in crate::execution) fn judge_alone(&mut self, cx: &mut Scope<'_>) -> Option<Moment> {
+        self.note_bare(cx);
+        let is_tail = self.is_tail(cx);
+        if self.alone.is_over() && self.alone.is_tail() == is_tail {
             return None;
         }
-        let next = self.alone.looked.plus(LOOK_EVERY);
-        if now.moment < next {
-            return Some(next);
+        let (now, next) = (cx.now.moment, self.alone.looked.plus(LOOK_EVERY));
+        let is_look_due = now >= next;
+        if !is_tail {
+            if !self.may_be_alone(cx) {
+                if !cx.settings.tuning.ordered {
+                    self.alone.state = State::No;
+                }
+                return None;
+            }
+            if !is_look_due {
+                return Some(next);
+            }
+            self.alone.looked = now;
+            if !self.is_alone(cx) {
+                self.alone.state = State::No;
+                return Some(now.plus(LOOK_EVERY));
+            }
         }
-        self.alone.looked = now.moment;
-        if !self.is_alone(items, settings) {
-            self.alone = Alone {
-                since: None,
-                unavailable: false,
-                shown: false,
-                proven: false,
-                contradicted: false,
-                ..self.alone
-            };
-            return Some(now.moment.plus(LOOK_EVERY));
+        let known = self.alone.trial().filter(|trial| trial.is_tail == is_tail);
+        let (since, answered) = (now, now);
+        let trial = known.unwrap_or(Trial {
+            since,
+            answered,
+            is_tail,
+        });
+        self.alone.state = State::Tried(trial);
+        let end = self.span(cx).map(|span| trial.end(span));
+        if end.is_some_and(|end| now >= end) && (is_tail || self.is_tried_enough(cx)) {
+            self.alone.state = State::Over(trial);
+            self.end_trial(cx, is_tail);
+            return None;
         }
-        let since = *self.alone.since.get_or_insert(now.moment);
-        if self.is_tried_enough(items, settings, since, now) {
-            self.give_up_alone(items, settings, now, fx);
-        } else {
-            self.call_alone(items, settings, now);
+        if is_look_due {
+            self.alone.looked = now;
+            self.end_suspects(cx);
+            self.call_held(cx, trial.since);
         }
-        Some(now.moment.plus(LOOK_EVERY))
+        let look = (!is_tail || cx.items.troubles.held_first().is_some()).then(|| now.plus(LOOK_EVERY));
+        let later = end.filter(|end| *end > now);
+        look.into_iter().chain(later).min()
+    }
+
+    /// Notes when nothing is left that was never called.
+    fn note_bare(&mut self, cx: &Scope<'_>) {
+        let items = &cx.items;
+        let is_bare = items.cursor >= items.fresh_end() && items.again.is_empty() && !items.supply.is_open();
+        let (answered, is_closed) = (self.others.answered, self.circuit.is_closed());
+        self.alone.bare = match self.alone.bare {
+            _ if !is_bare => None,
+            None => Some(Bare { answered, is_closed }),
+            bare => bare,
+        };
+    }
+
+    /// Only items are left that failed, the last ones of a task or its canary, and the handler was there when they became the
+    /// last: else it is an outage, and none of theirs. It is one, too, where it is down for shards that have more to call for.
+    fn is_tail(&self, cx: &Scope<'_>) -> bool {
+        let (items, shared) = (&cx.items, &cx.settings.shared);
+        let is_fresh_out = items.troubles.in_flight() < items.counters.in_flight;
+        let is_down_elsewhere = shared.all_down && !shared.share.is_all();
+        let may = !items.troubles.is_empty() && items.has_succeeded() && !is_fresh_out && !is_down_elsewhere;
+        let Some(bare) = self.alone.bare.filter(|_| may) else {
+            return false;
+        };
+        let was_there = self.others.answered > bare.answered || bare.is_closed && self.are_few_left(cx);
+        self.alone.is_tail() || self.circuit.is_closed() || was_there
+    }
+
+    /// So few are left that failed and never beside others that they may all be bad: no outage is told by them.
+    fn are_few_left(&self, cx: &Scope<'_>) -> bool {
+        let troubles = cx.items.troubles.iter();
+        let unknown = troubles.filter(|(_, t)| !self.is_suspect(cx.items, cx.settings, t));
+        unknown.take(FEW + 1).count() <= FEW
+    }
+
+    /// It is worth a look, which walks all retrying items.
+    fn may_be_alone(&self, cx: &Scope<'_>) -> bool {
+        let troubles = &cx.items.troubles;
+        let is_last = !troubles.is_empty() && !cx.items.is_fresh_left();
+        is_last || troubles.held_first().is_some() || !self.circuit.is_closed()
     }
 
     /// Nothing can leave that never failed, so nothing is likely to show whether the handler answers.
-    pub(in crate::execution) fn is_alone(&mut self, items: &mut Items, settings: &Settings) -> bool {
-        let may_leave = items.is_fresh_left() && !settings.tuning.ordered;
-        self.alone.unjudged = 0;
+    fn is_alone(&self, cx: &Scope<'_>) -> bool {
+        let items = &cx.items;
+        let may_leave = items.is_fresh_left() && !cx.settings.tuning.ordered;
         if may_leave || !items.again.is_empty() || items.troubles.is_empty() {
             return false;
         }
-        let in_flight = items.troubles.which(|t| t.doing == Doing::InFlight).len() as u64;
         // What shared its last call is told from others in calls of its own first.
-        let failed = items
-            .troubles
-            .iter()
-            .all(|(_, t)| t.attempts > 0 && t.call_max <= 1);
-        in_flight == items.counters.in_flight && failed && self.may_judge_unavailable(items, settings)
+        let failed = |t: &Trouble| t.attempts > 0 && t.call_max <= 1;
+        items.troubles.in_flight() == items.counters.in_flight
+            && items.troubles.iter().all(|(_, t)| failed(t))
+            && self.may_judge_unavailable(cx)
     }
 
-    /// Where 502 and 503 keep most of them here, most of those must have shown that it is them, or people have decided so: else
-    /// the handler isn't there, however long it takes.
-    pub(in crate::execution) fn may_judge_unavailable(
-        &mut self,
-        items: &mut Items,
-        settings: &Settings,
-    ) -> bool {
-        let unavailable = items.troubles.which(Trouble::is_unavailable);
-        let has_succeeded = items.has_succeeded();
-        let shown =
-            settings.is_decided() && has_succeeded || self.are_mostly_suspects(items, settings, &unavailable);
-        let may = shown || unavailable.len() * 2 < items.troubles.len();
-        let alone = &mut self.alone;
-        alone.unavailable = !unavailable.is_empty();
-        alone.shown = alone.unavailable && shown && !alone.contradicted;
-        alone.unjudged = if may || !has_succeeded {
-            0
-        } else {
-            unavailable.len()
+    /// Where 502 and 503 keep most of them here, and they never failed beside others, the handler isn't there, however long
+    /// it takes.
+    fn may_judge_unavailable(&self, cx: &Scope<'_>) -> bool {
+        let is_decided = cx.settings.is_decided() && cx.items.has_succeeded();
+        is_decided || self.absent(cx.items, cx.settings) * 2 < cx.items.troubles.len()
+    }
+
+    fn absent(&self, items: &Items, settings: &Settings) -> usize {
+        let is_absent = |t: &Trouble| {
+            let is_unavailable = t.last == Some(FailureClass::Unavailable) && t.suspicion.held.is_none();
+            is_unavailable && !self.is_suspect(items, settings, t)
         };
-        may
+        items.troubles.which(is_absent).len()
     }
 
-    /// Whether an earlier run saw it fail, outside an outage and beside others that succeeded.
-    pub(in crate::execution) fn is_known_to_fail(
-        &self,
-        items: &Items,
-        settings: &Settings,
-        trouble: &Trouble,
-    ) -> bool {
-        let says_so = !self.began_down
-            && !settings.tuning.ordered
-            && settings.tuning.batch.get() == 1
-            && items.has_succeeded();
-        says_so && trouble.is_restored()
-    }
-
-    pub(in crate::execution) fn is_tried_enough(
-        &mut self,
-        items: &mut Items,
-        settings: &Settings,
-        since: Moment,
-        now: Now,
-    ) -> bool {
-        let (answered, most) = (self.circuit.answered(), settings.tuning.max_attempts.get());
-        // It also failed while others were answered: it has shown what it is.
-        let is_proven = |t: &Trouble| t.doubts.iter().any(|departed| *departed <= answered);
-        let proven = items.troubles.which(is_proven).len();
-        let known = items
-            .troubles
-            .which(|t| self.is_known_to_fail(items, settings, t))
-            .len();
-        let is_proven = proven > 0 || known * 2 > items.troubles.len();
-        let alone = &mut self.alone;
-        alone.proven = alone.shown || is_proven && !alone.contradicted;
-        if proven == items.troubles.len() && !alone.contradicted && items.has_succeeded() {
-            return true;
+    /// Items that are left and brought 502 or 503 each time, of which only people can say that it is them.
+    pub(super) fn unjudged(&self, items: &Items, settings: &Settings) -> u64 {
+        let is_down = !self.circuit.is_closed() && items.has_succeeded();
+        match is_down && !items.is_fresh_left() && !self.alone.is_on() {
+            true => self.absent(items, settings) as u64,
+            false => 0,
         }
-        let Some(span) = self.judged_after(items, settings) else {
-            return false;
-        };
-        let is_called = |t: &Trouble| {
-            let held = t.held.map_or(0, |(_, calls)| calls);
-            held.max(t.uncharged) >= most || span.is_zero()
-        };
-        let is_enough = !self.circuit.is_closed() || items.troubles.iter().all(|(_, t)| is_called(t));
-        now.moment.since(since) >= span && is_enough
     }
 
-    /// How long items are tried before their attempts count; none for as long as it takes.
-    pub(in crate::execution) fn judged_after(&self, items: &Items, settings: &Settings) -> Option<Duration> {
-        let (after, in_order) = (self.judge_after(settings), self.alone.in_order);
-        if after.is_zero() || self.alone.proven {
+    /// Tells whether the item failed beside answered calls, in this run or in one before it.
+    pub(super) fn is_suspect(&self, items: &Items, settings: &Settings, trouble: &Trouble) -> bool {
+        let tuning = &settings.tuning;
+        let is_known = !self.began_down && !tuning.ordered && tuning.batch.get() == 1;
+        let is_restored = is_known && items.has_succeeded() && trouble.is_restored();
+        let chance =
+            trouble
+                .suspicion
+                .chance_among(items.counters.settled(), self.others, self.circuit.answered());
+        is_restored || chance <= CHANCE_AMONG
+    }
+
+    fn is_tried_enough(&self, cx: &Scope<'_>) -> bool {
+        let most = cx.settings.tuning.max_attempts.get();
+        let is_called = |t: &Trouble| t.suspicion.held.map_or(0, |(_, calls)| calls).max(t.uncharged) >= most;
+        let mut troubles = cx.items.troubles.iter();
+        !self.circuit.is_closed() || cx.settings.is_decided() || troubles.all(|(_, t)| is_called(t))
+    }
+
+    /// Time for which items are tried before their attempts count; none for as long as it takes.
+    fn span(&self, cx: &Scope<'_>) -> Option<Duration> {
+        self.span_of(cx.settings, cx.items.has_succeeded())
+    }
+
+    fn span_of(&self, settings: &Settings, has_succeeded: bool) -> Option<Duration> {
+        let after = self.judge_after(settings);
+        if after.is_zero() || self.alone.is_tail() {
             return Some(after);
         }
-        match (settings.tuning.ordered && items.has_succeeded(), in_order) {
+        match (settings.tuning.ordered && has_succeeded, self.alone.in_order) {
             (true, InOrder::GivenUp) => None,
-            (true, InOrder::Unknown) => Some(after.saturating_mul(OUTAGE_FACTOR)),
             (true, InOrder::Confirmed) => Some(after),
             (false, _) if self.circuit.is_closed() => Some(after),
-            (false, _) => Some(after.saturating_mul(OUTAGE_FACTOR)),
+            (true, InOrder::Unknown) | (false, _) => Some(after.saturating_mul(OUTAGE_FACTOR)),
         }
     }
 
-    /// Where it is the items, they are called as usual, and not as probes.
-    pub(in crate::execution) fn call_alone(&mut self, items: &mut Items, settings: &Settings, now: Now) {
-        if self.alone.is_of_items() && !self.circuit.is_closed() {
-            self.circuit.give_up_waiting(now.moment);
+    /// Time for which items are tried that nothing can be compared with.
+    pub(super) fn judge_after(&self, settings: &Settings) -> Duration {
+        let tail = self.alone.trial().filter(|trial| trial.is_tail);
+        match (settings.whole.judge_after, tail) {
+            (Auto::Fixed(span), _) => span,
+            (Auto::Auto, Some(tail)) => tail.since.since(self.began).clamp(AUTO_SPAN.0, AUTO_SPAN.1),
+            (Auto::Auto, None) => AUTO_SPAN.1,
         }
-        self.call_held(items, settings, now);
     }
 
-    /// Held items are due again, one by one over the whole span.
-    pub(in crate::execution) fn call_held(&mut self, items: &mut Items, settings: &Settings, now: Now) {
-        let spread = self.judge_after(settings) / settings.tuning.max_attempts.get();
-        let step = if settings.tuning.ordered {
-            spread.min(PROBE_LONGEST)
-        } else {
-            spread
-        };
-        let since = self.alone.since.unwrap_or(now.moment);
-        let is_due = |t: &Trouble| {
-            t.held
-                .is_some_and(|(_, calls)| now.moment >= since.plus(step.saturating_mul(calls)))
-        };
-        let held = items.troubles.held();
-        let due: Vec<ItemIndex> = held
-            .filter(|index| items.troubles.get(*index).is_some_and(is_due))
-            .collect();
-        for index in due {
-            if let Some(mut trouble) = items.troubles.take(index) {
-                trouble.held = trouble.held.map(|(since, calls)| (since, calls + 1));
-                trouble.doing = Doing::Waiting(now.moment);
-                items.troubles.put(index, trouble);
+    /// The longest wait after an attempt that doesn't count: the last items have twice as many as others in their time.
+    pub(super) fn longest_wait(&self, settings: &Settings) -> Duration {
+        match self.alone.is_tail() {
+            true => self.judge_after(settings) / settings.tuning.max_attempts.get().saturating_mul(2),
+            false => Duration::MAX,
+        }
+    }
+
+    /// Held items that failed beside others need no further witness.
+    fn end_suspects(&mut self, cx: &mut Scope<'_>) {
+        let held: Vec<ItemIndex> = cx.items.troubles.held().collect();
+        for index in held {
+            let trouble = cx.items.troubles.get(index);
+            if trouble.is_some_and(|trouble| self.is_suspect(cx.items, cx.settings, trouble)) {
+                self.end_held(cx, index);
             }
         }
     }
 
-    /// How many items are left that brought 502 or 503 each time, of which only people can say that it is them.
-    pub(in crate::execution) fn unjudged(&self) -> u64 {
-        match self.circuit.is_closed() {
-            true => 0,
-            false => self.alone.unjudged as u64,
+    /// Held items are due again, one by one over the whole span.
+    fn call_held(&mut self, cx: &mut Scope<'_>, since: Moment) {
+        let spread = self.judge_after(cx.settings) / cx.settings.tuning.max_attempts.get();
+        let step = if cx.settings.tuning.ordered {
+            spread.min(PROBE_LONGEST)
+        } else {
+            spread
+        };
+        let now = cx.now.moment;
+        let is_due = |t: &Trouble| {
+            let held = t.suspicion.held;
+            held.is_some_and(|(_, calls)| now >= since.plus(step.saturating_mul(calls)))
+        };
+        let troubles = &mut cx.items.troubles;
+        let held = troubles.held();
+        let due: Vec<ItemIndex> = held
+            .filter(|index| troubles.get(*index).is_some_and(is_due))
+            .collect();
+        for index in due {
+            if let Some(mut trouble) = troubles.take(index) {
+                let held = &mut trouble.suspicion.held;
+                *held = held.map(|(since, calls)| (since, calls + 1));
+                trouble.doing = Doing::Waiting(now);
+                troubles.put(index, trouble);
+            }
         }
     }
 
-    /// Items that are tried for lack of others to compare them with, or that wait for a witness.
-    pub(in crate::execution) fn tried_alone(
-        &self,
-        items: &Items,
-        settings: &Settings,
-        now: Now,
-    ) -> Vec<ItemIndex> {
-        let since = self.alone.since.filter(|_| self.alone.is_of_items());
-        if since.is_some_and(|since| now.moment.since(since) >= TOLD_AFTER.min(self.judge_after(settings))) {
-            return items.troubles.which(|_| true);
-        }
-        items.troubles.held().collect()
-    }
-
-    /// How long until items without a verdict are judged without one.
-    pub(in crate::execution) fn judged_in(
-        &self,
-        items: &Items,
-        settings: &Settings,
-        now: Now,
-    ) -> Option<Duration> {
-        let (since, after) = (self.alone.since?, self.judged_after(items, settings)?);
-        Some(since.plus(after).since(now.moment))
-    }
-
-    /// How often the held item that was called least is still called before it is judged; 0 where this isn't so of all that
-    /// are tried: items that brought 502 or 503 are called until it can't be chance.
-    pub(in crate::execution) fn tries_left(&self, items: &Items, settings: &Settings, tried: usize) -> u32 {
-        if items.troubles.held().count() < tried {
-            return 0;
-        }
-        let calls = |index| items.troubles.get(index)?.held.map(|(_, calls)| calls);
-        let least = items.troubles.held().filter_map(calls).min();
-        least.map_or(0, |calls| {
-            settings.tuning.max_attempts.get().saturating_sub(calls)
-        })
-    }
-
-    /// Nothing else is left to do: items wait no longer than if the calls that prove it were spread over the whole span.
-    pub(in crate::execution) fn at_most_alone(
-        &self,
-        items: &Items,
-        settings: &Settings,
-        wait: Duration,
-    ) -> Duration {
-        if self.alone.is_of_items() && self.alone.unavailable {
-            let most = self.judge_after(settings) / self.calls_to_prove(items);
-            return wait.min(most.max(LOOK_EVERY));
-        }
-        wait
-    }
-
-    pub(in crate::execution) fn give_up_alone(
-        &mut self,
-        items: &mut Items,
-        settings: &Settings,
-        now: Now,
-        fx: &mut Effects,
-    ) {
-        if !items.has_succeeded() && !settings.is_decided() {
+    /// It is the items, or nobody can tell: no failed attempt is excused any more.
+    fn end_trial(&mut self, cx: &mut Scope<'_>, is_tail: bool) {
+        if !cx.items.has_succeeded() && !cx.settings.is_decided() {
             let last = self
                 .errors
                 .last()
                 .map(|error| Failure::new(error.code.clone(), &error.example));
             return self.stop_without_success(&last.unwrap_or_else(|| Failure::new("UNKNOWN", "nothing")));
         }
-        self.believe_attempts(items, settings, now, fx);
+        self.believe_attempts(cx);
+        if is_tail {
+            self.end_waiting(cx);
+        }
     }
 
-    /// It is the items: no failed attempt is excused any more, until something is answered.
-    pub(in crate::execution) fn believe_attempts(
-        &mut self,
-        items: &mut Items,
-        settings: &Settings,
-        now: Now,
-        fx: &mut Effects,
-    ) {
-        self.alone.over = true;
-        self.circuit.give_up_waiting(now.moment);
-        self.charge_last_unavailable(items, settings, now, fx);
+    /// No failed attempt is excused any more, until something is answered.
+    pub(super) fn believe_attempts(&mut self, cx: &mut Scope<'_>) {
+        let (since, answered, is_tail) = (cx.now.moment, cx.now.moment, false);
+        let trial = Trial {
+            since,
+            answered,
+            is_tail,
+        };
+        self.alone.state = State::Over(self.alone.trial().unwrap_or(trial));
+        self.circuit.give_up_waiting(cx.now.moment);
         // Also those that wait since a call that doesn't count: they had used all their attempts.
-        let held = |t: &Trouble| t.held.is_some() && t.doing != Doing::InFlight;
-        for index in items.troubles.which(held) {
-            self.give_up_held(items, settings, index, now, fx);
-            if settings.tuning.ordered {
-                self.alone.on_given_up_in_order();
+        let held = |t: &Trouble| t.suspicion.held.is_some() && t.doing != Doing::InFlight;
+        for index in cx.items.troubles.which(held) {
+            self.end_held(cx, index);
+        }
+    }
+
+    /// Items of the tail that wait after an attempt without a verdict; one that waits after a verdict has its next attempt.
+    fn end_waiting(&mut self, cx: &mut Scope<'_>) {
+        let is_open = |t: &Trouble| {
+            let is_silent = matches!(t.last, Some(FailureClass::Unclear | FailureClass::Unavailable));
+            t.doing != Doing::InFlight && (t.uncharged > 0 || is_silent)
+        };
+        for index in cx.items.troubles.which(is_open) {
+            if let Some(trouble) = cx.items.troubles.take(index) {
+                self.end_open(cx, index, trouble);
             }
         }
     }
-}
 
-impl Items {
-    /// Whether an item could leave that was never called.
-    pub(in crate::execution) fn is_fresh_left(&self) -> bool {
-        self.cursor < self.fresh_end() && self.cursor < self.window.limit()
+    /// The time of an item is over whose last attempt brought no verdict: it is given up once it had as many as any other. Until
+    /// then it is called without a longer wait, and no longer than an answer might have made it.
+    pub(in crate::execution) fn end_open(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: Trouble) {
+        let made = trouble.charged.max(trouble.suspicion.calls);
+        let longest = self.judge_after(cx.settings).saturating_mul(ANSWERED_FACTOR + 1);
+        let now = cx.now.moment;
+        let since = self.alone.trial().map_or(now, |trial| trial.since);
+        if made >= cx.settings.tuning.max_attempts.get() || now.since(since) >= longest {
+            return self.end_unclear(cx, index, trouble);
+        }
+        let wait = cx.settings.tuning.backoff.first;
+        cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now);
+    }
+
+    /// Items that are tried for lack of others to compare them with, or that wait for a witness; and the time until they are
+    /// judged without one.
+    pub(super) fn tried(
+        &self,
+        items: &Items,
+        settings: &Settings,
+        now: Now,
+    ) -> (Vec<ItemIndex>, Option<Duration>) {
+        let held = || items.troubles.held().collect();
+        let Some(trial) = self.alone.trial() else {
+            return (held(), None);
+        };
+        let span = self.span_of(settings, items.has_succeeded());
+        let judged_in = span.map(|span| trial.end(span).since(now.moment));
+        let told_after = span.map_or(TOLD_AFTER, |span| TOLD_AFTER.min(span / 2));
+        match (trial.is_tail, now.moment.since(trial.since) >= told_after) {
+            (true, true) => (items.troubles.which(|_| true), judged_in),
+            (true, false) => (held(), None),
+            (false, _) => (held(), judged_in),
+        }
+    }
+
+    /// Calls that the held item that was called least still has before it is judged; 0 where this isn't so of all that are
+    /// tried.
+    pub(super) fn tries_left(items: &Items, settings: &Settings, tried: usize) -> u32 {
+        if items.troubles.held().count() < tried {
+            return 0;
+        }
+        let calls = |index| items.troubles.get(index)?.suspicion.held.map(|(_, calls)| calls);
+        let least = items.troubles.held().filter_map(calls).min();
+        least.map_or(0, |calls| {
+            settings.tuning.max_attempts.get().saturating_sub(calls)
+        })
     }
 }

@@ -3,10 +3,9 @@
 //! It is a rule over what waits, not a message that is heard once: it holds for a run that begins from what was saved
 //! before the decision as for one that is under way. What is with the handler isn't touched.
 
-use crate::execution::Execution;
-use crate::execution::items::Items;
 use crate::execution::judge::Judge;
-use crate::execution::types::{Effects, Phase};
+use crate::execution::types::{Effects, Now, Phase};
+use crate::execution::{Execution, Scope};
 use crate::items::waiting::{Doing, Trouble};
 use crate::task::abandonment::Abandonments;
 
@@ -20,9 +19,9 @@ pub(super) struct GivenUp {
 impl Execution {
     /// Gives up what people have decided on. The error budget isn't asked: it watches over what nobody has looked at.
     #[inline]
-    pub(in crate::execution) fn give_up_decided(&mut self, fx: &mut Effects) {
+    pub(in crate::execution) fn give_up_decided(&mut self, now: Now, fx: &mut Effects) {
         if std::mem::take(&mut self.judge.given_up.is_due) && !matches!(self.phase, Phase::Ended(_)) {
-            self.judge.give_up_waiting(&mut self.items, fx);
+            self.judge.give_up_waiting(&mut scope!(self, now, fx));
         }
     }
 }
@@ -41,11 +40,11 @@ impl Judge {
         given_up.is_due = !given_up.decided.is_empty();
     }
 
-    pub(in crate::execution) fn give_up_waiting(&mut self, items: &mut Items, fx: &mut Effects) {
-        for index in items.troubles.which(|trouble| self.is_given_up(trouble)) {
-            if let Some(trouble) = items.troubles.take(index) {
-                self.settle_abandoned(items, index, &trouble, fx);
-                items.solo.on_answered(index);
+    pub(in crate::execution) fn give_up_waiting(&mut self, cx: &mut Scope<'_>) {
+        for index in cx.items.troubles.which(|trouble| self.is_given_up(trouble)) {
+            if let Some(trouble) = cx.items.troubles.take(index) {
+                self.settle_abandoned(cx, index, &trouble);
+                cx.items.solo.on_answered(index);
             }
         }
     }

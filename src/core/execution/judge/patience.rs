@@ -1,11 +1,10 @@
 //! How long a handler that is down, or never answers well, is borne.
 
-use crate::execution::items::Items;
-use crate::execution::judge::Judge;
-use crate::execution::settings::Settings;
 use std::time::Duration;
 
-use crate::execution::types::{Now, RunEnd};
+use super::Judge;
+use crate::execution::Scope;
+use crate::execution::types::RunEnd;
 use crate::items::verdict::{Failure, FailureClass, Outage};
 use crate::task::lifecycle::StopReason;
 
@@ -19,7 +18,7 @@ impl Judge {
     }
 
     /// Ends a run whose handler was never reached in time, or is down for longer than the task waits.
-    pub(in crate::execution) fn judge_patience(&mut self, items: &mut Items, settings: &Settings, now: Now) {
+    pub(in crate::execution) fn judge_patience(&mut self, cx: &Scope<'_>) {
         let Some(error) = self.errors.last() else {
             return;
         };
@@ -31,8 +30,8 @@ impl Judge {
                 | FailureClass::Faulty
                 | FailureClass::Unsendable
         );
-        let is_of_item = error.class == FailureClass::Unsendable && self.is_item_unsendable(items, settings);
-        if self.first_contact().is_some_and(|until| now.moment >= until)
+        let is_of_item = error.class == FailureClass::Unsendable && self.is_item_unsendable(cx);
+        if self.first_contact().is_some_and(|until| cx.now.moment >= until)
             && !self.unclear_contact
             && !is_of_item
         {
@@ -43,25 +42,19 @@ impl Judge {
             };
             return self.stop(RunEnd::stopped(reason, said));
         }
-        if self.tail.is_on() {
+        if self.alone.is_tail() {
             // Their time is bounded in another way.
             return;
         }
-        let patience = settings.whole.outage_patience;
-        let is_over = |outage: Outage| now.wall.since(outage.since) >= patience && settings.shared.all_down;
+        let patience = cx.settings.whole.outage_patience;
+        let is_over =
+            |outage: Outage| cx.now.wall.since(outage.since) >= patience && cx.settings.shared.all_down;
         if self.circuit.outage().is_some_and(is_over) {
             let span = humane(patience);
             let text =
                 format!("the handler was down for {span}; {said}; nothing is lost, start the task to go on");
             self.stop(RunEnd::stopped(StopReason::HandlerUnreachable, text));
         }
-    }
-}
-
-impl Items {
-    /// Whether an item of this shard ever ended well, in this run or before.
-    pub(in crate::execution) fn has_succeeded(&self) -> bool {
-        self.counters.succeeded + self.skips.of_handler(self.counters.skipped) > 0
     }
 }
 

@@ -4,25 +4,22 @@
 //! the handler. Of all of us, where so many come in a row that chance doesn't explain it: then the task stops, and nobody is
 //! charged. What an earlier run saw fail says little, as long as something fresh is left to call for.
 
+use super::Judge;
+use super::attempts::CHANCE;
+use crate::execution::Scope;
 use crate::execution::items::Items;
-use crate::execution::judge::Judge;
-use crate::execution::settings::Settings;
 use std::borrow::Cow;
-use std::time::Duration;
 
 use crate::execution::types::RunEnd;
 use crate::ids::{ItemIndex, Moment};
 use crate::items::verdict::{Failed, FailedCall, FailureClass};
 use crate::items::waiting::{Doing, Trouble};
-use crate::settings::Auto;
 use crate::task::lifecycle::StopReason;
 
 /// So many refusals in a row stop a task in which none came before.
 const ROW_MIN: usize = 3;
 /// Beyond so many no share of refused items is an excuse, nor that people have decided that it is the items.
 const ROW_MAX: usize = 100;
-/// A row that comes up by chance more seldom than that is none of chance: once in 10^9 places.
-pub(super) const CHANCE: f64 = 1e-9;
 /// So many answers of 400 and the like, before the first verdict, stop it too: the first items may be bad ones.
 const FAULTS_MAX: usize = 10;
 
@@ -110,7 +107,7 @@ impl<'a> Refusal<'a> {
         let before = trouble.filter(|t| t.is_restored());
         let is_alike = |t: &&Trouble| t.failure.as_ref().is_some_and(|before| before.code == code);
         let begun = before.filter(is_alike).map_or(departed, |_| Moment(0));
-        let first = trouble.and_then(|t| t.refused_first).unwrap_or(begun);
+        let first = trouble.and_then(|t| t.suspicion.refused_first).unwrap_or(begun);
         let is_known = first == Moment(0) && before.is_some_and(|t| t.charged > 0);
         Refusal {
             code,
@@ -121,57 +118,38 @@ impl<'a> Refusal<'a> {
 }
 
 impl Judge {
-    /// Whether a refusal is the item's own: since it was refused first, calls of others that departed later were answered, or
-    /// it was its own in an earlier run. Of the rest, once nothing fresh is left, also where people have decided that it is
-    /// the items, or where chance explains them: before that it may be the handler, a token that ran out, whatever was decided.
-    pub(in crate::execution) fn is_own_refusal(
-        &self,
-        items: &Items,
-        settings: &Settings,
-        refusal: Refusal<'_>,
-    ) -> bool {
-        let is_of_rest = items.has_succeeded()
-            && !items.is_fresh_left()
-            && (settings.is_decided() || self.is_rest_refused_by_chance(items, settings, refusal.code));
-        let is_explained = refusal.is_known || refusal.first < self.circuit.answered();
-        is_of_rest || is_explained
+    /// A refusal is the item's own where since it was refused first calls of others that departed later were answered, or
+    /// where it was its own in an earlier run. Of the rest, once nothing fresh is left, also where people have decided that it
+    /// is the items, or where chance explains them: before that it may be the handler, a token that ran out, whatever was
+    /// decided.
+    fn is_own_refusal(&self, cx: &Scope<'_>, refusal: Refusal<'_>) -> bool {
+        let is_rest = cx.items.has_succeeded() && !cx.items.is_fresh_left();
+        let is_of_rest =
+            is_rest && (cx.settings.is_decided() || self.is_rest_refused_by_chance(cx, refusal.code));
+        is_of_rest || refusal.is_known || refusal.first < self.circuit.answered()
     }
 
     /// Others were refused alike while the handler answered, and all that are left make no row that chance doesn't explain.
-    pub(in crate::execution) fn is_rest_refused_by_chance(
-        &self,
-        items: &Items,
-        settings: &Settings,
-        code: &str,
-    ) -> bool {
+    fn is_rest_refused_by_chance(&self, cx: &Scope<'_>, code: &str) -> bool {
         let refusals = &self.refusals;
         let is_known = refusals.among_code.as_deref() == Some(code);
-        is_known && items.can_leave(settings) < refusals.row_at_most(self.turned_away.answered()) as u64
+        is_known && cx.items.can_leave(cx.settings) < refusals.row_at_most(self.others.answered) as u64
     }
 
-    /// The same of a call.
-    pub(in crate::execution) fn is_own_refusal_of(
-        &self,
-        items: &Items,
-        settings: &Settings,
-        call: &FailedCall,
-    ) -> bool {
-        let known = items.troubles.get(call.index);
-        call.items == 1
-            && self.is_own_refusal(
-                items,
-                settings,
-                Refusal::of(known, &call.failure.code, call.departed),
-            )
+    /// The call was refused for its item alone.
+    pub(super) fn is_own_refusal_of(&self, cx: &Scope<'_>, call: &FailedCall) -> bool {
+        let known = cx.items.troubles.get(call.index);
+        let refusal = Refusal::of(known, &call.failure.code, call.departed);
+        call.items == 1 && self.is_own_refusal(cx, refusal)
     }
 
-    /// Whether fresh items should leave before those that failed.
+    /// Fresh items should leave before those that failed.
     pub(in crate::execution) fn wants_fresh(&self) -> bool {
         self.refusals.wants_fresh || self.exits.wants_fresh()
     }
 
     /// It says nothing of the handler: a round of probes goes on with others.
-    pub(in crate::execution) fn on_own_refusal(&mut self, call: &FailedCall) {
+    pub(super) fn on_own_refusal(&mut self, call: &FailedCall) {
         let refusals = &mut self.refusals;
         refusals.among += 1;
         if refusals.among_code.as_ref() != Some(&call.failure.code) {
@@ -180,21 +158,15 @@ impl Judge {
         self.circuit.on_returned(1);
     }
 
-    /// Whether a refusal counts against its item. Where it does, those count too that couldn't be told before.
-    pub(in crate::execution) fn charge_refusal(
-        &mut self,
-        items: &mut Items,
-        settings: &Settings,
-        failed: &Failed,
-        trouble: &mut Trouble,
-    ) -> bool {
+    /// Tells whether a refusal counts against its item. Where it does, those count too that couldn't be told before.
+    pub(super) fn charge_refusal(&self, cx: &Scope<'_>, failed: &Failed, trouble: &mut Trouble) -> bool {
         let refusal = Refusal::of(Some(trouble), &failed.failure.code, failed.departed);
-        trouble.refused_first = Some(refusal.first);
-        let is_own = self.is_own_refusal(items, settings, refusal);
+        trouble.suspicion.refused_first = Some(refusal.first);
+        let is_own = self.is_own_refusal(cx, refusal);
         if is_own {
             trouble.charge_refusals();
         } else {
-            trouble.refused += 1;
+            trouble.suspicion.refused += 1;
         }
         is_own
     }
@@ -203,8 +175,8 @@ impl Judge {
     pub(in crate::execution) fn charge_explained_refusals(&mut self, items: &mut Items) {
         let answered = self.circuit.answered();
         let is_explained = |t: &Trouble| {
-            let waits = t.doing != Doing::InFlight && t.refused > 0;
-            waits && t.refused_first.is_some_and(|first| first < answered)
+            let waits = t.doing != Doing::InFlight && t.suspicion.refused > 0;
+            waits && t.suspicion.refused_first.is_some_and(|first| first < answered)
         };
         for index in items.troubles.which(is_explained) {
             if let Some(mut trouble) = items.troubles.take(index) {
@@ -215,60 +187,43 @@ impl Judge {
         }
     }
 
-    pub(in crate::execution) fn on_refusal(
-        &mut self,
-        items: &mut Items,
-        settings: &Settings,
-        call: &FailedCall,
-    ) {
-        let known = items.troubles.get(call.index);
+    /// A call was refused, and others may fare alike.
+    pub(super) fn on_refusal(&mut self, cx: &Scope<'_>, call: &FailedCall) {
+        let known = cx.items.troubles.get(call.index);
         let is_known = known.is_some_and(Trouble::is_restored) && call.class != FailureClass::Unstarted;
-        if is_known && items.is_fresh_left() && !settings.tuning.ordered {
-            self.refusals.want_fresh();
-            return;
+        if is_known && cx.items.is_fresh_left() && !cx.settings.tuning.ordered {
+            return self.refusals.want_fresh();
         }
-        let can_leave = usize::try_from(items.can_leave(settings))
-            .unwrap_or(usize::MAX)
-            .max(1);
+        let can_leave = cx.items.can_leave(cx.settings);
+        let can_leave = usize::try_from(can_leave).unwrap_or(usize::MAX).max(1);
         let row = match call.class {
             FailureClass::Unstarted => ROW_MIN,
-            _ if settings.is_decided() && items.has_succeeded() => ROW_MAX,
-            _ => self.refusals.row_at_most(self.turned_away.answered()),
+            _ if cx.settings.is_decided() && cx.items.has_succeeded() => ROW_MAX,
+            _ => self.refusals.row_at_most(self.others.answered),
         };
         let takes_requests = self.takes_requests();
         let refusals = &mut self.refusals;
         refusals.add(call);
         let is_row = refusals.is_over(refusals.strict, row, can_leave);
         if is_row || !takes_requests && refusals.is_over(refusals.calls, FAULTS_MAX, can_leave) {
-            let text = self.refusals_text(items, settings, call);
+            let text = refusals_text(cx, call);
             self.stop(RunEnd::stopped(StopReason::HandlerRejected, text));
         }
     }
-
-    pub(in crate::execution) fn refusals_text(
-        &self,
-        items: &Items,
-        settings: &Settings,
-        last: &FailedCall,
-    ) -> String {
-        let may_be_items =
-            last.class == FailureClass::Rejected && items.has_succeeded() && !settings.is_decided();
-        let (before, behind) = match last.class {
-            FailureClass::Unsendable => (
-                "no request could be made of any item so far; the last one said ",
-                "",
-            ),
-            _ if may_be_items => ("", "; if it is only these items, --judge-after 0s gives them up"),
-            _ => ("", ""),
-        };
-        format!("{before}{}: {}{behind}", last.failure.code, last.failure.message)
-    }
 }
 
-impl Settings {
-    pub(in crate::execution) fn is_decided(&self) -> bool {
-        self.whole.judge_after == Auto::Fixed(Duration::ZERO)
-    }
+fn refusals_text(cx: &Scope<'_>, last: &FailedCall) -> String {
+    let may_be_items =
+        last.class == FailureClass::Rejected && cx.items.has_succeeded() && !cx.settings.is_decided();
+    let (before, behind) = match last.class {
+        FailureClass::Unsendable => (
+            "no request could be made of any item so far; the last one said ",
+            "",
+        ),
+        _ if may_be_items => ("", "; if it is only these items, --judge-after 0s gives them up"),
+        _ => ("", ""),
+    };
+    format!("{before}{}: {}{behind}", last.failure.code, last.failure.message)
 }
 
 #[cfg(test)]

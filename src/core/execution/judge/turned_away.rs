@@ -13,8 +13,9 @@ use crate::execution::report::RETRY_AFTER_LONGEST;
 use crate::execution::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::retry::doubled;
+use crate::items::suspicion::Turns;
 use crate::items::verdict::{AnsweredCalls, Failed, FailedCall, Wish};
-use crate::items::waiting::{Doing, Place, Trouble, Turns};
+use crate::items::waiting::{Doing, Place, Trouble};
 
 /// So often an item is turned away while others are answered before its attempts count.
 const TURNS_MAX: u32 = 5;
@@ -116,12 +117,12 @@ impl Execution {
         let turn = self
             .judge
             .turned_away
-            .count(&mut trouble.turns, others, failed.departed);
+            .count(&mut trouble.suspicion.turns, others, failed.departed);
         let after = match failed.wish {
             Wish::Retry { after } => after,
             Wish::Abandon => None,
         };
-        if trouble.turns.own > 1 {
+        if trouble.suspicion.turns.own > 1 {
             // The handler takes others: this is about the item, and people should hear which one.
             let (class, before) = (failed.class, AnsweredCalls::default());
             let (failure, departed) = (failed.failure.clone(), failed.departed);
@@ -136,7 +137,7 @@ impl Execution {
             };
             self.judge.errors.note(&call, now.wall);
         }
-        if turn.counts && trouble.turns.own > TURNS_MAX {
+        if turn.counts && trouble.suspicion.turns.own > TURNS_MAX {
             // A round of probes goes on with others.
             self.judge.circuit.on_returned(1);
             return self.on_failed_trouble(failed, trouble, now, fx);
@@ -162,14 +163,14 @@ impl Execution {
     fn wait_after_turn(&mut self, index: ItemIndex, mut trouble: Trouble, until: Moment, now: Now) {
         let others_first = match self.settings.tuning.ordered {
             true => Duration::ZERO,
-            false => doubled(OTHERS_FIRST, trouble.turns.all - 1),
+            false => doubled(OTHERS_FIRST, trouble.suspicion.turns.all - 1),
         };
         let wait = until.since(now.moment) + others_first;
         if wait > self.settings.tuning.park_after && self.pace.paused(now.moment).is_none() {
             self.items.park_if_room(&self.settings, index, &mut trouble);
         }
         trouble.doing = Doing::Waiting(now.moment.plus(wait));
-        if trouble.turns.all >= TURNS_SHOWN || trouble.place == Place::Outside {
+        if trouble.suspicion.turns.all >= TURNS_SHOWN || trouble.place == Place::Outside {
             trouble.due_at = now.wall.plus(wait);
             self.items.record(index, &trouble);
         }
@@ -186,7 +187,7 @@ impl Items {
         let passed_over = self.skips.among(self.cursor, self.end);
         let gone = self.counters.settled() + self.counters.excluded + passed_over;
         let unsettled = total.saturating_sub(gone);
-        let is_suspect = |trouble: &Trouble| trouble.turns.own > 1;
+        let is_suspect = |trouble: &Trouble| trouble.suspicion.turns.own > 1;
         let known = self.troubles.len() as u64;
         known < unsettled || !self.troubles.iter().all(|(_, trouble)| is_suspect(trouble))
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Others, Unanswered};
+use super::{Alternatives, Unanswered};
 use crate::ids::ItemIndex;
 use crate::items::verdict::FailureClass;
 
@@ -37,10 +37,10 @@ impl Evidence {
         self.row.is_empty() && self.unreached == 0
     }
 
-    pub(super) fn add(&mut self, call: &Unanswered, others: Others) {
+    pub(super) fn add(&mut self, call: &Unanswered, alternatives: Alternatives) {
         let is_unreached = call.class.reaches_nobody();
         // A 503 may be about its item: of one that failed before it says nothing, as long as fresh ones can be asked.
-        let can_ask = others.is_fresh_left && !others.in_order;
+        let can_ask = alternatives.is_fresh_left && !alternatives.in_order;
         let is_known = call.class == FailureClass::Unavailable && !call.is_new && can_ask;
         self.row
             .push_back(is_unreached || call.class == FailureClass::Unclear);
@@ -57,11 +57,11 @@ impl Evidence {
     }
 
     /// Whether it can't be about single items any more.
-    pub(super) fn is_enough(&self, others: Others) -> bool {
-        let can_leave = usize::try_from(others.can_leave).unwrap_or(usize::MAX);
+    pub(super) fn is_enough(&self, alternatives: Alternatives) -> bool {
+        let can_leave = usize::try_from(alternatives.can_leave).unwrap_or(usize::MAX);
         let is_unreached = self.unreached >= UNREACHED_CALLS
             && self.unreached_items.len() >= UNREACHED_ITEMS.min(can_leave.max(1));
-        let least = if others.in_order {
+        let least = if alternatives.in_order {
             1
         } else {
             can_leave.clamp(UNANSWERED_ITEMS_MIN, UNANSWERED_ITEMS)

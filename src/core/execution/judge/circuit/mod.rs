@@ -39,7 +39,7 @@ pub(super) struct Unanswered {
 
 /// What could be called instead of an item that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Others {
+pub(super) struct Alternatives {
     /// How many items could leave, its own among them.
     pub(super) can_leave: u64,
     /// Whether one of them was never called.
@@ -62,7 +62,7 @@ pub(super) enum Turn {
 
 /// Whether calls may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
+pub(in crate::execution) enum Room {
     Unbounded,
     /// So many calls, at least one.
     Calls(u32),
@@ -195,7 +195,7 @@ impl Circuit {
 
     /// How many calls may leave now.
     #[inline]
-    pub(super) fn room(&self, now: Moment) -> Room {
+    pub(in crate::execution) fn room(&self, now: Moment) -> Room {
         match &self.state {
             State::Closed => Room::Unbounded,
             State::Open { next, .. } if *next > now => Room::Until(*next),
@@ -224,7 +224,7 @@ impl Circuit {
     }
 
     /// More of the handler is there than before.
-    pub(super) fn on_news(&mut self) {
+    pub(in crate::execution) fn on_news(&mut self) {
         if let State::Open { next, .. } = &mut self.state {
             *next = (*next).min(self.probed_at.plus(PROBE_ON_NEWS));
         }
@@ -269,12 +269,12 @@ impl Circuit {
     pub(super) fn on_unanswered(
         &mut self,
         call: Unanswered,
-        others: Others,
+        alternatives: Alternatives,
         now: Moment,
         wall: WallMs,
     ) -> Turn {
         match &mut self.state {
-            State::Closed => self.on_unanswered_closed(call, others, now, wall),
+            State::Closed => self.on_unanswered_closed(call, alternatives, now, wall),
             State::Open { next, step } => {
                 let was_unreached = std::mem::replace(&mut self.is_unreached, call.class.reaches_nobody());
                 if was_unreached && !self.is_unreached {
@@ -289,15 +289,21 @@ impl Circuit {
             }
             State::Probing(round) => {
                 round.failed += u32::from(call.departed >= round.began);
-                self.judge_round(others.most, now);
+                self.judge_round(alternatives.most, now);
                 Turn::Same
             }
         }
     }
 
-    fn on_unanswered_closed(&mut self, call: Unanswered, others: Others, now: Moment, wall: WallMs) -> Turn {
-        self.evidence.add(&call, others);
-        if !self.evidence.is_enough(others) {
+    fn on_unanswered_closed(
+        &mut self,
+        call: Unanswered,
+        alternatives: Alternatives,
+        now: Moment,
+        wall: WallMs,
+    ) -> Turn {
+        self.evidence.add(&call, alternatives);
+        if !self.evidence.is_enough(alternatives) {
             return Turn::Same;
         }
         self.outage = Some(Outage {

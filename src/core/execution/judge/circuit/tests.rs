@@ -32,14 +32,14 @@ impl Rig {
             departed: at(self.now),
             after: None,
         };
-        let others = Others {
+        let alternatives = Alternatives {
             can_leave,
             is_fresh_left: can_leave == LOTS,
             in_order: false,
             most: 64,
         };
         self.circuit
-            .on_unanswered(call, others, at(self.now), WallMs(self.now as i64))
+            .on_unanswered(call, alternatives, at(self.now), WallMs(self.now as i64))
     }
 
     fn answer(&mut self) -> Turn {
@@ -62,7 +62,7 @@ fn five_calls_that_reached_nobody_open_it_over_three_items_or_as_many_as_there_a
         assert_eq!(
             rig.fail(FailureClass::Unreachable, 1, false),
             Turn::Same,
-            "one item says nothing of the others"
+            "one item says nothing of the alternatives"
         );
     }
     assert_eq!(rig.fail(FailureClass::Unavailable, 2, true), Turn::Same);

@@ -4,9 +4,9 @@
 //! where neighbours are bad together, the one far ahead shows that the handler isn't down. A round is of such items, where
 //! there are any: the failed ones may be bad.
 
-use super::circuit::Room;
 use crate::execution::Execution;
 use crate::execution::failed::fresh_trouble;
+use crate::execution::judge::circuit::Room;
 use crate::execution::types::{Effects, Now, Wait};
 use crate::ids::{Attempt, Moment};
 use crate::items::run::IndexRun;
@@ -33,13 +33,7 @@ impl Execution {
             Room::Completion => Wait::Completion,
         };
         self.starved = true;
-        let is_down = self.judge.outage(&self.judge.circuit).is_some();
-        let reason = if is_down {
-            StallReason::HandlerDown
-        } else {
-            StallReason::RetryWait
-        };
-        self.stall(Some(reason), now.moment);
+        self.stall(Some(StallReason::HandlerDown), now.moment);
         true
     }
 
@@ -97,8 +91,9 @@ impl Execution {
         if room == 0 {
             return 0;
         }
-        let is_one =
-            |t: &Trouble| t.attempts == 0 && t.turns.all == 0 && matches!(t.doing, Doing::Waiting(_));
+        let is_one = |t: &Trouble| {
+            t.attempts == 0 && t.suspicion.turns.all == 0 && matches!(t.doing, Doing::Waiting(_))
+        };
         let unreached = self.items.troubles.which(is_one);
         let mut granted = 0;
         for index in unreached.into_iter().take(room as usize) {

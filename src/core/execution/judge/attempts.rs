@@ -1,0 +1,306 @@
+//! Failed attempts of one item: whether they count against it, and whether it is tried again, held or given up.
+//!
+//! An item may be given up for what *it* did, never for what happened to everybody. Its witnesses are calls for others:
+//!
+//! | class | an attempt counts |
+//! |---|---|
+//! | answered, exited | always: it is a verdict. A row of exit codes beyond chance is read as unavailable (`exited`) |
+//! | faulty | once the handler has given a verdict about any item |
+//! | unsendable | once others could be sent, or none is left |
+//! | rejected | where others that departed later were answered (`refused`) |
+//! | unclear | provisionally: an outage excuses those that departed after the last answered call. When all are used, the item is *held* until a call that departed later was answered |
+//! | unavailable | where it is no chance any more that others were answered between so many of them |
+//! | unreachable, unstarted | never |
+//!
+//! Where many calls for others fail meanwhile, attempts prove less: an item has twice as many then.
+
+use std::time::Duration;
+
+use super::Judge;
+use crate::execution::Scope;
+use crate::execution::failed::item_trouble;
+use crate::execution::types::RunEnd;
+use crate::ids::{Attempt, ItemIndex};
+use crate::items::retry::{self, Verdict};
+use crate::items::verdict::{Failed, Failure, FailureClass, ItemTrouble, SideRecord, Wish};
+use crate::items::waiting::{Doing, Trouble};
+use crate::settings::{FailedAttempts, OnExhausted};
+use crate::task::lifecycle::StopReason;
+
+/// Calls that brought 502 or 503 until they count, at least, with answered calls for others between any two.
+const UNAVAILABLE_MIN: usize = 5;
+/// Chance explains what is likelier than that: once in 10^9 places.
+pub(super) const CHANCE: f64 = 1e-9;
+/// Where more than that of the calls for others failed meanwhile, attempts without a verdict prove little.
+const SHED_SHARE: f64 = 0.1;
+/// The shortest wait after an attempt that doesn't count, however short the back-off is: else two items could take turns for
+/// ever, and nobody would see that all others fare alike.
+const UNCHARGED_WAIT_MIN: Duration = Duration::from_secs(1);
+/// The code of an item that may not be tried again and whose only attempt an outage swallowed.
+const OUTCOME_UNKNOWN: &str = "OUTCOME_UNKNOWN";
+
+impl Judge {
+    /// An attempt of this item failed: notes whether it counts, and what follows.
+    pub(in crate::execution) fn on_failed(
+        &mut self,
+        cx: &mut Scope<'_>,
+        failed: Failed,
+        mut trouble: Trouble,
+    ) {
+        // It was alone in this call, however many others it may be with.
+        trouble.call_max = trouble.call_max.min(1);
+        trouble.suspicion.calls += 1;
+        let is_charged = self.charge(cx, &failed, &mut trouble);
+        if failed.class.is_before_work() {
+            self.alone.on_unreachable(cx.now.moment);
+        }
+        cx.items
+            .note_attempt(&failed, &mut trouble, Some(is_charged), cx.now);
+        let (index, class, wish) = (failed.index, failed.class, failed.wish);
+        if is_charged {
+            self.count_against_budget(cx, class, &failed.failure);
+        }
+        trouble.failure = Some(failed.failure);
+        let is_over = self.alone.is_over() && self.alone.is_tail();
+        if is_over && (!is_charged || class == FailureClass::Unclear) {
+            self.end_open(cx, index, trouble);
+        } else if is_charged {
+            self.on_charged(cx, index, trouble, (class, wish));
+        } else {
+            self.on_uncharged(cx, index, trouble, wish);
+        }
+    }
+
+    /// Tells whether the attempt counts against its item, and keeps it as evidence.
+    fn charge(&mut self, cx: &Scope<'_>, failed: &Failed, trouble: &mut Trouble) -> bool {
+        match failed.class {
+            FailureClass::Answered | FailureClass::Exited => true,
+            FailureClass::Faulty => self.contacted,
+            FailureClass::Unsendable => self.is_item_unsendable(cx),
+            FailureClass::Rejected => self.charge_refusal(cx, failed, trouble),
+            FailureClass::Unavailable => self.charge_unavailable(cx, failed, trouble),
+            FailureClass::Unreachable | FailureClass::Unstarted => false,
+            FailureClass::Unclear => self.charge_unclear(cx, failed, trouble),
+        }
+    }
+
+    fn charge_unclear(&mut self, cx: &Scope<'_>, failed: &Failed, trouble: &mut Trouble) -> bool {
+        let may_excuse = self.circuit.excuses(failed.departed) && !self.alone.is_over();
+        if may_excuse && self.try_excuse(cx, trouble) {
+            return false;
+        }
+        trouble.suspicion.add(failed.departed, &mut self.others, false);
+        true
+    }
+
+    /// An outage excuses each item once. One that has been in as many as it has attempts may be what causes them.
+    fn try_excuse(&self, cx: &Scope<'_>, trouble: &mut Trouble) -> bool {
+        let (most, outage) = (cx.settings.tuning.max_attempts.get(), self.circuit.outages());
+        let suspicion = &mut trouble.suspicion;
+        let may = suspicion.outage == outage || most > 1 && suspicion.excused < most;
+        if may && suspicion.outage != outage {
+            (suspicion.excused, suspicion.outage) = (suspicion.excused + 1, outage);
+        }
+        may
+    }
+
+    /// A 502 or 503 counts, and those before with it, where it is proven that it is the item's: a gateway says so when a record
+    /// kills what is behind it.
+    fn charge_unavailable(&mut self, cx: &Scope<'_>, failed: &Failed, trouble: &mut Trouble) -> bool {
+        if self.circuit.excuses(failed.departed) && !self.alone.is_over() {
+            return false;
+        }
+        let (answered, suspicion) = (self.circuit.answered(), &mut trouble.suspicion);
+        let before = suspicion.own.len() as u32;
+        let is_unseen = suspicion.own.last().is_some_and(|last| *last > answered);
+        suspicion.add(failed.departed, &mut self.others, is_unseen);
+        if !is_unseen && self.is_proven(trouble) {
+            trouble.charged = trouble.charged.max(before);
+            return true;
+        }
+        self.alone.is_on() && self.is_suspect(cx.items, cx.settings, trouble)
+    }
+
+    fn is_proven(&self, trouble: &Trouble) -> bool {
+        let chance = trouble.suspicion.chance(self.others, self.circuit.answered());
+        trouble.suspicion.own.len() >= UNAVAILABLE_MIN && chance <= CHANCE
+    }
+
+    /// An outage begins: attempts without a verdict that departed after the last answered call say nothing of their items.
+    pub(super) fn excuse_all(&mut self, cx: &mut Scope<'_>) {
+        self.doubtful = 0;
+        let answered = self.circuit.answered();
+        let doubted = |t: &Trouble| t.suspicion.own.iter().any(|departed| *departed > answered);
+        for index in cx.items.troubles.which(doubted) {
+            let Some(mut trouble) = cx.items.troubles.take(index) else {
+                continue;
+            };
+            if self.try_excuse(cx, &mut trouble) {
+                let excused = trouble.suspicion.excuse_since(answered, &mut self.others);
+                trouble.charged = trouble.charged.saturating_sub(excused);
+                if matches!(trouble.doing, Doing::Held(_)) {
+                    trouble.doing = Doing::Waiting(cx.now.moment);
+                    trouble.suspicion.held = None;
+                }
+                cx.items.record(index, &trouble);
+            }
+            cx.items.troubles.put(index, trouble);
+        }
+    }
+
+    /// Notes a charged attempt: at once, or once an answer shows that it wasn't an outage.
+    fn count_against_budget(&mut self, cx: &Scope<'_>, class: FailureClass, failure: &Failure) {
+        if class == FailureClass::Unclear {
+            self.doubtful += 1;
+        } else if self.is_one_too_many(cx) {
+            self.recover_from_failures(cx.settings, &failure.code, &failure.message);
+        }
+    }
+
+    /// Counts a failed attempt; says whether the error budget allows it no more. Once every item has left, those that are left
+    /// failed before: their share of what is tried says nothing of the handler.
+    pub(super) fn is_one_too_many(&mut self, cx: &Scope<'_>) -> bool {
+        let items = &cx.items;
+        let is_over = self
+            .budget
+            .on_failed_attempt(items.counters.succeeded, cx.now.moment);
+        let is_of_share = matches!(
+            cx.settings.whole.error_budget.failed_attempts,
+            Some(FailedAttempts::Most(_))
+        );
+        is_over && (!is_of_share || items.cursor < items.fresh_end())
+    }
+
+    /// The attempt counts: another one while there are some, else it is over, unless nobody knows what the last one did.
+    fn on_charged(
+        &mut self,
+        cx: &mut Scope<'_>,
+        index: ItemIndex,
+        trouble: Trouble,
+        (class, wish): (FailureClass, Wish),
+    ) {
+        let charged = Attempt::new(trouble.charged);
+        let spread = retry::spread(cx.items.shard.task, index, Attempt::new(trouble.attempts.max(1)));
+        let tuning = &cx.settings.tuning;
+        match retry::decide(wish, charged, tuning.max_attempts.get(), &tuning.backoff, spread) {
+            Verdict::RetryAfter(wait) => cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now),
+            Verdict::GivenUp => self.abandon(cx, index, &trouble),
+            Verdict::Exhausted if class == FailureClass::Unclear => self.hold(cx, index, trouble),
+            Verdict::Exhausted if class == FailureClass::Unavailable => self.end_unclear(cx, index, trouble),
+            Verdict::Exhausted => self.exhaust(cx, index, trouble),
+        }
+    }
+
+    /// The item goes back; others come first, so that it is seen whether they fare alike.
+    fn on_uncharged(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: Trouble, wish: Wish) {
+        let turn = Attempt::new(trouble.uncharged);
+        let spread = retry::spread(cx.items.shard.task, index, turn);
+        let steady = retry::wait(&cx.settings.tuning.backoff, turn, spread);
+        let steady = steady.min(self.longest_wait(cx.settings)).max(UNCHARGED_WAIT_MIN);
+        let wait = match wish {
+            Wish::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX).max(steady),
+            Wish::Retry { after: None } => steady,
+            // It fails as soon as it counts.
+            Wish::Abandon => UNCHARGED_WAIT_MIN,
+        };
+        cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now);
+    }
+
+    /// All attempts are used, the last one without a verdict: the item waits for a witness.
+    fn hold(&mut self, cx: &mut Scope<'_>, index: ItemIndex, mut trouble: Trouble) {
+        if cx.settings.tuning.max_attempts.get() == 1 {
+            return self.end_only_attempt(cx, index, trouble);
+        }
+        if self.alone.is_over() {
+            return self.end_unclear(cx, index, trouble);
+        }
+        cx.items.park_if_room(cx.settings, index, &mut trouble);
+        trouble.suspicion.held.get_or_insert((cx.now.moment, 0));
+        trouble.doing = Doing::Held(cx.now.moment);
+        trouble.due_at = cx.now.wall;
+        cx.items.record(index, &trouble);
+        cx.items.troubles.put(index, trouble);
+    }
+
+    /// An item that may be tried once only is given up in an outage too, and says that nobody knows what came of it.
+    fn end_only_attempt(&mut self, cx: &mut Scope<'_>, index: ItemIndex, mut trouble: Trouble) {
+        let last = trouble.suspicion.own.last();
+        trouble.suspicion.is_unconfirmed = last.is_some_and(|departed| self.circuit.excuses(*departed));
+        let is_unconfirmed = trouble.suspicion.is_unconfirmed;
+        if let Some(failure) = trouble.failure.as_mut().filter(|_| is_unconfirmed) {
+            let message = format!(
+                "only one attempt is allowed, and the handler was down: {}",
+                failure.message
+            );
+            *failure = Failure::new(OUTCOME_UNKNOWN, message);
+        }
+        self.exhaust(cx, index, trouble);
+    }
+
+    /// A held item has its witness, or waits for none any more.
+    pub(super) fn end_held(&mut self, cx: &mut Scope<'_>, index: ItemIndex) {
+        if let Some(trouble) = cx.items.troubles.take(index) {
+            self.end_unclear(cx, index, trouble);
+        }
+    }
+
+    /// Gives an item up whose last attempt brought no verdict, unconfirmed where it never failed beside answered calls, or where
+    /// others fare alike. As long as others do, it has twice as many attempts.
+    pub(super) fn end_unclear(&mut self, cx: &mut Scope<'_>, index: ItemIndex, mut trouble: Trouble) {
+        let is_shed = trouble.suspicion.share(self.others) > SHED_SHARE;
+        let most = cx.settings.tuning.max_attempts.get().saturating_mul(2);
+        if is_shed && trouble.charged < most && !self.alone.is_over() && !self.is_proven(&trouble) {
+            trouble.suspicion.held = None;
+            return self.on_uncharged(cx, index, trouble, Wish::Retry { after: None });
+        }
+        let is_confirmed = self.is_confirmed(cx, &trouble, is_shed);
+        trouble.suspicion.is_unconfirmed = !is_confirmed;
+        if cx.settings.tuning.ordered {
+            self.alone.on_given_up_in_order();
+        }
+        self.exhaust(cx, index, trouble);
+    }
+
+    /// Tells whether it was compared with others: its calls can't be chance, or each that counts has its witness.
+    fn is_confirmed(&self, cx: &Scope<'_>, trouble: &Trouble, is_shed: bool) -> bool {
+        let suspicion = &trouble.suspicion;
+        let witnessed = suspicion.witnessed(self.circuit.answered());
+        let is_unclear = trouble.last == Some(FailureClass::Unclear);
+        let is_compared = is_unclear && witnessed > 0 && witnessed == suspicion.own.len();
+        // A single one may have been bad luck before an outage that began when only this item was left.
+        let is_likely = witnessed > 1 && self.is_suspect(cx.items, cx.settings, trouble);
+        self.is_proven(trouble) || is_likely || is_compared && !is_shed
+    }
+
+    /// All attempts are used, and it is certain that they count.
+    fn exhaust(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: Trouble) {
+        if cx.settings.tuning.on_exhausted == OnExhausted::Abandon {
+            return self.abandon(cx, index, &trouble);
+        }
+        let text = format!("item {} used all {} attempts", index.0, trouble.charged);
+        self.stop(RunEnd::stopped(StopReason::ItemExhausted, text));
+        cx.items
+            .wait_for_retry(cx.settings, index, trouble, Duration::ZERO, cx.now);
+    }
+
+    /// Gives an item up, and stops the task where it is one too many.
+    pub(in crate::execution) fn abandon(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: &Trouble) {
+        self.settle_abandoned(cx, index, trouble);
+        let code = trouble
+            .failure
+            .as_ref()
+            .map_or("nothing", |failure| failure.code.as_ref());
+        self.judge_abandoned(cx.items, cx.settings, &format!("the last one said {code}"));
+    }
+
+    pub(super) fn settle_abandoned(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: &Trouble) {
+        cx.items.close_place(index, trouble, cx.fx);
+        let record = ItemTrouble {
+            others_answered: trouble.suspicion.others_answered(self.others),
+            ..item_trouble(index, trouble)
+        };
+        cx.items.drafts.record(SideRecord::Abandoned(record));
+        cx.items.counters.abandoned += 1;
+        cx.items.drafts.on_completed(1);
+    }
+}

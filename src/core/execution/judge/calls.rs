@@ -1,0 +1,256 @@
+//! Calls, in the order in which they came back: what each says of the handler.
+
+use std::time::Duration;
+
+use super::Judge;
+use super::circuit::{Alternatives, Turn, Unanswered};
+use crate::execution::Scope;
+use crate::execution::items::Items;
+use crate::execution::settings::Settings;
+use crate::execution::types::Reports;
+use crate::items::verdict::{AnsweredCalls, FailedCall, FailureClass};
+use crate::items::waiting::{Doing, Place, Trouble};
+use crate::settings::Auto;
+
+/// Probes that reached the handler before a task without any success stops, or its attempts are believed where people have
+/// decided that it is the items (`judge_after` is zero).
+const REACHED_PROBES_MIN: u32 = 3;
+
+impl Judge {
+    /// Takes calls in.
+    #[inline]
+    pub(in crate::execution) fn on_calls(&mut self, cx: &mut Scope<'_>, reports: &mut Reports) {
+        let last = std::mem::take(&mut reports.answered);
+        for mut call in reports.calls.drain(..) {
+            self.on_programs_answered(call.before);
+            self.on_answered(cx, call.before);
+            self.count_exit(cx.items, &call);
+            call.class = self.class_now(call.class);
+            self.on_failed_call(cx, &call);
+        }
+        self.on_programs_answered(last);
+        self.on_answered(cx, last);
+    }
+
+    #[inline]
+    fn on_answered(&mut self, cx: &mut Scope<'_>, answered: AnsweredCalls) {
+        if answered.calls == 0 {
+            return;
+        }
+        self.others.answered += u64::from(answered.calls);
+        self.turned_away.on_answered(answered);
+        self.call_size.on_answered(cx.settings.tuning.batch.get());
+        let is_stirred = self.is_stirred() || self.circuit.is_stirred();
+        if is_stirred || cx.items.troubles.held_first().is_some() {
+            self.on_verdicts(cx, answered);
+        }
+    }
+
+    /// The handler answers: what failed before it did is explained, or isn't.
+    fn on_verdicts(&mut self, cx: &mut Scope<'_>, answered: AnsweredCalls) {
+        self.pauses_in_a_row = 0;
+        self.turned_away_with = None;
+        self.contacted = true;
+        self.refusals.on_answered();
+        self.alone.on_answered(cx.now.moment);
+        let most = cx.settings.calls_at_most();
+        let turn = self
+            .circuit
+            .on_answered(answered.calls, answered.departed, most, cx.now.moment);
+        if turn == Turn::Answered {
+            self.on_handler_back(cx);
+        }
+        self.count_doubtful(cx);
+        // An item that was held after this call departed waits for a later one.
+        while let Some((_, index)) = cx
+            .items
+            .troubles
+            .held_first()
+            .filter(|(since, _)| *since <= answered.departed)
+        {
+            self.end_held(cx, index);
+        }
+    }
+
+    /// The attempts of which nobody knew what they did weren't an outage's: they count.
+    fn count_doubtful(&mut self, cx: &Scope<'_>) {
+        let doubtful = std::mem::take(&mut self.doubtful);
+        let is_over = (0..doubtful).fold(false, |over, _| self.is_one_too_many(cx) || over);
+        if let Some(last) = self.errors.last().filter(|_| is_over).cloned() {
+            self.recover_from_failures(cx.settings, &last.code, &last.example);
+        }
+    }
+
+    fn on_failed_call(&mut self, cx: &mut Scope<'_>, call: &FailedCall) {
+        self.errors.note(call, cx.now.wall);
+        let class = match call.class {
+            FailureClass::Faulty if self.takes_requests() => FailureClass::Answered,
+            FailureClass::Unsendable => return self.on_unsendable(cx, call),
+            FailureClass::Rejected if self.is_own_refusal_of(cx, call) => return self.on_own_refusal(call),
+            class => class,
+        };
+        let is_silent = matches!(class, FailureClass::Unclear | FailureClass::Unavailable);
+        // Of the first calls a refusal is evidence of the request, however many items they have.
+        let may_share = is_silent || self.takes_requests();
+        if may_share && cx.settings.is_shared_failure(call.class, call.items) {
+            return self.on_shared_failure(cx, call, class);
+        }
+        match class {
+            // A program's exit code was read as one of the others.
+            FailureClass::Answered | FailureClass::Exited => return self.on_answered(cx, one(call)),
+            FailureClass::Faulty | FailureClass::Rejected | FailureClass::Unstarted => {
+                self.on_refusal(cx, call)
+            }
+            FailureClass::Unclear => {
+                self.unclear_contact = true;
+                self.count_reached_probe(cx, call);
+            }
+            FailureClass::Unreachable | FailureClass::Unavailable | FailureClass::Unsendable => {}
+        }
+        if is_silent && self.is_known_to_fail(cx, call) || self.alone.is_over() && self.alone.is_tail() {
+            // A round of probes goes on with others.
+            self.circuit.on_returned(1);
+        } else {
+            self.tell_circuit(cx, call, class);
+        }
+    }
+
+    /// Nobody else is left, and the item failed beside others, or its time is over: it says nothing of the handler.
+    fn is_known_to_fail(&self, cx: &Scope<'_>, call: &FailedCall) -> bool {
+        let is_suspect = |trouble: &Trouble| self.is_suspect(cx.items, cx.settings, trouble);
+        let trouble = cx.items.troubles.get(call.index);
+        self.alone.is_over() || self.alone.is_on() && trouble.is_some_and(is_suspect)
+    }
+
+    /// A call of several items failed as a whole: what it says is told by calls for half of them.
+    fn on_shared_failure(&mut self, cx: &mut Scope<'_>, call: &FailedCall, class: FailureClass) {
+        self.unclear_contact |= class == FailureClass::Unclear;
+        self.call_size
+            .on_shared_failure(call.items, call.departed, cx.now.moment);
+        if class == FailureClass::Answered {
+            return self.on_answered(cx, one(call));
+        }
+        match self.circuit.is_open() {
+            true => self.tell_circuit(cx, call, class),
+            false => self.circuit.on_returned(1),
+        }
+    }
+
+    /// Nothing left: that is no evidence of the handler. Of the first items it is evidence of the request.
+    fn on_unsendable(&mut self, cx: &Scope<'_>, call: &FailedCall) {
+        if !self.takes_requests() && cx.items.is_fresh_left() {
+            self.on_refusal(cx, call);
+            self.refusals.want_fresh();
+        }
+    }
+
+    /// Tells whether an item of which no call can be made fails at once: calls of this kind were made of others, or no other can
+    /// leave before it and show that none can be. A later attempt would find the same data.
+    pub(super) fn is_item_unsendable(&self, cx: &Scope<'_>) -> bool {
+        self.takes_requests() || !cx.items.is_fresh_left() || cx.settings.tuning.ordered
+    }
+
+    /// Bears a handler that never let anything succeed for `judge_after`: the calls that were out when the circuit opened
+    /// come back together, and say no more than one.
+    fn count_reached_probe(&mut self, cx: &mut Scope<'_>, call: &FailedCall) {
+        let outage = self.circuit.outage().filter(|_| !cx.items.has_succeeded());
+        let Some(outage) = outage else {
+            return;
+        };
+        self.reached_probes += 1;
+        let judge_after = self.judge_after(cx.settings);
+        if self.reached_probes < REACHED_PROBES_MIN || cx.now.wall.since(outage.since) < judge_after {
+            return;
+        }
+        if judge_after.is_zero() {
+            self.believe_attempts(cx);
+        } else {
+            self.stop_without_success(&call.failure);
+        }
+    }
+
+    /// What a call without a verdict says of whether the handler answers at all.
+    fn tell_circuit(&mut self, cx: &mut Scope<'_>, call: &FailedCall, class: FailureClass) {
+        let troubles = &cx.items.troubles;
+        let known = troubles.get(call.index).filter(|t| !t.is_only_turned_away());
+        let answered = self.circuit.answered();
+        let is_new = known.is_none_or(|t| t.suspicion.first.is_some_and(|departed| departed > answered));
+        let (item, departed, after) = (call.index, call.departed, call.after);
+        let call = Unanswered {
+            class,
+            item,
+            is_new,
+            departed,
+            after,
+        };
+        let alternatives = Alternatives {
+            can_leave: cx.items.can_leave(cx.settings),
+            is_fresh_left: cx.items.is_fresh_left(),
+            in_order: cx.settings.tuning.ordered,
+            most: cx.settings.calls_at_most(),
+        };
+        let turn = self
+            .circuit
+            .on_unanswered(call, alternatives, cx.now.moment, cx.now.wall);
+        if turn == Turn::Opened {
+            self.call_size.on_down();
+            self.excuse_all(cx);
+        }
+    }
+
+    /// The first answer after an outage: what waits because of it needn't wait any longer, and a block of items that fails
+    /// beside one that doesn't makes room.
+    fn on_handler_back(&mut self, cx: &mut Scope<'_>) {
+        let settings = cx.settings;
+        let ahead = self.ahead.take();
+        let went_ahead = ahead.is_some_and(|index| cx.items.troubles.get(index).is_none());
+        let waits = |t: &Trouble| matches!(t.doing, Doing::Waiting(_)) && (t.uncharged > 0 || went_ahead);
+        for index in cx.items.troubles.which(waits) {
+            let Some(mut trouble) = cx.items.troubles.take(index) else {
+                continue;
+            };
+            let may_park = trouble.place == Place::Window && !settings.tuning.ordered;
+            if went_ahead && may_park && cx.items.has_room_to_park(settings) {
+                let wait = settings.tuning.park_after + Duration::from_secs(1);
+                cx.items.wait_for_retry(settings, index, trouble, wait, cx.now);
+            } else {
+                trouble.doing = Doing::Waiting(cx.now.moment);
+                cx.items.troubles.put(index, trouble);
+            }
+        }
+    }
+}
+
+fn one(call: &FailedCall) -> AnsweredCalls {
+    let (calls, departed) = (1, call.departed);
+    AnsweredCalls { calls, departed }
+}
+
+impl Items {
+    /// Different items that could leave, at most.
+    pub(in crate::execution) fn can_leave(&self, settings: &Settings) -> u64 {
+        if settings.tuning.ordered { 1 } else { self.left() }
+    }
+
+    /// An item of this shard ended well, in this run or before.
+    pub(in crate::execution) fn has_succeeded(&self) -> bool {
+        self.counters.succeeded + self.skips.of_handler(self.counters.skipped) > 0
+    }
+
+    /// An item could leave that was never called.
+    pub(in crate::execution) fn is_fresh_left(&self) -> bool {
+        self.cursor < self.fresh_end() && self.cursor < self.window.limit()
+    }
+}
+
+impl Settings {
+    /// Calls that may be in flight.
+    pub(in crate::execution) fn calls_at_most(&self) -> u32 {
+        self.limits.concurrency.div_ceil(self.tuning.batch.get()).max(1)
+    }
+
+    /// People have decided that it is the items.
+    pub(in crate::execution) fn is_decided(&self) -> bool {
+        self.whole.judge_after == Auto::Fixed(Duration::ZERO)
+    }
+}
