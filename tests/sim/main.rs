@@ -9,6 +9,7 @@
 )]
 
 mod auditor;
+mod blame;
 mod mixes;
 mod outage;
 mod outages;

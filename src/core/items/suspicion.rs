@@ -13,6 +13,10 @@ pub struct Others {
     /// Failed calls for items that are as good as others, as far as it is known: of items that were answered later, and the
     /// first of each item that wasn't called again yet. Outages aside.
     pub failed: u64,
+    /// Items whose first call failed, bad ones among them.
+    pub firsts: u64,
+    /// Those up to the last answered call.
+    pub firsts_before: u64,
 }
 
 impl Others {
@@ -22,7 +26,20 @@ impl Others {
         Others {
             answered: self.answered.saturating_sub(then.answered),
             failed: self.failed.saturating_sub(then.failed),
+            ..Others::default()
         }
+    }
+
+    /// So many calls were answered.
+    #[inline]
+    pub fn on_answered(&mut self, calls: u32) {
+        self.answered += u64::from(calls);
+        self.firsts_before = self.firsts;
+    }
+
+    /// Share of items whose first call failed, up to the last answered call.
+    pub fn share_of_firsts(self) -> f64 {
+        self.firsts_before as f64 / (self.answered + self.firsts_before).max(1) as f64
     }
 
     /// Likelihood that a call for a good item fails, with so many calls of either kind beside those that were made: few calls
@@ -115,7 +132,7 @@ impl Suspicion {
         self.own.push(departed);
         self.failed += 1;
         match self.failed {
-            1 => others.failed += 1,
+            1 => (others.failed, others.firsts) = (others.failed + 1, others.firsts + 1),
             // It failed again: it is likelier that it is bad.
             2 => others.failed = others.failed.saturating_sub(1),
             _ => {}

@@ -18,6 +18,7 @@
 use std::time::Duration;
 
 use super::Judge;
+use super::attempts::CHANCE_AMONG;
 use super::circuit::pause::PROBE_LONGEST;
 use crate::execution::Scope;
 use crate::execution::items::Items;
@@ -34,8 +35,6 @@ const AUTO_SPAN: (Duration, Duration) = (Duration::from_secs(20), Duration::from
 const ANSWERED_FACTOR: u32 = 3;
 /// An outage is believed for so many times `judge_after`: two hours as configured.
 const OUTAGE_FACTOR: u32 = 12;
-/// An item failed beside others where chance explains that of any in one of a thousand tasks.
-const CHANCE_AMONG: f64 = 0.001;
 /// Fewer items than an outage of unclear calls is told by.
 const FEW: usize = 10;
 /// Items are told after so long: most of them are over by then.
@@ -288,11 +287,7 @@ impl Judge {
         let tuning = &settings.tuning;
         let is_known = !self.began_down && !tuning.ordered && tuning.batch.get() == 1;
         let is_restored = is_known && items.has_succeeded() && trouble.is_restored();
-        let chance =
-            trouble
-                .suspicion
-                .chance_among(items.counters.settled(), self.others, self.circuit.answered());
-        is_restored || chance <= CHANCE_AMONG
+        is_restored || self.chance_among(items, trouble) <= CHANCE_AMONG
     }
 
     fn is_tried_enough(&self, cx: &Scope<'_>) -> bool {

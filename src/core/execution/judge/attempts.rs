@@ -19,6 +19,7 @@ use std::time::Duration;
 use super::Judge;
 use crate::execution::Scope;
 use crate::execution::failed::item_trouble;
+use crate::execution::items::Items;
 use crate::execution::types::RunEnd;
 use crate::ids::{Attempt, ItemIndex};
 use crate::items::retry::{self, Verdict};
@@ -31,8 +32,10 @@ use crate::task::lifecycle::StopReason;
 const UNAVAILABLE_MIN: usize = 5;
 /// Chance explains what is likelier than that: once in 10^9 places.
 pub(super) const CHANCE: f64 = 1e-9;
+/// An item failed for what it is where chance explains that of any in one of ten thousand tasks.
+pub(super) const CHANCE_AMONG: f64 = 0.0001;
 /// Where more than that of the calls for others failed meanwhile, attempts without a verdict prove little.
-const SHED_SHARE: f64 = 0.1;
+const SHED_SHARE: f64 = 0.05;
 /// The shortest wait after an attempt that doesn't count, however short the back-off is: else two items could take turns for
 /// ever, and nobody would see that all others fare alike.
 const UNCHARGED_WAIT_MIN: Duration = Duration::from_secs(1);
@@ -247,7 +250,8 @@ impl Judge {
     /// Gives an item up whose last attempt brought no verdict, unconfirmed where it never failed beside answered calls, or where
     /// others fare alike. As long as others do, it has twice as many attempts.
     pub(super) fn end_unclear(&mut self, cx: &mut Scope<'_>, index: ItemIndex, mut trouble: Trouble) {
-        let is_shed = trouble.suspicion.share(self.others) > SHED_SHARE;
+        let is_shed = trouble.suspicion.share(self.others) > SHED_SHARE
+            && self.chance_among(cx.items, &trouble) > CHANCE_AMONG;
         let most = cx.settings.tuning.max_attempts.get().saturating_mul(2);
         if is_shed && trouble.charged < most && !self.alone.is_over() && !self.is_proven(&trouble) {
             trouble.suspicion.held = None;
@@ -261,6 +265,14 @@ impl Judge {
         self.exhaust(cx, index, trouble);
     }
 
+    /// Likelihood that any good item of the task fails as often beside answered calls as this one.
+    pub(super) fn chance_among(&self, items: &Items, trouble: &Trouble) -> f64 {
+        let called = items.counters.settled();
+        trouble
+            .suspicion
+            .chance_among(called, self.others, self.circuit.answered())
+    }
+
     /// Tells whether it was compared with others: its calls can't be chance, or each that counts has its witness.
     fn is_confirmed(&self, cx: &Scope<'_>, trouble: &Trouble, is_shed: bool) -> bool {
         let suspicion = &trouble.suspicion;
@@ -268,7 +280,7 @@ impl Judge {
         let is_unclear = trouble.last == Some(FailureClass::Unclear);
         let is_compared = is_unclear && witnessed > 0 && witnessed == suspicion.own.len();
         // A single one may have been bad luck before an outage that began when only this item was left.
-        let is_likely = witnessed > 1 && self.is_suspect(cx.items, cx.settings, trouble);
+        let is_likely = witnessed > 1 && self.chance_among(cx.items, trouble) <= CHANCE_AMONG;
         self.is_proven(trouble) || is_likely || is_compared && !is_shed
     }
 

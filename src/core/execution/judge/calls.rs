@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Judge;
 use super::circuit::{Alternatives, Turn, Unanswered};
+use super::refused::row_beyond;
 use crate::execution::Scope;
 use crate::execution::items::Items;
 use crate::execution::settings::Settings;
@@ -15,6 +16,9 @@ use crate::settings::Auto;
 /// Probes that reached the handler before a task without any success stops, or its attempts are believed where people have
 /// decided that it is the items (`judge_after` is zero).
 const REACHED_PROBES_MIN: u32 = 3;
+
+/// A row of calls to nobody comes up by chance in one of so many places.
+const ROW_CHANCE: f64 = 1e-6;
 
 impl Judge {
     /// Takes calls in.
@@ -37,7 +41,7 @@ impl Judge {
         if answered.calls == 0 {
             return;
         }
-        self.others.answered += u64::from(answered.calls);
+        self.others.on_answered(answered.calls);
         self.turned_away.on_answered(answered);
         self.call_size.on_answered(cx.settings.tuning.batch.get());
         let is_stirred = self.is_stirred() || self.circuit.is_stirred();
@@ -188,6 +192,7 @@ impl Judge {
             is_fresh_left: cx.items.is_fresh_left(),
             in_order: cx.settings.tuning.ordered,
             most: cx.settings.calls_at_most(),
+            row: row_beyond(ROW_CHANCE, self.others.share_of_firsts()),
         };
         let turn = self
             .circuit

@@ -8,7 +8,8 @@ use crate::execution::items::Items;
 use crate::execution::judge::Judge;
 use std::borrow::Cow;
 
-use super::refused::row_beyond_chance;
+use super::attempts::CHANCE;
+use super::refused::row_beyond;
 use crate::ids::ItemIndex;
 use crate::items::verdict::{AnsweredCalls, FailedCall, FailureClass, Outage};
 
@@ -71,7 +72,7 @@ impl Exits {
         }
         // By the rule of succession: few calls prove little.
         let share = (self.among + 1) as f64 / (self.among + answered + 2) as f64;
-        self.is_outage = self.items.len() >= row_beyond_chance(share).clamp(ITEMS.0, ITEMS.1);
+        self.is_outage = self.items.len() >= row_beyond(CHANCE, share).clamp(ITEMS.0, ITEMS.1);
         self.is_outage
     }
 }

@@ -79,15 +79,14 @@ impl Refusals {
             return ROW_MIN;
         }
         let share = self.among as f64 / (self.among + answered) as f64;
-        row_beyond_chance(share).clamp(ROW_MIN, ROW_MAX)
+        row_beyond(CHANCE, share).clamp(ROW_MIN, ROW_MAX)
     }
 }
 
-/// How many calls in a row of which each fails with this likelihood come up by chance more seldom than [`CHANCE`] says; at
-/// most 1,000.
-pub(super) fn row_beyond_chance(share: f64) -> usize {
-    let chances = std::iter::successors(Some(share), |chance| Some(chance * share));
-    chances.take_while(|chance| *chance > CHANCE).take(999).count() + 1
+/// Calls in a row, of which each fails with this likelihood, that come up by chance more seldom than that; at most 1,000.
+pub(super) fn row_beyond(chance: f64, share: f64) -> usize {
+    let chances = std::iter::successors(Some(share), |so_far| Some(so_far * share));
+    chances.take_while(|so_far| *so_far > chance).take(999).count() + 1
 }
 
 /// A refusal of one item.

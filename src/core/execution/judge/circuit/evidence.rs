@@ -6,8 +6,8 @@ use super::{Alternatives, Unanswered};
 use crate::ids::ItemIndex;
 use crate::items::verdict::FailureClass;
 
-/// So many calls in a row that can't have had an effect open the circuit …
-const UNREACHED_CALLS: usize = 5;
+/// At least, and at most, so many calls in a row that can't have had an effect open the circuit, if chance doesn't explain them …
+const UNREACHED_CALLS: (usize, usize) = (5, 20);
 /// … over so many items, or as many as can leave: one item behind a gateway may kill what is behind it.
 const UNREACHED_ITEMS: usize = 3;
 /// So many calls in a row without a verdict open the circuit …
@@ -59,7 +59,7 @@ impl Evidence {
     /// Whether it can't be about single items any more.
     pub(super) fn is_enough(&self, alternatives: Alternatives) -> bool {
         let can_leave = usize::try_from(alternatives.can_leave).unwrap_or(usize::MAX);
-        let is_unreached = self.unreached >= UNREACHED_CALLS
+        let is_unreached = self.unreached >= alternatives.row.clamp(UNREACHED_CALLS.0, UNREACHED_CALLS.1)
             && self.unreached_items.len() >= UNREACHED_ITEMS.min(can_leave.max(1));
         let least = if alternatives.in_order {
             1

@@ -47,6 +47,8 @@ pub(super) struct Alternatives {
     pub(super) in_order: bool,
     /// How many calls may be in flight.
     pub(super) most: u32,
+    /// Calls in a row that chance doesn't explain, with the share of items whose first call failed.
+    pub(super) row: usize,
 }
 
 /// What a fact made of the circuit.

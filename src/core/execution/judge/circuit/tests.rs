@@ -37,6 +37,7 @@ impl Rig {
             is_fresh_left: can_leave == LOTS,
             in_order: false,
             most: 64,
+            row: 5,
         };
         self.circuit
             .on_unanswered(call, alternatives, at(self.now), WallMs(self.now as i64))
