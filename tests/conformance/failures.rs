@@ -238,3 +238,39 @@ pub async fn what_waits_is_counted_by_its_code(harness: Harness) {
     let expected = [("BUSY", 2), ("TIMEOUT", 1)].map(|(code, items)| (code.to_owned(), items));
     assert_eq!(waiting().await, expected);
 }
+
+/// An item that failed for good, and nothing showed whether the handler failed for it alone.
+fn unconfirmed(index: u64, code: &str) -> SideRecord {
+    SideRecord::Abandoned(ItemTrouble {
+        is_unconfirmed: true,
+        ..trouble(index, code)
+    })
+}
+
+pub async fn calls_answered_for_others_are_kept_of_an_item_that_failed_for_good(harness: Harness) {
+    let run = harness.running(100).await;
+    let compared = |index| ItemTrouble {
+        others_answered: 214,
+        ..trouble(index, "BUSY")
+    };
+    let side = vec![
+        SideRecord::Retrying(compared(4)),
+        SideRecord::Abandoned(compared(5)),
+        unconfirmed(6, "BUSY"),
+    ];
+    harness.stored(with(at(&run, 1, 3), side)).await;
+    let told = async |index| {
+        let item = harness.store.item(run.shard.task, ItemIndex(index)).await;
+        item.unwrap().unwrap().others_answered
+    };
+    assert_eq!(told(4).await, None, "it is tried again");
+    assert_eq!((told(5).await, told(6).await), (Some(214), Some(0)));
+    harness
+        .stored(with(at(&run, 2, 7), vec![SideRecord::Abandoned(compared(4))]))
+        .await;
+    assert_eq!(told(4).await, Some(214));
+    // A row of an older program doesn't say it.
+    if harness.repeat_steps("m0027_judgements").await {
+        assert_eq!(told(5).await, None);
+    }
+}

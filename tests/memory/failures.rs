@@ -143,6 +143,7 @@ fn recorded(item: &Item) -> RecordedItem {
         attempts: item.trouble.attempts,
         charged: item.trouble.charged,
         is_unconfirmed: item.trouble.is_unconfirmed,
+        others_answered: (state == RecordedState::Abandoned).then_some(item.trouble.others_answered),
         due_at,
         code: failure.map(|failure| failure.code.clone().into_owned()),
         message: failure.map(|failure| failure.message.clone()),

@@ -11,6 +11,7 @@ use crate::output::body::{member, number, text};
 use crate::output::table::times::Times;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, clean, human};
 use crate::task::args::look::{FailuresArgs, PreviewArgs};
+use crate::task::look::judgement::judgement;
 use crate::task::look::report;
 use crate::task::make::draft::Draft;
 use windrow_client::Request;
@@ -51,6 +52,12 @@ const FAILURES: Listing = Listing {
         Column::text("KEY", Keep::Wide, 8, "key"),
         Column::text("ORIGIN", Keep::Wide, 8, "origin_task"),
         Column::plain("ORIGIN INDEX", Keep::Wide, 6, "origin_index"),
+        Column::plain("CHARGED", Keep::Csv, 3, "charged"),
+        Column::new("JUDGED", Side::Left, Keep::Wide, 16, |item, _| {
+            Cell::new(judgement(item)).plain(item["unconfirmed"].to_string())
+        })
+        .named("unconfirmed"),
+        Column::plain("OTHERS ANSWERED", Keep::Csv, 6, "others_answered"),
     ],
     name: |item| item["index"].to_string(),
     none: "no failures",

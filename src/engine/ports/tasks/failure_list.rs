@@ -38,6 +38,8 @@ pub struct RecordedItem {
     pub charged: u32,
     /// Given up, and nothing showed whether the handler failed for it alone.
     pub is_unconfirmed: bool,
+    /// Calls for others that were answered meanwhile, at least; none unless it failed for good, and in older rows.
+    pub others_answered: Option<u64>,
     /// When the next attempt is due; only when parked.
     pub due_at: Option<WallMs>,
     /// The last failure's code; none for an item that was parked while its first call was still out.

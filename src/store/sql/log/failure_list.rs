@@ -159,6 +159,7 @@ fn recorded(row: item::Model) -> Result<RecordedItem, StoreError> {
         attempts: row.attempts.cast_unsigned(),
         charged,
         is_unconfirmed: row.unconfirmed == Some(1),
+        others_answered: row.others_answered.map(i64::cast_unsigned),
         due_at: (state == RecordedState::Parked).then_some(WallMs(row.due_at)),
         code: row.code,
         message: row.message,

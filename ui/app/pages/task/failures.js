@@ -4,6 +4,7 @@ import { redrive } from '../../lib/actions.js';
 import { part, path } from '../../lib/api.js';
 import { count, percent, stamp } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
+import { judgement } from '../../lib/judgement.js';
 import { useResource } from '../../lib/resource.js';
 import { settled } from '../../lib/task.js';
 import { ActButton } from '../../parts/ask.js';
@@ -26,6 +27,7 @@ function itemColumns(task) {
     { head: t('Item'), class: 'num', cell: (one) => html`<a class="link" data-row href=${`/tasks/${task.id}/items/${one.index}?from=failures`}>#${count(one.index)}</a>` },
     { head: t('Abandoned'), cell: (one) => html`<time datetime=${one.last_at} class="nowrap">${stamp(one.last_at)}</time>` },
     { head: t('Attempts'), class: 'num', cell: (one) => count(one.attempts) },
+    { head: t('Judged'), cell: (one) => html`<span class="cut" title=${judgement(one)}>${judgement(one)}</span>` },
     { head: t('Message'), class: 'fill main-cell', cell: (one) => html`<span class="cut" title=${one.message}>${one.message}</span>` },
     { head: t('Carries'), class: 'main-cell', cell: (one) => html`<${Carried} value=${one.data} missing=${one.data_missing} />` },
   ];

@@ -106,6 +106,9 @@ pub(crate) struct FailureBody {
     pub(crate) charged: u32,
     /// Given up among the last items, when nothing showed whether the handler failed for it alone.
     pub(crate) unconfirmed: bool,
+    /// Calls for other items that were answered since its first failure in the run in which it failed for good, at least; null
+    /// before that, and in failures of older versions.
+    pub(crate) others_answered: Option<u64>,
     /// When it first failed.
     #[schema(format = DateTime)]
     pub(crate) first_at: String,
@@ -161,6 +164,7 @@ impl FailureBody {
             attempts: item.attempts,
             charged: item.charged,
             unconfirmed: item.is_unconfirmed,
+            others_answered: item.others_answered,
             first_at: rfc3339(item.first_at),
             last_at: rfc3339(item.last_at),
             origin_task: origin.map(|(task, _)| task.to_string()),
