@@ -1,8 +1,8 @@
-//! Grounds on which items failed for good: answers for others meanwhile.
+//! Grounds on which items failed for good: answers for others meanwhile, and the unconfirmed failures of each code.
 
 use sea_orm_migration::prelude::*;
 
-use crate::columns::{add_all, number_null, remove_all};
+use crate::columns::{add_all, number, number_null, remove_all};
 
 /// Step that adds their columns.
 #[derive(Debug)]
@@ -16,7 +16,10 @@ impl MigrationName for Migration {
 
 /// `item.others_answered` is null in rows of items that are tried again, and of those that failed before it was counted.
 fn columns() -> Vec<(&'static str, ColumnDef)> {
-    vec![("item", number_null("others_answered"))]
+    vec![
+        ("item", number_null("others_answered")),
+        ("failure_group", number("unconfirmed")),
+    ]
 }
 
 #[async_trait::async_trait]

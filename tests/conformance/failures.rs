@@ -6,6 +6,7 @@ use windrow_engine::ports::handling::data_log::LogOrigin;
 use windrow_engine::ports::handling::handler::LogLevel;
 use windrow_engine::ports::ownership::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX};
 use windrow_engine::ports::tasks::failure_list::{AMONG_MAX, FailurePage, RecordedState};
+use windrow_engine::ports::tasks::store::FailureGroup;
 
 use crate::fixture::{Harness, NOW, abandoned, at, parked, trouble, with};
 
@@ -273,4 +274,34 @@ pub async fn calls_answered_for_others_are_kept_of_an_item_that_failed_for_good(
     if harness.repeat_steps("m0027_judgements").await {
         assert_eq!(told(5).await, None);
     }
+}
+
+pub async fn unconfirmed_failures_are_counted_apart_and_once(harness: Harness) {
+    let (run, other) = (harness.running(100).await, harness.running(100).await);
+    let counts = async || {
+        let groups = harness.store.groups(run.shard.task).await.unwrap();
+        let count = |group: FailureGroup| (group.code, group.count, group.unconfirmed);
+        groups.into_iter().map(count).collect::<Vec<_>>()
+    };
+    let side = vec![abandoned(3, "BUSY"), unconfirmed(4, "BUSY"), abandoned(5, "DEAD")];
+    let first = with(at(&run, 1, 6), side);
+    harness.stored(first.clone()).await;
+    harness.stored(first).await;
+    harness
+        .stored(with(at(&other, 1, 6), vec![unconfirmed(5, "BUSY")]))
+        .await;
+    let expected = [("BUSY", 2, 1), ("DEAD", 1, 0)];
+    let named = |counts: &[(&str, u64, u64)]| {
+        let owned = counts.iter().map(|(code, n, of)| ((*code).to_owned(), *n, *of));
+        owned.collect::<Vec<_>>()
+    };
+    assert_eq!(counts().await, named(&expected));
+    // What is final stays as it was, whatever is recorded of it later.
+    let again = vec![
+        unconfirmed(3, "BUSY"),
+        abandoned(4, "BUSY"),
+        unconfirmed(6, "DEAD"),
+    ];
+    harness.stored(with(at(&run, 2, 9), again)).await;
+    assert_eq!(counts().await, named(&[("BUSY", 2, 1), ("DEAD", 2, 1)]));
 }

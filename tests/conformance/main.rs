@@ -342,6 +342,7 @@ facts! {
         what_waits_is_counted_by_its_code,
         each_abandoned_item_writes_one_line_with_its_checkpoint,
         calls_answered_for_others_are_kept_of_an_item_that_failed_for_good,
+        unconfirmed_failures_are_counted_apart_and_once,
     }
     logs {
         a_search_gives_what_a_scan_of_all_lines_gives,

@@ -11,7 +11,7 @@ use crate::output::body::{member, number, text};
 use crate::output::table::times::Times;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, clean, human};
 use crate::task::args::look::{FailuresArgs, PreviewArgs};
-use crate::task::look::judgement::judgement;
+use crate::task::look::judgement::{judgement, of_them_unconfirmed};
 use crate::task::look::report;
 use crate::task::make::draft::Draft;
 use windrow_client::Request;
@@ -20,7 +20,11 @@ use windrow_client::Request;
 const GROUPS: Listing = Listing {
     columns: &[
         Column::text("CODE", Keep::Always, 12, "code").tone(Tone::Bad),
-        Column::count("COUNT", Keep::Always, 5, "count"),
+        Column::new("COUNT", Side::Right, Keep::Always, 5, |group, _| {
+            let cell = Cell::count(group["count"].as_u64());
+            let text = cell.text.clone() + &of_them_unconfirmed(number(&group["unconfirmed"]));
+            Cell { text, ..cell }
+        }),
         Column::time("FIRST", Keep::Rank(20), "first_at"),
         Column::time("LAST", Keep::Rank(30), "last_at"),
         Column::new("EXAMPLE", Side::Left, Keep::Rank(50), 12, |group, _| {
@@ -31,6 +35,7 @@ const GROUPS: Listing = Listing {
         Column::new("DATA", Side::Left, Keep::Rank(40), 12, |group, _| {
             carried(group, "example_data")
         }),
+        Column::plain("UNCONFIRMED", Keep::Csv, 6, "unconfirmed"),
     ],
     name: |group| text(&group["code"]).to_owned(),
     none: "no failures",
@@ -171,12 +176,13 @@ pub(crate) async fn told(link: &Link<'_>, id: &str) -> Result<Vec<String>, Fault
     Ok(groups.iter().map(group).collect())
 }
 
-/// `BAD ×41   #63 token expired  {"user_id":"u_0064"}`
+/// `BAD ×41 (2 unconfirmed)   #63 token expired  {"user_id":"u_0064"}`
 pub(crate) fn group(group: &Value) -> String {
     format!(
-        "{} ×{}   #{}{} {}{}",
+        "{} ×{}{}   #{}{} {}{}",
         text(&group["code"]),
         human::count(number(&group["count"])),
+        of_them_unconfirmed(number(&group["unconfirmed"])),
         group["example_index"],
         origin(group, "example_origin"),
         text(&group["example"]),

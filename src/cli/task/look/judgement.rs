@@ -35,6 +35,14 @@ pub(crate) fn judgement(failure: &Value) -> String {
     }
 }
 
+/// ` (2 unconfirmed)` behind a count of failures; nothing where all of them are confirmed.
+pub(crate) fn of_them_unconfirmed(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        count => format!(" ({} unconfirmed)", human::count(count)),
+    }
+}
+
 /// `214 other calls were answered meanwhile`
 fn answered_meanwhile(others: u64) -> String {
     let were = if others == 1 { "was" } else { "were" };

@@ -97,7 +97,7 @@ pub(super) fn day(day: &ShardDay) -> String {
 /// How many items failed with a code.
 pub(super) fn failures(row: &failure_group::Model) -> String {
     line(&json!({
-        "kind": "failures", "code": row.code, "count": row.n, "first_at": time(row.first_at), "last_at": time(row.last_at),
+        "kind": "failures", "code": row.code, "count": row.n, "unconfirmed": row.unconfirmed, "first_at": time(row.first_at), "last_at": time(row.last_at),
         "example_index": row.example_idx, "example": row.example,
     }))
 }

@@ -191,6 +191,7 @@ pub(crate) async fn groups<C: ConnectionTrait>(
         last_at: WallMs(row.last_at),
         example_index: ItemIndex(row.example_idx.cast_unsigned()),
         example: row.example,
+        unconfirmed: row.unconfirmed.cast_unsigned(),
     };
     Ok(rows.into_iter().map(group).collect())
 }

@@ -49,7 +49,7 @@ function groupColumns(task, open, toggle, total) {
   return [
     { head: t('Code'), class: 'nowrap', cell: (group) => html`<button type="button" class="tool" data-row aria-expanded=${open === group.code} onClick=${() => toggle(group.code)}>
       <span aria-hidden="true">${open === group.code ? '▾' : '▸'}</span><code>${group.code}</code></button>` },
-    { head: t('Items'), class: 'num', cell: (group) => html`<b>${count(group.count)}</b>` },
+    { head: t('Items'), class: 'num', cell: (group) => html`<b>${count(group.count)}</b>${group.unconfirmed > 0 && html` <span class="soft nowrap">${t('({n} unconfirmed)', { n: count(group.unconfirmed) })}</span>`}` },
     { head: t('Share'), class: 'num', cell: (group) => percent(group.count, total) },
     { head: t('First'), class: 'num', cell: (group) => html`<${Ago} at=${group.first_at} />` },
     { head: t('Last'), class: 'num', cell: (group) => html`<${Ago} at=${group.last_at} />` },
