@@ -305,3 +305,31 @@ pub async fn unconfirmed_failures_are_counted_apart_and_once(harness: Harness) {
     harness.stored(with(at(&run, 2, 9), again)).await;
     assert_eq!(counts().await, named(&[("BUSY", 2, 1), ("DEAD", 2, 1)]));
 }
+
+pub async fn unconfirmed_failures_are_found_by_group_and_page_by_page(harness: Harness) {
+    let (run, other) = (harness.running(1000).await, harness.running(1000).await);
+    let record = |n: u64| match n % 3 {
+        0 => abandoned(n, "BUSY"),
+        1 => unconfirmed(n, "BUSY"),
+        _ => unconfirmed(n, "DEAD"),
+    };
+    let side = (0..30).map(record).chain([parked(31, NOW)]).collect();
+    harness.stored(with(at(&run, 1, 30), side)).await;
+    harness
+        .stored(with(at(&other, 1, 6), vec![unconfirmed(3, "BUSY")]))
+        .await;
+    let find = async |groups: &[&str], after: Option<u64>, limit| {
+        let groups: Vec<String> = groups.iter().map(|code| (*code).to_owned()).collect();
+        let after = after.map(ItemIndex);
+        let found = harness.store.unconfirmed(run.shard.task, &groups, after, limit);
+        let found = found.await.unwrap().into_iter();
+        found.map(|index| index.0).collect::<Vec<_>>()
+    };
+    let of = |is_wanted: fn(u64) -> bool| (0..30).filter(|n| is_wanted(*n)).collect::<Vec<u64>>();
+    assert_eq!(find(&[], None, 99).await, of(|n| n % 3 != 0));
+    assert_eq!(find(&["DEAD"], None, 99).await, of(|n| n % 3 == 2));
+    assert_eq!(find(&["DEAD", "BUSY"], None, 99).await, of(|n| n % 3 != 0));
+    assert_eq!(find(&["NONE"], None, 99).await, [0_u64; 0]);
+    assert_eq!(find(&[], Some(4), 3).await, [5, 7, 8]);
+    assert_eq!(find(&["BUSY"], Some(28), 3).await, [0_u64; 0]);
+}

@@ -146,7 +146,14 @@ pub(crate) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit,
         if let Some(net) = redriven_for_people(&link, &id).await? {
             link.say(&format!("after redrives: {net}"));
         }
-        link.hint(&format!("windrow task item {id} INDEX shows attempts; windrow task redrive {id} --code CODE does them again"));
+        let unconfirmed = groups.iter().any(|group| number(&group["unconfirmed"]) > 0);
+        let or_those = match unconfirmed {
+            true => ", --unconfirmed those that are unconfirmed",
+            false => "",
+        };
+        link.hint(&format!(
+            "windrow task item {id} INDEX shows attempts; windrow task redrive {id} --code CODE does them again{or_those}"
+        ));
     }
     Ok(exit)
 }

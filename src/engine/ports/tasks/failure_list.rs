@@ -111,6 +111,16 @@ pub trait FailureList: Send + Sync {
     /// When the store can't be read, or there are too many indexes.
     async fn among(&self, task: TaskId, indexes: &[ItemIndex]) -> Result<Vec<RecordedItem>, StoreError>;
 
+    /// The indexes of at most `limit` unconfirmed failures after an index, in index order: those of these groups, of all
+    /// where none is named.
+    async fn unconfirmed(
+        &self,
+        task: TaskId,
+        groups: &[String],
+        after: Option<ItemIndex>,
+        limit: u32,
+    ) -> Result<Vec<ItemIndex>, StoreError>;
+
     /// What is recorded of one item.
     async fn item(&self, task: TaskId, index: ItemIndex) -> Result<Option<RecordedItem>, StoreError>;
 }

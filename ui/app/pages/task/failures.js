@@ -60,25 +60,26 @@ function groupColumns(task, open, toggle, total) {
   ];
 }
 
-function Redrive({ task, groups, pick }) {
+function Redrive({ task, groups, unconfirmed, pick }) {
   const chosen = groups.filter((group) => pick.has(group.code));
   const number = chosen.reduce((sum, group) => sum + group.count, 0);
   const all = groups.reduce((sum, group) => sum + group.count, 0);
   if (chosen.length) return html`<${ActButton} isMain=${true} action=${redrive(task, { codes: chosen.map((group) => group.code) }, number)}>${t('Redrive {n} selected', { n: count(number) })}<//>`;
-  return html`<${ActButton} action=${redrive(task, {}, all)}>${t('Redrive all {n}', { n: count(all) })}<//>`;
+  return html`${unconfirmed > 0 && html`<${ActButton} action=${redrive(task, { unconfirmed: true }, unconfirmed)}>${t('Redrive {n} unconfirmed', { n: count(unconfirmed) })}<//>`}
+    <${ActButton} action=${redrive(task, {}, all)}>${t('Redrive all {n}', { n: count(all) })}<//>`;
 }
 
 function Export({ task, what }) {
   return html`<a class="button" download href=${`/v1/tasks/${task.id}/export/${what}?format=csv`}><${Icon} name="down" />CSV</a>`;
 }
 
-function Groups({ task, groups }) {
+function Groups({ task, groups, unconfirmed }) {
   const [open, setOpen] = useState(groups.length === 1 ? groups[0].code : null);
   const pick = usePick(groups.map((group) => group.code));
   const toggle = (code) => setOpen(open === code ? null : code);
   const total = groups.reduce((sum, group) => sum + group.count, 0);
   return html`<${Section} title=${t('Groups by code')} aside=${t('{n} items, {share} of those that are settled', { n: count(total), share: percent(total, settled(task.counts)) })}
-      end=${html`<${Redrive} task=${task} groups=${groups} pick=${pick} /><${Export} task=${task} what="failures" />`}>
+      end=${html`<${Redrive} task=${task} groups=${groups} unconfirmed=${unconfirmed} pick=${pick} /><${Export} task=${task} what="failures" />`}>
     <${Table} columns=${groupColumns(task, open, toggle, total)} rows=${groups} id=${(group) => group.code} label=${t('Failures by code')} pick=${pick}
       under=${(group) => group.code === open && html`<${Items} task=${task} code=${group.code} />`} /><//>
     <${Family} task=${task} />`;
@@ -106,7 +107,7 @@ export function Failures({ task, watched }) {
   useEffect(() => {
     if (watched.failed) read.reload();
   }, [watched.failed]);
-  return html`<${Whole} of=${read}>${({ items }) => (items.length
-    ? html`<${Groups} task=${task} groups=${items} />`
+  return html`<${Whole} of=${read}>${({ items, unconfirmed }) => (items.length
+    ? html`<${Groups} task=${task} groups=${items} unconfirmed=${unconfirmed} />`
     : html`<${Empty} say=${t('Nothing has failed for good.')}><p>${t('Items that are abandoned after their last attempt stand here, grouped by their code.')}</p><//>`)}<//>`;
 }
