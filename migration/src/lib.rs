@@ -33,6 +33,7 @@ mod m0023_key_holders;
 mod m0024_audit_age;
 mod m0025_audit_object;
 mod m0026_unconfirmed;
+mod m0027_judgements;
 
 /// All steps in order.
 #[derive(Debug)]
@@ -65,6 +66,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0024_audit_age::Migration),
             Box::new(m0025_audit_object::Migration),
             Box::new(m0026_unconfirmed::Migration),
+            Box::new(m0027_judgements::Migration),
         ]
     }
 }

@@ -47,6 +47,7 @@ mod streams;
 mod support;
 mod tasks;
 mod tls;
+mod unconfirmed;
 mod uploads;
 mod url_sources;
 mod visitors;

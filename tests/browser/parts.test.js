@@ -98,6 +98,30 @@ test('what is left is what the node says, and only while it runs', async () => {
   assert.deepEqual([0, 10].map((parked) => isLeast({ counts: { parked } })), [false, true]);
 });
 
+test('the grounds of a failure are a sentence', async () => {
+  globalThis.navigator ??= { language: 'en' };
+  globalThis.localStorage ??= { getItem: () => null };
+  const { judgement } = await import('../../ui/app/lib/judgement.js');
+  const told = (charged, attempts, unconfirmed, others_answered) => judgement({ charged, attempts, unconfirmed, others_answered });
+  assert.equal(told(5, 5, false, 1214), '5 of 5 attempts count: 1,214 other calls were answered meanwhile');
+  assert.equal(told(1, 3, false, 1), '1 of 3 attempts counts: 1 other call was answered meanwhile');
+  assert.deepEqual([told(1, 1, false, 0), told(0, 4, false, 0), told(2, 3, false, null)], ['1 of 1 attempt counts', 'no attempt counts', '2 of 3 attempts count']);
+  assert.equal(told(0, 5, true, 0), 'unconfirmed: no other call was answered to compare it with');
+  assert.equal(told(3, 5, true, 3), 'unconfirmed: 3 other calls were answered meanwhile, not enough to blame this item');
+});
+
+test('a redrive is asked for as the command line does', async () => {
+  const { redrive } = await import('../../ui/app/lib/actions.js');
+  const task = { id: 't1', business: 'push', rate: '5/s' };
+  const asked = (filter) => {
+    const { cli, typed, body } = redrive(task, filter, 3);
+    return [String(cli), typed, body({ rate: '5/s' }).filter];
+  };
+  assert.deepEqual(asked({ unconfirmed: true }), ['windrow task redrive t1 --unconfirmed', undefined, { unconfirmed: true }]);
+  assert.deepEqual(asked({ codes: ['A', 'B'] }), ['windrow task redrive t1 --code A,B', undefined, { codes: ['A', 'B'] }]);
+  assert.deepEqual(asked({}), ['windrow task redrive t1 --all', 't1', undefined], 'all want the name typed');
+});
+
 test('an end has its day unless that is today', async () => {
   const { near, percentOf, rate } = await import('../../ui/app/lib/format.js');
   assert.deepEqual([0, 5 / 3600, 0.25, 12.34].map(rate), ['0', '0.0014', '0.25', '12.3']);

@@ -20,3 +20,4 @@ mod serve;
 mod support;
 mod topics;
 mod trial;
+mod unconfirmed;

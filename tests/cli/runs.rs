@@ -217,7 +217,8 @@ fn a_summary_has_the_members_of_a_task() {
             "status_reason",
             "status_text",
             "stop_reason",
-            "total"
+            "total",
+            "unconfirmed"
         ]
     );
     assert_eq!(summary["rate"], "unlimited");

@@ -47,6 +47,7 @@ mod task_steer;
 mod tasks;
 mod times;
 mod tokens;
+mod unconfirmed;
 mod waits;
 mod watches;
 mod wire;

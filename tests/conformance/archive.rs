@@ -119,6 +119,11 @@ async fn is_written_whole(archive: &Archive) {
     );
     let failure = of_kind(&lines, "failure")[0];
     assert_eq!((&failure["index"], &failure["code"]), (&2.into(), &"BAD".into()));
+    assert_eq!(
+        (&failure["unconfirmed"], &failure["others_answered"]),
+        (&false.into(), &0.into())
+    );
+    assert_eq!(of_kind(&lines, "failures")[0]["unconfirmed"], 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,6 +6,7 @@ use windrow_engine::ports::handling::data_log::LogOrigin;
 use windrow_engine::ports::handling::handler::LogLevel;
 use windrow_engine::ports::ownership::run_store::{FAILURE_CODE_OTHER, FAILURE_CODES_MAX};
 use windrow_engine::ports::tasks::failure_list::{AMONG_MAX, FailurePage, RecordedState};
+use windrow_engine::ports::tasks::store::FailureGroup;
 
 use crate::fixture::{Harness, NOW, abandoned, at, parked, trouble, with};
 
@@ -237,4 +238,98 @@ pub async fn what_waits_is_counted_by_its_code(harness: Harness) {
         .await;
     let expected = [("BUSY", 2), ("TIMEOUT", 1)].map(|(code, items)| (code.to_owned(), items));
     assert_eq!(waiting().await, expected);
+}
+
+/// An item that failed for good, and nothing showed whether the handler failed for it alone.
+fn unconfirmed(index: u64, code: &str) -> SideRecord {
+    SideRecord::Abandoned(ItemTrouble {
+        is_unconfirmed: true,
+        ..trouble(index, code)
+    })
+}
+
+pub async fn calls_answered_for_others_are_kept_of_an_item_that_failed_for_good(harness: Harness) {
+    let run = harness.running(100).await;
+    let compared = |index| ItemTrouble {
+        others_answered: 214,
+        ..trouble(index, "BUSY")
+    };
+    let side = vec![
+        SideRecord::Retrying(compared(4)),
+        SideRecord::Abandoned(compared(5)),
+        unconfirmed(6, "BUSY"),
+    ];
+    harness.stored(with(at(&run, 1, 3), side)).await;
+    let told = async |index| {
+        let item = harness.store.item(run.shard.task, ItemIndex(index)).await;
+        item.unwrap().unwrap().others_answered
+    };
+    assert_eq!(told(4).await, None, "it is tried again");
+    assert_eq!((told(5).await, told(6).await), (Some(214), Some(0)));
+    harness
+        .stored(with(at(&run, 2, 7), vec![SideRecord::Abandoned(compared(4))]))
+        .await;
+    assert_eq!(told(4).await, Some(214));
+    // A row of an older program doesn't say it.
+    if harness.repeat_steps("m0027_judgements").await {
+        assert_eq!(told(5).await, None);
+    }
+}
+
+pub async fn unconfirmed_failures_are_counted_apart_and_once(harness: Harness) {
+    let (run, other) = (harness.running(100).await, harness.running(100).await);
+    let counts = async || {
+        let groups = harness.store.groups(run.shard.task).await.unwrap();
+        let count = |group: FailureGroup| (group.code, group.count, group.unconfirmed);
+        groups.into_iter().map(count).collect::<Vec<_>>()
+    };
+    let side = vec![abandoned(3, "BUSY"), unconfirmed(4, "BUSY"), abandoned(5, "DEAD")];
+    let first = with(at(&run, 1, 6), side);
+    harness.stored(first.clone()).await;
+    harness.stored(first).await;
+    harness
+        .stored(with(at(&other, 1, 6), vec![unconfirmed(5, "BUSY")]))
+        .await;
+    let expected = [("BUSY", 2, 1), ("DEAD", 1, 0)];
+    let named = |counts: &[(&str, u64, u64)]| {
+        let owned = counts.iter().map(|(code, n, of)| ((*code).to_owned(), *n, *of));
+        owned.collect::<Vec<_>>()
+    };
+    assert_eq!(counts().await, named(&expected));
+    // What is final stays as it was, whatever is recorded of it later.
+    let again = vec![
+        unconfirmed(3, "BUSY"),
+        abandoned(4, "BUSY"),
+        unconfirmed(6, "DEAD"),
+    ];
+    harness.stored(with(at(&run, 2, 9), again)).await;
+    assert_eq!(counts().await, named(&[("BUSY", 2, 1), ("DEAD", 2, 1)]));
+}
+
+pub async fn unconfirmed_failures_are_found_by_group_and_page_by_page(harness: Harness) {
+    let (run, other) = (harness.running(1000).await, harness.running(1000).await);
+    let record = |n: u64| match n % 3 {
+        0 => abandoned(n, "BUSY"),
+        1 => unconfirmed(n, "BUSY"),
+        _ => unconfirmed(n, "DEAD"),
+    };
+    let side = (0..30).map(record).chain([parked(31, NOW)]).collect();
+    harness.stored(with(at(&run, 1, 30), side)).await;
+    harness
+        .stored(with(at(&other, 1, 6), vec![unconfirmed(3, "BUSY")]))
+        .await;
+    let find = async |groups: &[&str], after: Option<u64>, limit| {
+        let groups: Vec<String> = groups.iter().map(|code| (*code).to_owned()).collect();
+        let after = after.map(ItemIndex);
+        let found = harness.store.unconfirmed(run.shard.task, &groups, after, limit);
+        let found = found.await.unwrap().into_iter();
+        found.map(|index| index.0).collect::<Vec<_>>()
+    };
+    let of = |is_wanted: fn(u64) -> bool| (0..30).filter(|n| is_wanted(*n)).collect::<Vec<u64>>();
+    assert_eq!(find(&[], None, 99).await, of(|n| n % 3 != 0));
+    assert_eq!(find(&["DEAD"], None, 99).await, of(|n| n % 3 == 2));
+    assert_eq!(find(&["DEAD", "BUSY"], None, 99).await, of(|n| n % 3 != 0));
+    assert_eq!(find(&["NONE"], None, 99).await, [0_u64; 0]);
+    assert_eq!(find(&[], Some(4), 3).await, [5, 7, 8]);
+    assert_eq!(find(&["BUSY"], Some(28), 3).await, [0_u64; 0]);
 }

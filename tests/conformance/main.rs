@@ -341,6 +341,9 @@ facts! {
         pages_go_by_index_or_by_place,
         what_waits_is_counted_by_its_code,
         each_abandoned_item_writes_one_line_with_its_checkpoint,
+        calls_answered_for_others_are_kept_of_an_item_that_failed_for_good,
+        unconfirmed_failures_are_counted_apart_and_once,
+        unconfirmed_failures_are_found_by_group_and_page_by_page,
     }
     logs {
         a_search_gives_what_a_scan_of_all_lines_gives,

@@ -105,6 +105,28 @@ impl FailureList for MemoryStore {
         .await
     }
 
+    async fn unconfirmed(
+        &self,
+        task: TaskId,
+        groups: &[String],
+        after: Option<ItemIndex>,
+        limit: u32,
+    ) -> Result<Vec<ItemIndex>, StoreError> {
+        let is_of_group = |item: &RecordedItem| {
+            let group = item.place.as_ref().map(|(group, _)| group);
+            groups.is_empty() || group.is_some_and(|group| groups.contains(group))
+        };
+        self.act(Call::Read, |state| {
+            let found = abandoned(state, task).into_iter();
+            Ok(found
+                .filter(|item| item.is_unconfirmed && Some(item.index) > after && is_of_group(item))
+                .map(|item| item.index)
+                .take(limit as usize)
+                .collect())
+        })
+        .await
+    }
+
     async fn item(&self, task: TaskId, index: ItemIndex) -> Result<Option<RecordedItem>, StoreError> {
         self.act(Call::Read, |state| {
             Ok(state
@@ -143,6 +165,7 @@ fn recorded(item: &Item) -> RecordedItem {
         attempts: item.trouble.attempts,
         charged: item.trouble.charged,
         is_unconfirmed: item.trouble.is_unconfirmed,
+        others_answered: (state == RecordedState::Abandoned).then_some(item.trouble.others_answered),
         due_at,
         code: failure.map(|failure| failure.code.clone().into_owned()),
         message: failure.map(|failure| failure.message.clone()),

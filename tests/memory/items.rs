@@ -90,8 +90,10 @@ fn count(task: &mut Task, trouble: &ItemTrouble) -> (String, u64) {
                 .failure
                 .as_ref()
                 .map_or_else(String::new, |failure| failure.message.clone()),
+            unconfirmed: 0,
         });
     group.count += 1;
+    group.unconfirmed += u64::from(trouble.is_unconfirmed);
     group.first_at = group.first_at.min(trouble.at);
     group.last_at = group.last_at.max(trouble.at);
     (group.code.clone(), group.count - 1)

@@ -55,6 +55,16 @@ impl FailureList for Places {
         unreachable!("a source doesn't look for indexes")
     }
 
+    async fn unconfirmed(
+        &self,
+        _: TaskId,
+        _: &[String],
+        _: Option<ItemIndex>,
+        _: u32,
+    ) -> Result<Vec<ItemIndex>, StoreError> {
+        unreachable!("a source doesn't ask for unconfirmed failures")
+    }
+
     async fn item(&self, _: TaskId, _: ItemIndex) -> Result<Option<RecordedItem>, StoreError> {
         unreachable!("a source doesn't look for one item")
     }

@@ -89,7 +89,7 @@ pub enum Names {
 }
 
 /// Members of requests whose flag has another name than they, or that have none.
-const FLAGS: [(&str, &str); 20] = [
+const FLAGS: [(&str, &str); 21] = [
     ("business", ""),
     ("data", "--key-column"),
     ("defaults/batch", "--batch"),
@@ -99,6 +99,7 @@ const FLAGS: [(&str, &str); 20] = [
     ("defaults", "--default"),
     ("filter/codes", "--code"),
     ("filter/indexes", "--indexes"),
+    ("filter/unconfirmed", "--unconfirmed"),
     ("headers", "--header"),
     ("hooks", "--hook"),
     ("indexes", "--items"),
@@ -121,9 +122,8 @@ fn flag(pointer: &str) -> Option<String> {
         let rest = pointer.strip_prefix(member)?;
         (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/').replace('/', "."))
     };
-    let known = FLAGS
-        .iter()
-        .find_map(|(member, flag)| Some(((*flag).to_owned(), rest(member)?)));
+    let of_member = |(member, flag): &(&str, &str)| Some(((*flag).to_owned(), rest(member)?));
+    let known = FLAGS.iter().find_map(of_member);
     let same = || {
         let name = pointer.split('/').next()?;
         let long = name.replace('_', "-");

@@ -174,21 +174,22 @@ export const labelAll = (tasks, after) => several(tasks, t('One label for {n} ta
 
 /** Does failures again, as a task of its own. */
 export function redrive(task, filter, number) {
-  const chosen = filter.codes ? sh`--code ${filter.codes.join(',')}` : filter.indexes ? sh`--indexes ${filter.indexes}` : sh`--all`;
+  const isAll = !Object.keys(filter).length;
+  const chosen = isAll ? sh`--all` : filter.codes ? sh`--code ${filter.codes.join(',')}` : filter.indexes ? sh`--indexes ${filter.indexes}` : sh`--unconfirmed`;
   return {
     ...post(task, 'redrives'),
     cli: sh`windrow task redrive ${task.id} ${chosen}`,
     title: t('Redrive {n} items of {id}', { n: count(number), id: task.id }),
     text: t('A task of its own over these items. Handlers see the same indexes and, unless you say otherwise, the same item keys.'),
     verb: t('Create and start'),
-    typed: filter.codes || filter.indexes ? undefined : task.id,
+    typed: isAll ? task.id : undefined,
     fields: [
       { name: 'rate', label: t('Rate'), value: task.rate },
       { name: 'canary', label: t('Canary: so many items, then it stops and asks'), value: '', hint: t('empty: all at once') },
       { name: 'new_keys', label: t('New item keys: the business takes them for new items'), type: 'checkbox', value: false },
     ],
     body: (values) => ({
-      ...(filter.codes || filter.indexes ? { filter } : {}),
+      ...(isAll ? {} : { filter }),
       rate: values.rate,
       start: true,
       if_empty: 'error', // Who pressed the button is told why there is no new task.

@@ -90,10 +90,12 @@ export default {
   '{n} of {target} per second are missing': '每秒 {target} 中少了 {n}', 'over the last {n} s': '最近 {n} 秒',
   // Failures and items.
   'Groups by code': '按代码分组', '{n} items, {share} of those that are settled': '{n} 个条目，占已了结的 {share}', Share: '占比', First: '首次', Last: '最近', Example: '示例', Carries: '内容',
-  Redrive: '重做', 'Redrive all {n}': '重做全部 {n} 个', 'Redrive {n} selected': '重做所选 {n} 个', 'Failures by code': '按代码的失败', 'Items that failed with {code}': '因 {code} 失败的条目', Redrives: '重做任务',
+  Redrive: '重做', 'Redrive all {n}': '重做全部 {n} 个', 'Redrive {n} selected': '重做所选 {n} 个', 'Redrive {n} unconfirmed': '重做未确认的 {n} 个', '({n} unconfirmed)': '（{n} 个未确认）', 'Failures by code': '按代码的失败', 'Items that failed with {code}': '因 {code} 失败的条目', Redrives: '重做任务',
   'Nothing has failed for good.': '没有最终失败的条目。', 'Items that are abandoned after their last attempt stand here, grouped by their code.': '最后一次尝试后被放弃的条目列在这里，按代码分组。',
   Attempts: '尝试', Attempt: '尝试', At: '时间', Took: '耗时', 'Failed attempts': '失败的尝试', 'No attempt of it failed.': '它没有失败过。', 'Next attempt': '下次尝试', 'What it carries': '携带的内容',
   'Nothing but its number.': '只有它的编号。', 'What the handler answered': '处理器的应答', 'Item {index}': '条目 {index}', 'Item before': '上一个条目', 'Item after': '下一个条目',
+  Judged: '判定', '{counted}: {answered}': '{counted}：{answered}', 'no attempt counts': '没有计数的尝试', '1 of 1 attempt counts': '1 次尝试，计 1 次', '1 of {all} attempts counts': '{all} 次尝试中计 1 次', '{n} of {all} attempts count': '{all} 次尝试中计 {n} 次',
+  '1 other call was answered meanwhile': '期间另有 1 次调用得到应答', '{n} other calls were answered meanwhile': '期间另有 {n} 次调用得到应答', 'unconfirmed: {answered}, not enough to blame this item': '未确认：{answered}，不足以归咎于此条目', 'unconfirmed: no other call was answered to compare it with': '未确认：没有其他得到应答的调用可供比较',
   Made: '创建于', Succeeded: '成功', Skipped: '跳过', Settled: '已了结',
   // Results, log, runs, settings.
   Output: '输出', 'No result is kept from here on.': '从这里起没有保存的结果。', 'This task keeps no results.': '此任务不保存结果。', 'What handlers answer as "output" is kept where a task says results: keep.': '任务设为 results: keep 时，处理器应答中的 "output" 会被保存。',

@@ -83,8 +83,8 @@ const TRY_TIP: &str = "say what is called: 'windrow try http://127.0.0.1:9000/wi
                        'windrow try -- python3 handler.py'";
 /// The last of the flags that say which failures are done again.
 const ALL: &str = "--all";
-const ALL_TIP: &str = "say which failures: '--all', '--code CODE' or '--indexes 5,9-20'; 'windrow task failures TASK' lists \
-                       their codes";
+const ALL_TIP: &str = "say which failures: '--all', '--unconfirmed', '--code CODE' or '--indexes 5,9-20'; \
+                       'windrow task failures TASK' lists their codes";
 
 /// Failures without the job that has them.
 const ONLY_FAILED_TIP: &str =
@@ -448,7 +448,7 @@ mod tests {
             ("windrow run --csv u.csv python3 handler.py", "behind --"),
             ("windrow run --csv u.csv", "behind --"),
             ("windrow try --csv u.csv python3 handler.py", "behind --"),
-            ("windrow task redrive t1", "'--all', '--code CODE'"),
+            ("windrow task redrive t1", "'--all', '--unconfirmed'"),
         ] {
             let said = said(line);
             assert!(said.contains("tip: ") && said.contains(tip), "{line}: {said}");

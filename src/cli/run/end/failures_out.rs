@@ -49,6 +49,9 @@ struct Line<'a> {
     /// Nothing showed whether the handler failed for it alone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     unconfirmed: bool,
+    /// Calls for other items that were answered meanwhile, at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    others_answered: Option<u64>,
     output: Option<Box<RawValue>>,
     at: String,
     data: Option<Box<RawValue>>,
@@ -200,6 +203,7 @@ fn line(keys: &Keys, item: &RecordedItem, carried: ItemData) -> String {
         attempts,
         charged: item.charged,
         unconfirmed: item.is_unconfirmed,
+        others_answered: item.others_answered,
         output,
         at,
         data,

@@ -12,6 +12,7 @@ use crate::fault::Fault;
 use crate::run::kept::only_failed::Net;
 use crate::run::kept::resume::goes_on_at;
 use crate::run::watch::Seen;
+use crate::task::look::judgement::of_them_unconfirmed;
 use crate::task::wait::until::seconds;
 use windrow_core::explain::rate_text;
 use windrow_core::ids::{ItemIndex, WallMs};
@@ -121,6 +122,11 @@ impl Outcome {
         self.net.as_ref().map_or(0, |net| net.made_good)
     }
 
+    /// Those of what is failed still that nothing was compared with.
+    fn unconfirmed(&self) -> u64 {
+        self.groups.iter().map(|group| group.unconfirmed).sum()
+    }
+
     fn still_failed(&self) -> u64 {
         self.task.counters.abandoned.saturating_sub(self.made_good())
     }
@@ -191,6 +197,7 @@ impl Outcome {
             "ran": self.driven.is_some(),
             "handler_changed": handler_changed,
             "disk_was_full": self.seen.disk_full,
+            "unconfirmed": self.unconfirmed(),
             "failures": self.examples().map(group_json).collect::<Vec<_>>(),
         })
     }
@@ -204,7 +211,11 @@ impl Outcome {
             text += &format!(" ({})", result.as_str().replace('_', " "));
         }
         for (term, count) in self.terms() {
-            text += &format!("\n  {term:<10} {:>15}", grouped(count));
+            let of_them = match term {
+                "abandoned" if self.net.is_none() => of_them_unconfirmed(self.unconfirmed()),
+                _ => String::new(),
+            };
+            text += &format!("\n  {term:<10} {:>15}{of_them}", grouped(count));
         }
         if let Some((took, _)) = self.driven {
             text += &format!(
@@ -247,19 +258,22 @@ impl Outcome {
             .max()
             .unwrap_or(0)
             .max(4);
+        let count = |group: &FailureGroup| grouped(group.count) + &of_them_unconfirmed(group.unconfirmed);
+        let many = self.groups.iter().map(|group| count(group).len()).max();
+        let many = many.unwrap_or(0).max(9);
         let mut add = |line: std::fmt::Arguments<'_>| {
             text.push('\n');
             text.write_fmt(line).expect("a string takes any text");
         };
         add(format_args!(
-            "\n{:<wide$}  {:>9}  {:<20}  {:<20}  EXAMPLE",
+            "\n{:<wide$}  {:>many$}  {:<20}  {:<20}  EXAMPLE",
             "CODE", "COUNT", "FIRST", "LAST"
         ));
         for (group, example) in self.examples() {
             add(format_args!(
-                "{:<wide$}  {:>9}  {:<20}  {:<20}  #{} {}{}",
+                "{:<wide$}  {:>many$}  {:<20}  {:<20}  #{} {}{}",
                 group.code,
-                grouped(group.count),
+                count(group),
                 second_text(group.first_at),
                 second_text(group.last_at),
                 index(group, example).0,
@@ -332,6 +346,7 @@ fn group_json((group, example): (&FailureGroup, &ItemData)) -> Value {
     json!({
         "code": group.code,
         "count": group.count,
+        "unconfirmed": group.unconfirmed,
         "first_at": rfc3339(group.first_at),
         "last_at": rfc3339(group.last_at),
         "example_index": index(group, example).0,

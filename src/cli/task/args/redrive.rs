@@ -9,7 +9,7 @@ use crate::link::Write;
 
 /// How `redrive` is called; clap's own is longer than a line.
 pub(super) const REDRIVE_USAGE: &str = "\
-windrow task redrive [OPTIONS] --code CODES|--indexes INDEXES|--all TASK";
+windrow task redrive [OPTIONS] --code CODES|--indexes INDEXES|--unconfirmed|--all TASK";
 
 /// The exit codes of `redrive`.
 pub(super) const REDRIVE_EXITS: &str = "\
@@ -18,7 +18,7 @@ Failures of TASK that it left alone don't count.";
 
 /// `windrow task redrive`
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("failures").required(true).multiple(true).args(["codes", "indexes", "all"])))]
+#[command(group(ArgGroup::new("failures").required(true).multiple(true).args(["codes", "indexes", "unconfirmed", "all"])))]
 pub struct RedriveArgs {
     /// The task: t42, or business/name
     pub task: String,
@@ -34,8 +34,11 @@ pub struct RedriveArgs {
     /// Only these items, such as 5,9-20
     #[arg(long, value_name = "INDEXES", help_heading = "Which")]
     pub indexes: Option<String>,
+    /// Only unconfirmed failures: nothing showed whether the handler failed for them alone
+    #[arg(long, help_heading = "Which")]
+    pub unconfirmed: bool,
     /// All failures
-    #[arg(long, conflicts_with_all = ["codes", "indexes"], help_heading = "Which")]
+    #[arg(long, conflicts_with_all = ["codes", "indexes", "unconfirmed"], help_heading = "Which")]
     pub all: bool,
     /// Also what earlier redrives made good or have under way
     #[arg(long, help_heading = "Which")]

@@ -11,6 +11,7 @@ use crate::output::body::{member, number, text};
 use crate::output::table::times::Times;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, clean, human};
 use crate::task::args::look::{FailuresArgs, PreviewArgs};
+use crate::task::look::judgement::{judgement, of_them_unconfirmed};
 use crate::task::look::report;
 use crate::task::make::draft::Draft;
 use windrow_client::Request;
@@ -19,7 +20,11 @@ use windrow_client::Request;
 const GROUPS: Listing = Listing {
     columns: &[
         Column::text("CODE", Keep::Always, 12, "code").tone(Tone::Bad),
-        Column::count("COUNT", Keep::Always, 5, "count"),
+        Column::new("COUNT", Side::Right, Keep::Always, 5, |group, _| {
+            let cell = Cell::count(group["count"].as_u64());
+            let text = cell.text.clone() + &of_them_unconfirmed(number(&group["unconfirmed"]));
+            Cell { text, ..cell }
+        }),
         Column::time("FIRST", Keep::Rank(20), "first_at"),
         Column::time("LAST", Keep::Rank(30), "last_at"),
         Column::new("EXAMPLE", Side::Left, Keep::Rank(50), 12, |group, _| {
@@ -30,6 +35,7 @@ const GROUPS: Listing = Listing {
         Column::new("DATA", Side::Left, Keep::Rank(40), 12, |group, _| {
             carried(group, "example_data")
         }),
+        Column::plain("UNCONFIRMED", Keep::Csv, 6, "unconfirmed"),
     ],
     name: |group| text(&group["code"]).to_owned(),
     none: "no failures",
@@ -51,6 +57,12 @@ const FAILURES: Listing = Listing {
         Column::text("KEY", Keep::Wide, 8, "key"),
         Column::text("ORIGIN", Keep::Wide, 8, "origin_task"),
         Column::plain("ORIGIN INDEX", Keep::Wide, 6, "origin_index"),
+        Column::plain("CHARGED", Keep::Csv, 3, "charged"),
+        Column::new("JUDGED", Side::Left, Keep::Wide, 16, |item, _| {
+            Cell::new(judgement(item)).plain(item["unconfirmed"].to_string())
+        })
+        .named("unconfirmed"),
+        Column::plain("OTHERS ANSWERED", Keep::Csv, 6, "others_answered"),
     ],
     name: |item| item["index"].to_string(),
     none: "no failures",
@@ -134,7 +146,14 @@ pub(crate) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit,
         if let Some(net) = redriven_for_people(&link, &id).await? {
             link.say(&format!("after redrives: {net}"));
         }
-        link.hint(&format!("windrow task item {id} INDEX shows attempts; windrow task redrive {id} --code CODE does them again"));
+        let unconfirmed = groups.iter().any(|group| number(&group["unconfirmed"]) > 0);
+        let or_those = match unconfirmed {
+            true => ", --unconfirmed those that are unconfirmed",
+            false => "",
+        };
+        link.hint(&format!(
+            "windrow task item {id} INDEX shows attempts; windrow task redrive {id} --code CODE does them again{or_those}"
+        ));
     }
     Ok(exit)
 }
@@ -164,12 +183,13 @@ pub(crate) async fn told(link: &Link<'_>, id: &str) -> Result<Vec<String>, Fault
     Ok(groups.iter().map(group).collect())
 }
 
-/// `BAD ×41   #63 token expired  {"user_id":"u_0064"}`
+/// `BAD ×41 (2 unconfirmed)   #63 token expired  {"user_id":"u_0064"}`
 pub(crate) fn group(group: &Value) -> String {
     format!(
-        "{} ×{}   #{}{} {}{}",
+        "{} ×{}{}   #{}{} {}{}",
         text(&group["code"]),
         human::count(number(&group["count"])),
+        of_them_unconfirmed(number(&group["unconfirmed"])),
         group["example_index"],
         origin(group, "example_origin"),
         text(&group["example"]),

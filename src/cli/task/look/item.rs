@@ -11,6 +11,7 @@ use crate::output::table::times::{Times, written};
 use crate::output::table::{Card, Column, Keep, Listing, Side, Tone, human};
 use crate::task::args::look::ItemArgs;
 use crate::task::look::failures::carried;
+use crate::task::look::judgement::judgement;
 
 /// An item, for scripts.
 const ITEM: Listing = Listing {
@@ -63,7 +64,8 @@ fn card(item: &Value, times: &Times) -> Card {
     for attempt in list(&item["timeline"]) {
         card = card.line(&format!("attempt {}", attempt["attempt"]), told(attempt, times));
     }
-    card = card.maybe("attempts", excused(item));
+    let is_final = state == "abandoned";
+    card = card.maybe("attempts", excused(item).filter(|_| !is_final));
     if state == "succeeded" {
         // What it came to is kept; how often it was tried is not.
         card = card.line("attempts", UNTOLD.to_owned());
@@ -79,7 +81,7 @@ fn card(item: &Value, times: &Times) -> Card {
         .maybe("data", member(item, "data").or(missing))
         .time("next attempt", &item["due_at"], times)
         .maybe("message", failure["message"].as_str())
-        .maybe("judged", unconfirmed(failure))
+        .maybe("judged", is_final.then(|| judgement(failure)))
         .maybe(
             "output",
             json(&item["output"]).or_else(|| json(&failure["output"])),
@@ -90,13 +92,7 @@ fn card(item: &Value, times: &Times) -> Card {
         )
 }
 
-/// Why it was given up, where nothing else told.
-fn unconfirmed(failure: &Value) -> Option<&'static str> {
-    let is_so = failure["unconfirmed"] == true;
-    is_so.then_some("unconfirmed: no other item was left to tell whether the handler was down; redrive it")
-}
-
-/// How many attempts count, where not all of them do.
+/// Count of the attempts that are held against an item which is tried again, where not all of them are.
 fn excused(item: &Value) -> Option<String> {
     let (made, charged) = (number(&item["attempts"]), item["charged"].as_u64()?);
     let is_told = charged < made;
@@ -143,24 +139,40 @@ mod tests {
     }
 
     #[test]
-    fn an_item_is_told_attempt_by_attempt() {
-        let item = json!({"index": 3817, "state": "abandoned", "attempts": 2, "charged": 1, "due_at": null,
-            "failure": {"code": "HTTP_500", "message": "db gone", "output": null, "origin_task": null},
+    fn an_item_is_told_attempt_by_attempt_and_judged_once_it_is_given_up() {
+        let item = json!({"index": 3817, "state": "parked", "attempts": 2, "charged": 1, "due_at": null,
+            "failure": {"code": "HTTP_500", "message": "db gone", "output": null, "origin_task": null,
+                "attempts": 2, "charged": 1, "unconfirmed": false, "others_answered": null},
             "timeline": [{"attempt": 1, "at_ms": 1_795_194_000_000_i64, "duration_ms": 3000, "code": "TIMEOUT", "run": 3},
                 {"attempt": 2, "at_ms": 1_795_194_004_000_i64, "duration_ms": 21, "code": "HTTP_500", "run": 3}]});
         let times = Times {
             style: TimeStyle::Utc,
             now_ms: 0,
         };
-        let text = card(&item, &times).text(Paper {
-            width: None,
-            colours: false,
-        });
+        let shown = |item: &Value| {
+            card(item, &times).text(Paper {
+                width: None,
+                colours: false,
+            })
+        };
+        let attempts = "  attempt 1  2026-11-20 17:00:00Z   run 3   3.000 s   TIMEOUT\n  \
+             attempt 2  2026-11-20 17:00:04Z   run 3   0.021 s   HTTP_500\n";
         assert_eq!(
-            text,
-            "#3,817  abandoned\n  attempt 1  2026-11-20 17:00:00Z   run 3   3.000 s   TIMEOUT\n  \
-             attempt 2  2026-11-20 17:00:04Z   run 3   0.021 s   HTTP_500\n  attempts   2, 1 counted; the others are excused, by an outage for \
-             instance\n  message    db gone\n"
+            shown(&item),
+            format!(
+                "#3,817  parked\n{attempts}  attempts   2, 1 counted; the others are excused, by an outage for instance\n  \
+                 message    db gone\n"
+            )
+        );
+        let mut given_up = item;
+        given_up["state"] = json!("abandoned");
+        given_up["failure"]["others_answered"] = json!(9);
+        assert_eq!(
+            shown(&given_up),
+            format!(
+                "#3,817  abandoned\n{attempts}  message    db gone\n  judged     1 of 2 attempts counts: 9 other calls were \
+                 answered meanwhile\n"
+            )
         );
     }
 }

@@ -78,6 +78,9 @@ fn draft(args: &RedriveArgs) -> Result<Draft, Fault> {
     if let Some(indexes) = &args.indexes {
         filter["indexes"] = json!(indexes.replace(' ', ""));
     }
+    if args.unconfirmed {
+        filter["unconfirmed"] = json!(true);
+    }
     draft.put("filter", filter)?;
     draft.put_option("new_keys", args.new_keys.then_some(true))?;
     draft.put_option("again", args.again.then_some(true))?;

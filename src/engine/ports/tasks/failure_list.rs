@@ -38,6 +38,8 @@ pub struct RecordedItem {
     pub charged: u32,
     /// Given up, and nothing showed whether the handler failed for it alone.
     pub is_unconfirmed: bool,
+    /// Calls for others that were answered meanwhile, at least; none unless it failed for good, and in older rows.
+    pub others_answered: Option<u64>,
     /// When the next attempt is due; only when parked.
     pub due_at: Option<WallMs>,
     /// The last failure's code; none for an item that was parked while its first call was still out.
@@ -108,6 +110,16 @@ pub trait FailureList: Send + Sync {
     /// # Errors
     /// When the store can't be read, or there are too many indexes.
     async fn among(&self, task: TaskId, indexes: &[ItemIndex]) -> Result<Vec<RecordedItem>, StoreError>;
+
+    /// The indexes of at most `limit` unconfirmed failures after an index, in index order: those of these groups, of all
+    /// where none is named.
+    async fn unconfirmed(
+        &self,
+        task: TaskId,
+        groups: &[String],
+        after: Option<ItemIndex>,
+        limit: u32,
+    ) -> Result<Vec<ItemIndex>, StoreError>;
 
     /// What is recorded of one item.
     async fn item(&self, task: TaskId, index: ItemIndex) -> Result<Option<RecordedItem>, StoreError>;

@@ -161,6 +161,8 @@ pub struct FailureGroup {
     pub example_index: ItemIndex,
     /// Its message.
     pub example: String,
+    /// Those of them that are unconfirmed: nothing showed whether the handler failed for them alone.
+    pub unconfirmed: u64,
 }
 
 /// One entry of the audit.

@@ -13,7 +13,7 @@ use crate::http::App;
 use crate::http::guard::{Params, headers};
 use crate::http::logs::LineBody;
 use crate::http::problem::HttpResult;
-use crate::http::tasks::failures::bodies;
+use crate::http::tasks::failures::{FailureBody, bodies};
 use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
 use crate::service::failures::item_data::Members;
@@ -122,8 +122,8 @@ pub(crate) async fn failures(
     );
     let after = params.after()?.map(ItemIndex);
     let name = format!("{}-failures", task.id);
-    let columns =
-        "index,key,code,message,attempts,first_at,last_at,output,origin_task,origin_index,data,data_missing";
+    let columns = "index,key,code,message,attempts,first_at,last_at,output,origin_task,origin_index,data,data_missing,\
+        charged,unconfirmed,others_answered";
     let rows = move |state: Option<ItemIndex>| {
         let (app, task, data) = (app.clone(), task.clone(), params.data.clone());
         async move { failure_rows(&app, &task, data.as_deref(), state, (format, guard)).await }
@@ -145,30 +145,32 @@ async fn failure_rows(
     for row in bodies(app, task, data.map(Members::parse), found).await? {
         match format {
             Format::Ndjson => push_json(&row, &mut out)?,
-            Format::Csv => {
-                let output = row.output.as_ref().map(ToString::to_string);
-                let (index, attempts) = (row.index.to_string(), row.attempts.to_string());
-                let origin = row.origin_index.map(|index| index.to_string());
-                let text = |text: &Option<String>| text.clone().unwrap_or_default();
-                let cells = [
-                    index,
-                    row.key,
-                    text(&row.code),
-                    text(&row.message),
-                    attempts,
-                    row.first_at,
-                    row.last_at,
-                    output.unwrap_or_default(),
-                    text(&row.origin_task),
-                    origin.unwrap_or_default(),
-                    row.data.map(|data| data.get().to_owned()).unwrap_or_default(),
-                    text(&row.data_missing),
-                ];
-                guard.push_row(&cells, &mut out);
-            }
+            Format::Csv => guard.push_row(&cells(row), &mut out),
         }
     }
     Ok((out, last))
+}
+
+fn cells(row: FailureBody) -> [String; 15] {
+    let output = row.output.as_ref().map(ToString::to_string);
+    let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
+    [
+        row.index.to_string(),
+        row.key,
+        row.code.unwrap_or_default(),
+        row.message.unwrap_or_default(),
+        row.attempts.to_string(),
+        row.first_at,
+        row.last_at,
+        output.unwrap_or_default(),
+        row.origin_task.unwrap_or_default(),
+        number(row.origin_index),
+        row.data.map(|data| data.get().to_owned()).unwrap_or_default(),
+        row.data_missing.unwrap_or_default(),
+        row.charged.to_string(),
+        row.unconfirmed.to_string(),
+        number(row.others_answered),
+    ]
 }
 
 /// Export the data log.

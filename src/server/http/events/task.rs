@@ -183,6 +183,7 @@ impl TaskWatcher {
                 "id": self.id.to_string(),
                 "code": group.code,
                 "count": group.count,
+                "unconfirmed": group.unconfirmed,
                 "last_at": rfc3339(group.last_at),
                 "example_index": group.example_index.0,
                 "example": group.example,

@@ -4,6 +4,7 @@ pub(crate) mod fates;
 pub mod item_data;
 pub mod net;
 pub mod selection;
+mod unconfirmed;
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ use windrow_engine::ports::tasks::failure_list::AMONG_MAX;
 use windrow_engine::ports::tasks::store::{FailureGroup, Family, TaskView};
 
 /// Runs of neighbouring items that a redrive's description may hold: about 2 MB of text.
-const RUNS_MAX: usize = 100_000;
+pub(super) const RUNS_MAX: usize = 100_000;
 /// Redrives that a refusal names.
 const NAMED_MAX: usize = 5;
 
@@ -115,12 +115,13 @@ impl Failures {
         Ok(earlier.and_then(|spec| spec.keys_of).unwrap_or(origin.id))
     }
 
-    pub(in crate::service) async fn by_group(
+    /// The groups of these codes, all where none is named.
+    pub(super) async fn groups_of(
         &self,
         origin: &TaskView,
         codes: &[String],
-    ) -> Result<Vec<RedrivePart>, ServiceError> {
-        let groups = self.list.groups(origin.id).await?;
+    ) -> Result<Vec<FailureGroup>, ServiceError> {
+        let mut groups = self.list.groups(origin.id).await?;
         let faults: Vec<FieldFault> = codes
             .iter()
             .enumerate()
@@ -130,18 +131,25 @@ impl Failures {
         if !faults.is_empty() {
             return Err(ServiceError::Unprocessable(faults));
         }
-        let wanted = groups
-            .iter()
-            .filter(|group| codes.is_empty() || codes.contains(&group.code));
+        groups.retain(|group| group.count > 0 && (codes.is_empty() || codes.contains(&group.code)));
+        match groups.is_empty() {
+            true => Err(none_failed(origin)),
+            false => Ok(groups),
+        }
+    }
+
+    pub(in crate::service) async fn by_group(
+        &self,
+        origin: &TaskView,
+        codes: &[String],
+    ) -> Result<Vec<RedrivePart>, ServiceError> {
+        let groups = self.groups_of(origin, codes).await?;
         let places = |group: &FailureGroup| RedrivePart::Places {
             code: group.code.clone(),
             first: 0,
             count: group.count,
         };
-        let parts: Vec<RedrivePart> = wanted.filter(|group| group.count > 0).map(places).collect();
-        if parts.is_empty() {
-            return Err(none_failed(origin));
-        }
+        let parts: Vec<RedrivePart> = groups.iter().map(places).collect();
         self.refuse_forgotten(origin, &parts).await?;
         Ok(parts)
     }
@@ -154,11 +162,7 @@ impl Failures {
             };
             for place in [*first, first + count - 1] {
                 if self.list.places(origin.id, code, place, 1).await?.is_empty() {
-                    let text = format!(
-                        "failures {code} of {} are no longer kept (retention.failures)",
-                        origin.id
-                    );
-                    return Err(ServiceError::unprocessable("/filter", text));
+                    return Err(forgotten(origin, code));
                 }
             }
         }
@@ -170,6 +174,7 @@ impl Failures {
         origin: &TaskView,
         text: &str,
         codes: &[String],
+        is_unconfirmed: bool,
     ) -> Result<Vec<RedrivePart>, ServiceError> {
         let fault = |why: String| ServiceError::unprocessable("/filter/indexes", why);
         let indexes = parse_indexes(text).map_err(fault)?;
@@ -177,11 +182,13 @@ impl Failures {
         let is_wanted =
             |group: Option<&String>| codes.is_empty() || group.is_some_and(|code| codes.contains(code));
         found.retain(|item| is_wanted(item.place.as_ref().map(|(code, _)| code)));
+        found.retain(|item| item.is_unconfirmed || !is_unconfirmed);
         if found.is_empty() {
-            let text = format!(
-                "none of these items of {} failed for good (with these codes)",
-                origin.id
-            );
+            let failed = match is_unconfirmed {
+                true => "is an unconfirmed failure",
+                false => "failed for good",
+            };
+            let text = format!("none of these items of {} {failed} (with these codes)", origin.id);
             let advice = format!(
                 "`windrow task failures {} --items` lists those that did",
                 origin.id
@@ -193,7 +200,7 @@ impl Failures {
 }
 
 /// Items as runs of neighbours.
-fn runs_of(mut items: Vec<ItemIndex>) -> Vec<RedrivePart> {
+pub(super) fn runs_of(mut items: Vec<ItemIndex>) -> Vec<RedrivePart> {
     items.sort_unstable();
     let mut parts: Vec<RedrivePart> = Vec::new();
     for item in items {
@@ -222,6 +229,14 @@ fn none_failed(origin: &TaskView) -> ServiceError {
         None => fault.advise(format!("`windrow task report {id}` tells what became of its items")),
     };
     ServiceError::NothingToDo(vec![fault])
+}
+
+pub(super) fn forgotten(origin: &TaskView, which: &str) -> ServiceError {
+    let text = format!(
+        "failures {which} of {} are no longer kept (retention.failures)",
+        origin.id
+    );
+    ServiceError::unprocessable("/filter", text)
 }
 
 fn cant_tell(origin: &TaskView) -> ServiceError {

@@ -8,7 +8,7 @@ use crate::service::ServiceError;
 use crate::service::tasks::Tasks;
 use crate::service::tasks::create::{Defaults, TaskPlan, new_task};
 use windrow_core::settings::Auto;
-use windrow_engine::ports::sources::resolver::{RedriveSpec, SourceRequest};
+use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec, SourceRequest};
 use windrow_engine::ports::tasks::store::{Making, TaskView, Write};
 
 /// How often a selection is made anew because another redrive was made meanwhile.
@@ -21,6 +21,8 @@ pub struct RedriveRequest {
     pub codes: Vec<String>,
     /// Only these items, written `5,9-20`.
     pub indexes: Option<String>,
+    /// Only those of them that are unconfirmed.
+    pub unconfirmed: bool,
     /// Whether the items get keys of the new task, so that the business takes them for new ones.
     pub new_keys: bool,
     /// Whether it also takes what earlier redrives made good or have under way.
@@ -61,10 +63,7 @@ impl Tasks {
     ) -> Result<TaskView, ServiceError> {
         let (business, tuning) = self.checked(&request.plan, origin, write).await?;
         let failures = &self.failures;
-        let parts = match &request.indexes {
-            Some(text) => failures.by_index(origin, text, &request.codes).await?,
-            None => failures.by_group(origin, &request.codes).await?,
-        };
+        let parts = self.selected(origin, &request).await?;
         let (parts, beside) = match request.again {
             true => (parts, None),
             false => {
@@ -100,5 +99,19 @@ impl Tasks {
             beside: beside.as_ref(),
         };
         self.make(&business, task, how, strict, write).await
+    }
+
+    /// The failures that are asked for, whatever became of them since.
+    async fn selected(
+        &self,
+        origin: &TaskView,
+        request: &RedriveRequest,
+    ) -> Result<Vec<RedrivePart>, ServiceError> {
+        let (failures, codes, unconfirmed) = (&self.failures, &request.codes, request.unconfirmed);
+        match &request.indexes {
+            Some(text) => failures.by_index(origin, text, codes, unconfirmed).await,
+            None if unconfirmed => failures.unconfirmed(origin, codes).await,
+            None => failures.by_group(origin, codes).await,
+        }
     }
 }

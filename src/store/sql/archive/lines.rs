@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::sql::entity::{failure_group, item, run, shard_head, task};
+use crate::sql::run::items;
 use crate::sql::task::life;
 use crate::sql::words;
 use windrow_core::ids::{ScheduleId, StoreId, TaskId, WallMs};
@@ -96,7 +97,7 @@ pub(super) fn day(day: &ShardDay) -> String {
 /// How many items failed with a code.
 pub(super) fn failures(row: &failure_group::Model) -> String {
     line(&json!({
-        "kind": "failures", "code": row.code, "count": row.n, "first_at": time(row.first_at), "last_at": time(row.last_at),
+        "kind": "failures", "code": row.code, "count": row.n, "unconfirmed": row.unconfirmed, "first_at": time(row.first_at), "last_at": time(row.last_at),
         "example_index": row.example_idx, "example": row.example,
     }))
 }
@@ -105,7 +106,8 @@ pub(super) fn failures(row: &failure_group::Model) -> String {
 pub(super) fn failure(row: &item::Model) -> String {
     line(&json!({
         "kind": "failure", "index": row.idx, "shard": row.shard_no, "code": row.code, "message": row.message,
-        "output": row.output, "attempts": row.attempts, "history": parsed(row.history.as_deref()),
+        "output": row.output, "attempts": row.attempts, "charged": items::charged(row),
+        "unconfirmed": row.unconfirmed == Some(1), "others_answered": row.others_answered, "history": parsed(row.history.as_deref()),
         "first_at": time(row.first_at), "last_at": time(row.last_at),
     }))
 }

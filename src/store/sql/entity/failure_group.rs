@@ -14,6 +14,7 @@ pub struct Model {
     pub last_at: i64,
     pub example_idx: i64,
     pub example: String,
+    pub unconfirmed: i64,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -24,6 +24,7 @@ pub struct Model {
     pub grp_no: Option<i64>,
     pub charged: Option<i64>,
     pub unconfirmed: Option<i64>,
+    pub others_answered: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

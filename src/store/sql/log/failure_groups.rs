@@ -40,6 +40,7 @@ pub(crate) async fn count(
             .or_insert_with(|| new_group(task, &code, trouble));
         places.insert(trouble.index, (code.clone(), group.n.cast_unsigned()));
         group.n += 1;
+        group.unconfirmed += i64::from(trouble.is_unconfirmed);
         group.first_at = group.first_at.min(trouble.at.0);
         group.last_at = group.last_at.max(trouble.at.0);
         changed.insert(code);
@@ -83,6 +84,7 @@ fn new_group(task: TaskId, code: &str, trouble: &ItemTrouble) -> failure_group::
             .failure
             .as_ref()
             .map_or_else(String::new, |failure| failure.message.clone()),
+        unconfirmed: 0,
     }
 }
 
@@ -95,7 +97,7 @@ fn all_set(group: failure_group::ActiveModel) -> failure_group::ActiveModel {
 async fn save(transaction: &Transaction, groups: Vec<failure_group::ActiveModel>) -> Result<(), StoreError> {
     use failure_group::Column as C;
     let conflict = OnConflict::columns([C::TaskId, C::Code])
-        .update_columns([C::N, C::FirstAt, C::LastAt])
+        .update_columns([C::N, C::FirstAt, C::LastAt, C::Unconfirmed])
         .to_owned();
     failure_group::Entity::insert_many(groups)
         .on_conflict(conflict)

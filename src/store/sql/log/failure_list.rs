@@ -105,10 +105,7 @@ impl FailureList for Store {
             .all(&self.readers)
             .await
             .map_err(error)?;
-        Ok(indexes
-            .into_iter()
-            .map(|index| ItemIndex(index.cast_unsigned()))
-            .collect())
+        Ok(indexes_of(indexes))
     }
 
     async fn among(&self, task: TaskId, indexes: &[ItemIndex]) -> Result<Vec<RecordedItem>, StoreError> {
@@ -134,6 +131,34 @@ impl FailureList for Store {
         found.into_iter().map(recorded).collect()
     }
 
+    async fn unconfirmed(
+        &self,
+        task: TaskId,
+        groups: &[String],
+        after: Option<ItemIndex>,
+        limit: u32,
+    ) -> Result<Vec<ItemIndex>, StoreError> {
+        use item::Column as C;
+        let mut found = item::Entity::find()
+            .select_only()
+            .column(C::Idx)
+            .filter(C::TaskId.eq(task.0))
+            .filter(C::State.eq(items::ABANDONED))
+            .filter(C::Unconfirmed.eq(1))
+            .filter(C::Idx.gt(after.map_or(-1, |index| index.0.cast_signed())));
+        if !groups.is_empty() {
+            found = found.filter(C::Grp.is_in(groups.iter().map(String::as_str)));
+        }
+        let indexes: Vec<i64> = found
+            .order_by_asc(C::Idx)
+            .limit(u64::from(limit))
+            .into_tuple()
+            .all(&self.readers)
+            .await
+            .map_err(error)?;
+        Ok(indexes_of(indexes))
+    }
+
     async fn item(&self, task: TaskId, index: ItemIndex) -> Result<Option<RecordedItem>, StoreError> {
         let key = (task.0, index.0.cast_signed());
         let row = item::Entity::find_by_id(key)
@@ -142,6 +167,11 @@ impl FailureList for Store {
             .map_err(error)?;
         row.map(recorded).transpose()
     }
+}
+
+fn indexes_of(numbers: Vec<i64>) -> Vec<ItemIndex> {
+    let index = |number: i64| ItemIndex(number.cast_unsigned());
+    numbers.into_iter().map(index).collect()
 }
 
 fn recorded(row: item::Model) -> Result<RecordedItem, StoreError> {
@@ -159,6 +189,7 @@ fn recorded(row: item::Model) -> Result<RecordedItem, StoreError> {
         attempts: row.attempts.cast_unsigned(),
         charged,
         is_unconfirmed: row.unconfirmed == Some(1),
+        others_answered: row.others_answered.map(i64::cast_unsigned),
         due_at: (state == RecordedState::Parked).then_some(WallMs(row.due_at)),
         code: row.code,
         message: row.message,
@@ -190,6 +221,7 @@ pub(crate) async fn groups<C: ConnectionTrait>(
         last_at: WallMs(row.last_at),
         example_index: ItemIndex(row.example_idx.cast_unsigned()),
         example: row.example,
+        unconfirmed: row.unconfirmed.cast_unsigned(),
     };
     Ok(rows.into_iter().map(group).collect())
 }

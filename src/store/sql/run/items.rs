@@ -124,6 +124,7 @@ fn row(
         grp_no: Set(place.map(|(_, number)| number.cast_signed())),
         charged: Set(Some(i64::from(trouble.charged))),
         unconfirmed: Set(trouble.is_unconfirmed.then_some(1)),
+        others_answered: Set((state == ABANDONED).then_some(trouble.others_answered.cast_signed())),
     }))
 }
 
@@ -147,6 +148,7 @@ async fn upsert(transaction: &Transaction, rows: Vec<item::ActiveModel>) -> Resu
             C::GrpNo,
             C::Charged,
             C::Unconfirmed,
+            C::OthersAnswered,
         ];
         let conflict = OnConflict::columns([C::TaskId, C::Idx])
             .update_columns(replaced)
@@ -169,7 +171,7 @@ pub(crate) fn trouble(row: item::Model) -> Result<ItemTrouble, StoreError> {
         attempts: row.attempts.cast_unsigned(),
         charged,
         is_unconfirmed: row.unconfirmed == Some(1),
-        others_answered: 0,
+        others_answered: row.others_answered.map_or(0, i64::cast_unsigned),
         failure: row.code.map(|code| Failure {
             code: code.into(),
             message,

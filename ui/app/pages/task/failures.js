@@ -4,6 +4,7 @@ import { redrive } from '../../lib/actions.js';
 import { part, path } from '../../lib/api.js';
 import { count, percent, stamp } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
+import { judgement } from '../../lib/judgement.js';
 import { useResource } from '../../lib/resource.js';
 import { settled } from '../../lib/task.js';
 import { ActButton } from '../../parts/ask.js';
@@ -26,6 +27,7 @@ function itemColumns(task) {
     { head: t('Item'), class: 'num', cell: (one) => html`<a class="link" data-row href=${`/tasks/${task.id}/items/${one.index}?from=failures`}>#${count(one.index)}</a>` },
     { head: t('Abandoned'), cell: (one) => html`<time datetime=${one.last_at} class="nowrap">${stamp(one.last_at)}</time>` },
     { head: t('Attempts'), class: 'num', cell: (one) => count(one.attempts) },
+    { head: t('Judged'), cell: (one) => html`<span class="cut" title=${judgement(one)}>${judgement(one)}</span>` },
     { head: t('Message'), class: 'fill main-cell', cell: (one) => html`<span class="cut" title=${one.message}>${one.message}</span>` },
     { head: t('Carries'), class: 'main-cell', cell: (one) => html`<${Carried} value=${one.data} missing=${one.data_missing} />` },
   ];
@@ -47,7 +49,7 @@ function groupColumns(task, open, toggle, total) {
   return [
     { head: t('Code'), class: 'nowrap', cell: (group) => html`<button type="button" class="tool" data-row aria-expanded=${open === group.code} onClick=${() => toggle(group.code)}>
       <span aria-hidden="true">${open === group.code ? '▾' : '▸'}</span><code>${group.code}</code></button>` },
-    { head: t('Items'), class: 'num', cell: (group) => html`<b>${count(group.count)}</b>` },
+    { head: t('Items'), class: 'num', cell: (group) => html`<b>${count(group.count)}</b>${group.unconfirmed > 0 && html` <span class="soft nowrap">${t('({n} unconfirmed)', { n: count(group.unconfirmed) })}</span>`}` },
     { head: t('Share'), class: 'num', cell: (group) => percent(group.count, total) },
     { head: t('First'), class: 'num', cell: (group) => html`<${Ago} at=${group.first_at} />` },
     { head: t('Last'), class: 'num', cell: (group) => html`<${Ago} at=${group.last_at} />` },
@@ -58,25 +60,26 @@ function groupColumns(task, open, toggle, total) {
   ];
 }
 
-function Redrive({ task, groups, pick }) {
+function Redrive({ task, groups, unconfirmed, pick }) {
   const chosen = groups.filter((group) => pick.has(group.code));
   const number = chosen.reduce((sum, group) => sum + group.count, 0);
   const all = groups.reduce((sum, group) => sum + group.count, 0);
   if (chosen.length) return html`<${ActButton} isMain=${true} action=${redrive(task, { codes: chosen.map((group) => group.code) }, number)}>${t('Redrive {n} selected', { n: count(number) })}<//>`;
-  return html`<${ActButton} action=${redrive(task, {}, all)}>${t('Redrive all {n}', { n: count(all) })}<//>`;
+  return html`${unconfirmed > 0 && html`<${ActButton} action=${redrive(task, { unconfirmed: true }, unconfirmed)}>${t('Redrive {n} unconfirmed', { n: count(unconfirmed) })}<//>`}
+    <${ActButton} action=${redrive(task, {}, all)}>${t('Redrive all {n}', { n: count(all) })}<//>`;
 }
 
 function Export({ task, what }) {
   return html`<a class="button" download href=${`/v1/tasks/${task.id}/export/${what}?format=csv`}><${Icon} name="down" />CSV</a>`;
 }
 
-function Groups({ task, groups }) {
+function Groups({ task, groups, unconfirmed }) {
   const [open, setOpen] = useState(groups.length === 1 ? groups[0].code : null);
   const pick = usePick(groups.map((group) => group.code));
   const toggle = (code) => setOpen(open === code ? null : code);
   const total = groups.reduce((sum, group) => sum + group.count, 0);
   return html`<${Section} title=${t('Groups by code')} aside=${t('{n} items, {share} of those that are settled', { n: count(total), share: percent(total, settled(task.counts)) })}
-      end=${html`<${Redrive} task=${task} groups=${groups} pick=${pick} /><${Export} task=${task} what="failures" />`}>
+      end=${html`<${Redrive} task=${task} groups=${groups} unconfirmed=${unconfirmed} pick=${pick} /><${Export} task=${task} what="failures" />`}>
     <${Table} columns=${groupColumns(task, open, toggle, total)} rows=${groups} id=${(group) => group.code} label=${t('Failures by code')} pick=${pick}
       under=${(group) => group.code === open && html`<${Items} task=${task} code=${group.code} />`} /><//>
     <${Family} task=${task} />`;
@@ -104,7 +107,7 @@ export function Failures({ task, watched }) {
   useEffect(() => {
     if (watched.failed) read.reload();
   }, [watched.failed]);
-  return html`<${Whole} of=${read}>${({ items }) => (items.length
-    ? html`<${Groups} task=${task} groups=${items} />`
+  return html`<${Whole} of=${read}>${({ items, unconfirmed }) => (items.length
+    ? html`<${Groups} task=${task} groups=${items} unconfirmed=${unconfirmed} />`
     : html`<${Empty} say=${t('Nothing has failed for good.')}><p>${t('Items that are abandoned after their last attempt stand here, grouped by their code.')}</p><//>`)}<//>`;
 }

@@ -4,6 +4,7 @@ import { redrive } from '../../lib/actions.js';
 import { part } from '../../lib/api.js';
 import { count, span, stamp } from '../../lib/format.js';
 import { t } from '../../lib/i18n.js';
+import { judgement } from '../../lib/judgement.js';
 import { useResource } from '../../lib/resource.js';
 import { go } from '../../lib/router.js';
 import { ActButton } from '../../parts/ask.js';
@@ -38,6 +39,7 @@ function Details({ task, item }) {
       [t('Attempts'), count(item.attempts)],
       failure && [t('Code'), html`<code>${failure.code}</code>`],
       failure && [t('Message'), failure.message],
+      item.state === 'abandoned' && [t('Judged'), judgement(failure)],
       failure?.origin_task && [t('Origin'), html`<a class="link" href=${`/tasks/${failure.origin_task}/items/${failure.origin_index}`}>${failure.origin_task} #${failure.origin_index}</a>`],
       item.due_at && [t('Next attempt'), html`<${Ago} at=${item.due_at} />`],
     ]} />

@@ -8,6 +8,7 @@ use super::flow::{Sheet, flow, line, piece, wrapped};
 use crate::output::body::{number, text};
 use crate::output::table::{Tone, clean, human};
 use crate::task::look::failures::who;
+use crate::task::look::judgement::of_them_unconfirmed;
 
 /// Lines of what happened that are shown.
 const TAIL_LINES: usize = 6;
@@ -37,7 +38,8 @@ pub(super) fn panel(state: &State, sheet: &Sheet) -> Vec<String> {
 fn failures(group: &Value, sheet: &Sheet) -> Vec<String> {
     let [count, index] = ["count", "example_index"].map(|name| human::count(number(&group[name])));
     let (code, example) = (text(&group["code"]), text(&group["example"]));
-    let failure = clean(&format!("{count:>8}  {code}  #{index} {example}"));
+    let of_them = of_them_unconfirmed(number(&group["unconfirmed"]));
+    let failure = clean(&format!("{count:>8}  {code}{of_them}  #{index} {example}"));
     let who = match group["example_row"].as_str() {
         Some(row) => clean(&format!("  {row}")),
         None => who(group, "example_data"),

@@ -34,6 +34,8 @@ pub(crate) struct Group {
     pub(crate) code: String,
     /// How many items failed for good with it.
     pub(crate) count: u64,
+    /// Those of them that are unconfirmed: nothing showed whether the handler failed for them alone.
+    pub(crate) unconfirmed: u64,
     /// When the first of them was given up.
     #[schema(format = DateTime)]
     pub(crate) first_at: String,
@@ -64,6 +66,7 @@ impl From<FailureGroup> for Group {
         Group {
             code: group.code,
             count: group.count,
+            unconfirmed: group.unconfirmed,
             first_at: rfc3339(group.first_at),
             last_at: rfc3339(group.last_at),
             example_index: group.example_index.0,
@@ -81,6 +84,8 @@ impl From<FailureGroup> for Group {
 pub(crate) struct Groups {
     /// Most frequent first.
     items: Vec<Group>,
+    /// Unconfirmed failures of all groups.
+    unconfirmed: u64,
 }
 
 /// An item that failed for good.
@@ -104,8 +109,11 @@ pub(crate) struct FailureBody {
     pub(crate) attempts: u32,
     /// Those that count against `max_attempts`: not those that an outage excuses, say.
     pub(crate) charged: u32,
-    /// Given up among the last items, when nothing showed whether the handler failed for it alone.
+    /// It failed for good, and nothing showed whether the handler failed for it alone.
     pub(crate) unconfirmed: bool,
+    /// Calls for other items that were answered since its first failure in the run in which it failed for good, at least; null
+    /// before that, and in failures of older versions.
+    pub(crate) others_answered: Option<u64>,
     /// When it first failed.
     #[schema(format = DateTime)]
     pub(crate) first_at: String,
@@ -161,6 +169,7 @@ impl FailureBody {
             attempts: item.attempts,
             charged: item.charged,
             unconfirmed: item.is_unconfirmed,
+            others_answered: item.others_answered,
             first_at: rfc3339(item.first_at),
             last_at: rfc3339(item.last_at),
             origin_task: origin.map(|(task, _)| task.to_string()),
@@ -250,7 +259,8 @@ pub(crate) async fn groups(
     if let Some(members) = params.data.as_deref().map(|data| Members::of_list(data, &task)) {
         add_data(&app, &task, &members, &mut items).await?;
     }
-    Ok(Json(Groups { items }))
+    let unconfirmed = items.iter().map(|group| group.unconfirmed).sum();
+    Ok(Json(Groups { items, unconfirmed }))
 }
 
 /// Gives the groups of a redrive the items that their examples were before.

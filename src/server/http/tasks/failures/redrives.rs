@@ -24,7 +24,7 @@ const CODES_MAX: usize = 101;
 /// The longest list of indexes. Unit: bytes.
 const INDEXES_BYTES_MAX: usize = 65_536;
 
-/// Which failures; nothing named is all of them.
+/// Which failures: those that fulfil each member; nothing named is all of them.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FilterBody {
@@ -38,6 +38,8 @@ pub(crate) struct FilterBody {
         example = "5,9-20"
     )]
     indexes: Option<String>,
+    /// Only those that are unconfirmed: nothing showed whether the handler failed for them alone.
+    unconfirmed: Option<bool>,
 }
 
 /// A redrive. What isn't named is as the other task has it, but for the name.
@@ -128,6 +130,7 @@ impl RedriveBody {
         Ok(RedriveRequest {
             codes,
             indexes,
+            unconfirmed: filter.unconfirmed.unwrap_or(false),
             new_keys: own.new_keys.unwrap_or(false),
             again: own.again.unwrap_or(false),
             plan,

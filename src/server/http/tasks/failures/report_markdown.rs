@@ -115,10 +115,14 @@ fn failures(report: &ReportBody, out: &mut String) {
         let data = plain(group.example_data.as_deref().map_or("", RawValue::get));
         let (code, example) = (plain(&group.code), plain(&group.example));
         let (count, index) = (group.count, group.example_index);
+        let of_them = match group.unconfirmed {
+            0 => String::new(),
+            unconfirmed => format!(" ({unconfirmed} unconfirmed)"),
+        };
         let (first, last) = (&group.first_at, &group.last_at);
         line!(
             out,
-            "| {code} | {count} | {first} | {last} | {index}: {example} {data} |"
+            "| {code} | {count}{of_them} | {first} | {last} | {index}: {example} {data} |"
         );
     }
     line!(out, "");

@@ -99,6 +99,7 @@ mod tests {
             attempts: 1,
             charged: 1,
             is_unconfirmed: false,
+            others_answered: Some(0),
             due_at: None,
             code: Some(group.to_owned()),
             message: None,

@@ -1,0 +1,95 @@
+//! Grounds on which items failed for good, as people read them.
+
+use serde_json::Value;
+
+use crate::output::body::number;
+use crate::output::table::human;
+
+/// Returns the sentence for a failure as the API has it.
+///
+/// Older versions didn't count what was answered for other items: of their failures it isn't said.
+pub(crate) fn judgement(failure: &Value) -> String {
+    let others = failure["others_answered"].as_u64();
+    if failure["unconfirmed"] == true {
+        return match others {
+            Some(others @ 1..) => format!(
+                "unconfirmed: {}, not enough to blame this item",
+                answered_meanwhile(others)
+            ),
+            _ => "unconfirmed: no other call was answered to compare it with".to_owned(),
+        };
+    }
+    let (charged, attempts) = (number(&failure["charged"]), number(&failure["attempts"]));
+    let counted = match charged {
+        0 => "no attempt counts".to_owned(),
+        1 => format!("1 of {} counts", human::counted(attempts, "attempt")),
+        _ => format!(
+            "{} of {} count",
+            human::count(charged),
+            human::counted(attempts, "attempt")
+        ),
+    };
+    match others {
+        Some(others @ 1..) => format!("{counted}: {}", answered_meanwhile(others)),
+        _ => counted,
+    }
+}
+
+/// ` (2 unconfirmed)` behind a count of failures; nothing where all of them are confirmed.
+pub(crate) fn of_them_unconfirmed(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        count => format!(" ({} unconfirmed)", human::count(count)),
+    }
+}
+
+/// `214 other calls were answered meanwhile`
+fn answered_meanwhile(others: u64) -> String {
+    let were = if others == 1 { "was" } else { "were" };
+    format!(
+        "{} {were} answered meanwhile",
+        human::counted(others, "other call")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_grounds_are_a_sentence_with_the_right_plurals() {
+        let told = |charged: u64, attempts: u64, unconfirmed: bool, others: Option<u64>| {
+            judgement(&json!({
+                "charged": charged, "attempts": attempts, "unconfirmed": unconfirmed, "others_answered": others,
+            }))
+        };
+        let of_one = "unconfirmed: no other call was answered to compare it with";
+        for (sentence, expected) in [
+            (
+                told(5, 5, false, Some(1214)),
+                "5 of 5 attempts count: 1,214 other calls were answered meanwhile",
+            ),
+            (
+                told(1, 3, false, Some(1)),
+                "1 of 3 attempts counts: 1 other call was answered meanwhile",
+            ),
+            (told(1, 1, false, Some(0)), "1 of 1 attempt counts"),
+            (told(2, 3, false, None), "2 of 3 attempts count"),
+            (told(0, 4, false, Some(0)), "no attempt counts"),
+            (told(0, 5, true, Some(0)), of_one),
+            (told(0, 5, true, None), of_one),
+            (
+                told(3, 5, true, Some(3)),
+                "unconfirmed: 3 other calls were answered meanwhile, not enough to blame this item",
+            ),
+            (
+                told(3, 5, true, Some(1)),
+                "unconfirmed: 1 other call was answered meanwhile, not enough to blame this item",
+            ),
+        ] {
+            assert_eq!(sentence, expected);
+        }
+    }
+}

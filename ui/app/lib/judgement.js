@@ -1,0 +1,18 @@
+/** @file Grounds on which an item failed for good, in one sentence; the command line says the same. */
+import { count } from './format.js';
+import { t } from './i18n.js';
+
+const meanwhile = (others) => (others === 1 ? t('1 other call was answered meanwhile') : t('{n} other calls were answered meanwhile', { n: count(others) }));
+
+function counted({ attempts, charged }) {
+  if (charged === 0) return t('no attempt counts');
+  if (charged > 1) return t('{n} of {all} attempts count', { n: count(charged), all: count(attempts) });
+  return attempts === 1 ? t('1 of 1 attempt counts') : t('1 of {all} attempts counts', { all: count(attempts) });
+}
+
+/** The sentence for a failure as the API has it. Older versions didn't count what was answered for other items. */
+export function judgement(failure) {
+  const others = failure.others_answered ?? 0;
+  if (failure.unconfirmed) return others ? t('unconfirmed: {answered}, not enough to blame this item', { answered: meanwhile(others) }) : t('unconfirmed: no other call was answered to compare it with');
+  return others ? t('{counted}: {answered}', { counted: counted(failure), answered: meanwhile(others) }) : counted(failure);
+}
