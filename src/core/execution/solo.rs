@@ -132,6 +132,8 @@ impl Execution {
             (Wait::Completion, Some(StallReason::SingleFile))
         } else {
             self.abandon_killers(now, fx);
+            // Low water may stand at an item now that people want skipped.
+            self.skip_wanted(fx);
             if self.end_if_over(fx) {
                 return true;
             }
