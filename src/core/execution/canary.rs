@@ -6,6 +6,7 @@
 //! before that checkpoint.
 
 use super::Execution;
+use super::items::Items;
 use super::types::{Phase, RunEnd};
 use crate::ids::ItemIndex;
 use crate::task::lifecycle::StopReason;
@@ -114,24 +115,24 @@ impl Execution {
                 self.items.canary.change(Verdict::Open, Verdict::Passed);
             }
             CanaryThen::Continue | CanaryThen::Stop => {
-                let text = self.canary_text(until, then);
+                let text = canary_text(&self.items, until, then);
                 self.stop(RunEnd::stopped(StopReason::CanaryDone, text));
             }
         }
     }
+}
 
-    fn canary_text(&self, until: ItemIndex, then: CanaryThen) -> String {
-        let counters = &self.items.counters;
-        let why = match then {
-            CanaryThen::Stop => "",
-            CanaryThen::Continue => ", and it goes on by itself only if none is",
-        };
-        format!(
-            "the canary of {} items is done: {} succeeded, {} skipped, {} abandoned{why}; start the task to go on with the rest",
-            until.0 - self.items.range.start.0,
-            counters.succeeded,
-            counters.skipped,
-            counters.abandoned
-        )
-    }
+fn canary_text(items: &Items, until: ItemIndex, then: CanaryThen) -> String {
+    let counters = &items.counters;
+    let why = match then {
+        CanaryThen::Stop => "",
+        CanaryThen::Continue => ", and it goes on by itself only if none is",
+    };
+    format!(
+        "the canary of {} items is done: {} succeeded, {} skipped, {} abandoned{why}; start the task to go on with the rest",
+        until.0 - items.range.start.0,
+        counters.succeeded,
+        counters.skipped,
+        counters.abandoned
+    )
 }

@@ -53,7 +53,7 @@ use self::settings::Settings;
 use super::ids::ItemIndex;
 use super::invariants::Invariant;
 use super::pace::Pace;
-use super::task::{Canary, ShardRange};
+use super::task::ShardRange;
 use crate::items::waiting::{Doing, Trouble};
 
 /// The state of one run. See the module.
@@ -104,17 +104,15 @@ impl Execution {
             items: items::Items::new(&start, settings.limits.window),
             settings,
         };
-        execution.resume(start.restored, start.canary, now);
+        let (saved, items) = (start.restored, &mut execution.items);
+        items.counters.excluded = 0;
+        items.restore_troubles(saved.retrying, saved.parked, now);
+        items.exclude(saved.excluded);
+        items.canary.set(start.canary, items.range.start);
+        if execution.careful {
+            items.begin_solo(&execution.settings, now);
+        }
         execution
-    }
-
-    fn resume(&mut self, restored: Restored, canary: Option<Canary>, now: Now) {
-        self.items.counters.excluded = 0;
-        self.items
-            .restore_troubles(restored.retrying, restored.parked, now);
-        self.items.exclude(restored.excluded);
-        self.items.canary.set(canary, self.items.range.start);
-        self.begin_solo(now);
     }
 
     /// Takes one event in and appends the decisions to `fx`, which the caller cleared.

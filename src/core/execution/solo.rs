@@ -108,24 +108,6 @@ impl Solo {
 }
 
 impl Execution {
-    /// Enters single file when the run begins after a crash loop.
-    pub(super) fn begin_solo(&mut self, now: Now) {
-        if !self.careful {
-            return;
-        }
-        let due = |t: &Trouble| t.place == Place::Outside && t.doing == Doing::Waiting(now.moment);
-        let parked = self.items.troubles.which(due).into_iter().collect();
-        // A careful run before may have had as many unsaved as in flight.
-        let reach = 2 * u64::from(self.settings.limits.concurrency);
-        let until = self
-            .items
-            .high
-            .max(self.items.window.low_water().plus(reach))
-            .min(self.items.fresh_end());
-        let mark = None;
-        self.items.solo.0 = Some(Suspects { until, parked, mark });
-    }
-
     /// Lets the next suspect go, if it may; false when none is left and all is as usual again.
     pub(super) fn grant_solo(&mut self, now: Now, fx: &mut Effects) -> bool {
         let (wait, reason) = if self.items.counters.in_flight > 0 {
@@ -227,6 +209,20 @@ impl Execution {
 }
 
 impl Items {
+    /// Enters single file where a run begins after a crash loop.
+    pub(super) fn begin_solo(&mut self, settings: &Settings, now: Now) {
+        let due = |t: &Trouble| t.place == Place::Outside && t.doing == Doing::Waiting(now.moment);
+        let parked = self.troubles.which(due).into_iter().collect();
+        // A careful run before may have had as many unsaved as in flight.
+        let reach = 2 * u64::from(settings.limits.concurrency);
+        let until = self
+            .high
+            .max(self.window.low_water().plus(reach))
+            .min(self.fresh_end());
+        let mark = None;
+        self.solo.0 = Some(Suspects { until, parked, mark });
+    }
+
     pub(in crate::execution) fn next_suspect(&self) -> Option<ItemIndex> {
         self.solo.next(self.window.low_water(), self.fresh_end())
     }

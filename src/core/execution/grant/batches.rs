@@ -12,7 +12,7 @@ use crate::execution::Execution;
 use crate::execution::types::Now;
 use crate::ids::Moment;
 use crate::items::verdict::{Failed, FailureClass, Wish};
-use crate::items::waiting::{Place, Trouble};
+use crate::items::waiting::{Place, Trouble, Troubles};
 use crate::pace::Pace;
 
 /// Sizes of calls, and the wait for one to fill.
@@ -57,6 +57,48 @@ impl Batches {
         self.size
     }
 
+    /// Size of the halves that are due first, if any are. Parked ones take turns with all others.
+    fn due_halves(&mut self, troubles: &mut Troubles, batch: u32, now: Moment) -> Option<u32> {
+        let halves = |trouble: Option<&Trouble>| {
+            trouble
+                .map(|trouble| trouble.call_max)
+                .filter(|most| (1..batch).contains(most))
+        };
+        let in_window = halves(troubles.first_due(Place::Window, now));
+        if in_window.is_some() || std::mem::take(&mut self.was_of_parked) {
+            return in_window;
+        }
+        let parked = halves(troubles.first_due(Place::Outside, now));
+        self.was_of_parked = parked.is_some();
+        parked
+    }
+
+    /// Of so much credit, items of whole calls; all where the wait for one to fill is over, or no more than that are left.
+    pub(in crate::execution) fn whole(
+        &mut self,
+        credit: u32,
+        left: u64,
+        linger: Duration,
+        now: Moment,
+    ) -> u32 {
+        let size = self.size;
+        if size == 1 || credit == 0 {
+            return credit;
+        }
+        let short_since = &mut self.short_since;
+        if credit >= size {
+            *short_since = None;
+            return credit - credit % size;
+        }
+        let since = *short_since.get_or_insert(now);
+        let waited = now.since(since) >= linger;
+        if waited || u64::from(credit) >= left {
+            *short_since = None;
+            return credit;
+        }
+        0
+    }
+
     /// Calls that these items make.
     pub(in crate::execution) fn calls_of(&self, items: u32) -> u32 {
         items.div_ceil(self.size)
@@ -81,7 +123,8 @@ impl Execution {
             1
         };
         let halves = if is_usual && batch > 1 && !self.items.troubles.is_empty() {
-            self.due_halves(batch, now)
+            self.batches
+                .due_halves(&mut self.items.troubles, batch, now.moment)
         } else {
             None
         };
@@ -89,42 +132,6 @@ impl Execution {
             self.batches.size = halves;
         }
         halves.is_some()
-    }
-
-    /// Size of the halves that are due first, if any are. Parked ones take turns with all others.
-    fn due_halves(&mut self, batch: u32, now: Now) -> Option<u32> {
-        let halves = |trouble: Option<&Trouble>| {
-            trouble
-                .map(|trouble| trouble.call_max)
-                .filter(|most| (1..batch).contains(most))
-        };
-        let in_window = halves(self.items.troubles.first_due(Place::Window, now.moment));
-        if in_window.is_some() || std::mem::take(&mut self.batches.was_of_parked) {
-            return in_window;
-        }
-        let parked = halves(self.items.troubles.first_due(Place::Outside, now.moment));
-        self.batches.was_of_parked = parked.is_some();
-        parked
-    }
-
-    pub(in crate::execution) fn whole_batches(&mut self, credit: u32, now: Now) -> u32 {
-        let size = self.batches.size;
-        if size == 1 || credit == 0 {
-            return credit;
-        }
-        let left = self.items.left();
-        let short_since = &mut self.batches.short_since;
-        if credit >= size {
-            *short_since = None;
-            return credit - credit % size;
-        }
-        let since = *short_since.get_or_insert(now.moment);
-        let waited = now.moment.since(since) >= self.settings.tuning.batch_linger;
-        if waited || u64::from(credit) >= left {
-            *short_since = None;
-            return credit;
-        }
-        0
     }
 }
 

@@ -24,7 +24,7 @@ impl Execution {
 
     /// Whether another item would leave, were there no shared limit.
     pub(in crate::execution) fn could_send_more(&mut self, now: Now) -> bool {
-        if self.room_of_circuit(1, now) == 0 {
+        if self.judge.circuit.room_for(1, self.batches.size(), now.moment) == 0 {
             return false;
         }
         let slots = self

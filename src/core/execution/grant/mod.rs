@@ -10,6 +10,7 @@ pub(super) use batches::Batches;
 pub(super) use stragglers::Stragglers;
 
 use super::Execution;
+use super::picture::meters::Meters;
 use super::types::{Effects, Now, Phase, RunEnd, Wait};
 use crate::execution::items::Items;
 use crate::ids::{Attempt, ItemIndex, Moment};
@@ -54,8 +55,8 @@ impl Execution {
             fx.wait = Wait::Completion;
         }
         if fx.dispatch.is_empty() {
-            Execution::wake_by(fx, look);
-            Execution::wake_by(fx, self.judge.first_contact().filter(|until| *until > now.moment));
+            waits::wake_by(fx, look);
+            waits::wake_by(fx, self.judge.first_contact().filter(|until| *until > now.moment));
         }
     }
 
@@ -188,9 +189,17 @@ impl Execution {
             (false, true) => Some(reason),
             (false, false) => None,
         };
-        let items = self.whole_batches(credit, now);
+        let items = self.batches.whole(
+            credit,
+            self.items.left(),
+            self.settings.tuning.batch_linger,
+            now.moment,
+        );
         Room {
-            items: self.room_of_circuit(items, now),
+            items: self
+                .judge
+                .circuit
+                .room_for(items, self.batches.size(), now.moment),
             bound_by,
         }
     }
@@ -258,20 +267,10 @@ impl Execution {
             let Some((index, attempts)) = self.items.troubles.pop_due(place, now.moment) else {
                 break;
             };
-            self.push_retry(index, attempts, fx);
+            push_retry(&mut self.meters, index, attempts, fx);
             granted += 1;
         }
         granted
-    }
-
-    pub(in crate::execution) fn push_retry(&mut self, index: ItemIndex, attempts: u32, fx: &mut Effects) {
-        fx.dispatch.push(Dispatch {
-            run: IndexRun::one(index),
-            attempt: Attempt::new(attempts + 1),
-        });
-        if attempts > 0 {
-            self.meters.on_repeat();
-        }
     }
 }
 
@@ -380,4 +379,14 @@ fn push_fresh(fx: &mut Effects, run: IndexRun) {
         run,
         attempt: Attempt::FIRST,
     });
+}
+
+fn push_retry(meters: &mut Meters, index: ItemIndex, attempts: u32, fx: &mut Effects) {
+    fx.dispatch.push(Dispatch {
+        run: IndexRun::one(index),
+        attempt: Attempt::new(attempts + 1),
+    });
+    if attempts > 0 {
+        meters.on_repeat();
+    }
 }

@@ -4,11 +4,12 @@
 //! where neighbours are bad together, the one far ahead shows that the handler isn't down. A round is of such items, where
 //! there are any: the failed ones may be bad.
 
+use super::push_retry;
 use crate::execution::Execution;
 use crate::execution::failed::fresh_trouble;
 use crate::execution::judge::circuit::Room;
 use crate::execution::types::{Effects, Now, Wait};
-use crate::ids::{Attempt, Moment};
+use crate::ids::Attempt;
 use crate::items::run::IndexRun;
 use crate::items::verdict::Dispatch;
 use crate::items::waiting::{Doing, Place, Trouble};
@@ -37,16 +38,6 @@ impl Execution {
         true
     }
 
-    /// What the circuit leaves of the room. Unit: items.
-    #[inline]
-    pub(in crate::execution) fn room_of_circuit(&self, items: u32, now: Now) -> u32 {
-        match self.judge.circuit.room(now.moment) {
-            Room::Unbounded => items,
-            Room::Calls(calls) => items.min(calls.saturating_mul(self.batches.size())),
-            Room::Until(_) | Room::Completion => 0,
-        }
-    }
-
     /// One call to see whether the handler is back; its items are of one kind.
     pub(in crate::execution) fn grant_probe(&mut self, room: u32, now: Now, fx: &mut Effects) -> u32 {
         let turn = self.judge.circuit.outage().map_or(0, |outage| outage.probes) % 3;
@@ -71,7 +62,7 @@ impl Execution {
             else {
                 break;
             };
-            self.push_retry(index, attempts, fx);
+            push_retry(&mut self.meters, index, attempts, fx);
             granted += 1;
         }
         granted
@@ -100,7 +91,7 @@ impl Execution {
             if let Some(mut trouble) = self.items.troubles.take(index) {
                 trouble.doing = Doing::InFlight;
                 self.items.troubles.put(index, trouble);
-                self.push_retry(index, 0, fx);
+                push_retry(&mut self.meters, index, 0, fx);
                 granted += 1;
             }
         }
@@ -140,15 +131,5 @@ impl Execution {
         granted += self.grant_due(Place::Window, room - granted, now, fx);
         granted += self.grant_due(Place::Outside, room - granted, now, fx);
         self.depart(granted, now.moment)
-    }
-
-    /// Asks again at this time at the latest.
-    pub(in crate::execution) fn wake_by(fx: &mut Effects, moment: Option<Moment>) {
-        let Some(moment) = moment else { return };
-        fx.wait = match std::mem::take(&mut fx.wait) {
-            Wait::Until(earlier) => Wait::Until(earlier.min(moment)),
-            Wait::Completion => Wait::Until(moment),
-            wait @ (Wait::Now | Wait::Ended) => wait,
-        };
     }
 }

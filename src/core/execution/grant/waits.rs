@@ -3,7 +3,7 @@
 use crate::execution::Execution;
 use crate::execution::items::Items;
 use crate::execution::settings::Settings;
-use crate::execution::types::{Now, Wait};
+use crate::execution::types::{Effects, Now, Wait};
 use crate::ids::Moment;
 use crate::items::waiting::Place;
 use crate::stats::stall::StallReason;
@@ -80,4 +80,14 @@ impl Items {
         }
         self.is_out_of_reach().then_some(StallReason::Checkpoint)
     }
+}
+
+/// Asks again at this time at the latest.
+pub(super) fn wake_by(fx: &mut Effects, moment: Option<Moment>) {
+    let Some(moment) = moment else { return };
+    fx.wait = match std::mem::take(&mut fx.wait) {
+        Wait::Until(earlier) => Wait::Until(earlier.min(moment)),
+        Wait::Completion => Wait::Until(moment),
+        wait @ (Wait::Now | Wait::Ended) => wait,
+    };
 }

@@ -20,10 +20,10 @@ use std::time::Duration;
 use super::Judge;
 use super::attempts::CHANCE_AMONG;
 use super::circuit::pause::PROBE_LONGEST;
+use super::trial::{ANSWERED_FACTOR, Bare, InOrder, State, Trial};
 use crate::execution::Scope;
 use crate::execution::items::Items;
 use crate::execution::settings::Settings;
-use crate::execution::types::Now;
 use crate::ids::{ItemIndex, Moment};
 use crate::items::verdict::{Failure, FailureClass};
 use crate::items::waiting::{Doing, Trouble};
@@ -31,128 +31,12 @@ use crate::settings::Auto;
 
 /// The last items are tried for as long as the run took before only they were left, within these bounds.
 const AUTO_SPAN: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(600));
-/// Answers make that longer, up to so many times.
-const ANSWERED_FACTOR: u32 = 3;
 /// An outage is believed for so many times `judge_after`: two hours as configured.
 const OUTAGE_FACTOR: u32 = 12;
 /// Fewer items than an outage of unclear calls is told by.
 const FEW: usize = 10;
-/// Items are told after so long: most of them are over by then.
-const TOLD_AFTER: Duration = Duration::from_secs(15);
 /// The wait between two looks, which walk all retrying items.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Alone {
-    state: State,
-    bare: Option<Bare>,
-    looked: Moment,
-    in_order: InOrder,
-}
-
-/// The moment from which on only items that were called are left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Bare {
-    /// Calls answered by then.
-    answered: u64,
-    /// The circuit was closed.
-    is_closed: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
-    /// Others can leave.
-    #[default]
-    No,
-    /// The items are tried.
-    Tried(Trial),
-    /// Their time is over: attempts count, until something is answered.
-    Over(Trial),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Trial {
-    since: Moment,
-    /// When something was answered last since then.
-    answered: Moment,
-    is_tail: bool,
-}
-
-/// Fate of the items that were given up without a verdict where calls leave in order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum InOrder {
-    /// There was none.
-    #[default]
-    Unknown,
-    /// Nothing was answered since.
-    GivenUp,
-    /// The next call was answered: it was the item.
-    Confirmed,
-}
-
-impl Trial {
-    fn end(self, span: Duration) -> Moment {
-        let end = self.since.max(self.answered).plus(span);
-        end.min(self.since.plus(span.saturating_mul(ANSWERED_FACTOR)))
-    }
-}
-
-impl Alone {
-    fn trial(&self) -> Option<Trial> {
-        match self.state {
-            State::No => None,
-            State::Tried(trial) | State::Over(trial) => Some(trial),
-        }
-    }
-
-    /// Tells whether an answered call would change anything.
-    #[inline]
-    pub(super) fn is_stirred(&self) -> bool {
-        self.state != State::No || self.in_order == InOrder::GivenUp
-    }
-
-    /// Nothing but items that failed can leave.
-    pub(super) fn is_on(&self) -> bool {
-        self.state != State::No
-    }
-
-    /// They are the last ones, and their time is bounded.
-    pub(super) fn is_tail(&self) -> bool {
-        self.trial().is_some_and(|trial| trial.is_tail)
-    }
-
-    /// Nothing excuses a failed attempt any more.
-    pub(super) fn is_over(&self) -> bool {
-        matches!(self.state, State::Over(_))
-    }
-
-    /// A call couldn't be made at all: that is an outage, and the wait begins anew after it, but in the tail.
-    pub(super) fn on_unreachable(&mut self, now: Moment) {
-        if let Some(trial) = self.trial().filter(|trial| !trial.is_tail) {
-            let since = now;
-            self.state = State::Tried(Trial { since, ..trial });
-        }
-    }
-
-    /// The handler answers: the last items are tried for longer, others have somebody to be compared with.
-    pub(super) fn on_answered(&mut self, now: Moment) {
-        match &mut self.state {
-            State::Tried(trial) | State::Over(trial) if trial.is_tail => trial.answered = now,
-            state => *state = State::No,
-        }
-        if self.in_order == InOrder::GivenUp {
-            self.in_order = InOrder::Confirmed;
-        }
-    }
-
-    /// An item was given up where calls leave in order: the next one is tried anew.
-    pub(super) fn on_given_up_in_order(&mut self) {
-        self.state = State::No;
-        if self.in_order == InOrder::Unknown {
-            self.in_order = InOrder::GivenUp;
-        }
-    }
-}
 
 impl Judge {
     /// Looks whether only items without a verdict are left, and what follows; says when to look again.
@@ -265,21 +149,12 @@ impl Judge {
         is_decided || self.absent(cx.items, cx.settings) * 2 < cx.items.troubles.len()
     }
 
-    fn absent(&self, items: &Items, settings: &Settings) -> usize {
+    pub(super) fn absent(&self, items: &Items, settings: &Settings) -> usize {
         let is_absent = |t: &Trouble| {
             let is_unavailable = t.last == Some(FailureClass::Unavailable) && t.suspicion.held.is_none();
             is_unavailable && !self.is_suspect(items, settings, t)
         };
         items.troubles.which(is_absent).len()
-    }
-
-    /// Items that are left and brought 502 or 503 each time, of which only people can say that it is them.
-    pub(super) fn unjudged(&self, items: &Items, settings: &Settings) -> u64 {
-        let is_down = !self.circuit.is_closed() && items.has_succeeded();
-        match is_down && !items.is_fresh_left() && !self.alone.is_on() {
-            true => self.absent(items, settings) as u64,
-            false => 0,
-        }
     }
 
     /// Tells whether the item failed beside answered calls, in this run or in one before it.
@@ -302,7 +177,7 @@ impl Judge {
         self.span_of(cx.settings, cx.items.has_succeeded())
     }
 
-    fn span_of(&self, settings: &Settings, has_succeeded: bool) -> Option<Duration> {
+    pub(super) fn span_of(&self, settings: &Settings, has_succeeded: bool) -> Option<Duration> {
         let after = self.judge_after(settings);
         if after.is_zero() || self.alone.is_tail() {
             return Some(after);
@@ -429,40 +304,5 @@ impl Judge {
         }
         let wait = cx.settings.tuning.backoff.first;
         cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now);
-    }
-
-    /// Items that are tried for lack of others to compare them with, or that wait for a witness; and the time until they are
-    /// judged without one.
-    pub(super) fn tried(
-        &self,
-        items: &Items,
-        settings: &Settings,
-        now: Now,
-    ) -> (Vec<ItemIndex>, Option<Duration>) {
-        let held = || items.troubles.held().collect();
-        let Some(trial) = self.alone.trial() else {
-            return (held(), None);
-        };
-        let span = self.span_of(settings, items.has_succeeded());
-        let judged_in = span.map(|span| trial.end(span).since(now.moment));
-        let told_after = span.map_or(TOLD_AFTER, |span| TOLD_AFTER.min(span / 2));
-        match (trial.is_tail, now.moment.since(trial.since) >= told_after) {
-            (true, true) => (items.troubles.which(|_| true), judged_in),
-            (true, false) => (held(), None),
-            (false, _) => (held(), judged_in),
-        }
-    }
-
-    /// Calls that the held item that was called least still has before it is judged; 0 where this isn't so of all that are
-    /// tried.
-    pub(super) fn tries_left(items: &Items, settings: &Settings, tried: usize) -> u32 {
-        if items.troubles.held().count() < tried {
-            return 0;
-        }
-        let calls = |index| items.troubles.get(index)?.suspicion.held.map(|(_, calls)| calls);
-        let least = items.troubles.held().filter_map(calls).min();
-        least.map_or(0, |calls| {
-            settings.tuning.max_attempts.get().saturating_sub(calls)
-        })
     }
 }

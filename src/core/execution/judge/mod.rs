@@ -15,23 +15,22 @@ mod exited;
 mod given_up;
 mod patience;
 mod refused;
+mod told;
+mod trial;
 pub(super) mod turned_away;
 
 use std::time::Duration;
 
-use super::Execution;
-use super::types::{Now, RunEnd, Start};
+use super::types::{RunEnd, Start};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::error_budget::Meter;
 use crate::items::retry::doubled;
 use crate::items::suspicion::Others;
-use crate::items::verdict::{Failure, HandlerState, Outage, Paused};
+use crate::items::verdict::{Failure, Outage};
 use crate::items::waiting::Trouble;
 use crate::task::Tuning;
 use circuit::Circuit;
 
-/// Held items that are named to people.
-const HELD_NAMED: usize = 3;
 /// The first pause after 429 without `Retry-After`, doubled each time in a row up to the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
@@ -64,7 +63,7 @@ pub(super) struct Judge {
     pauses_in_a_row: u32,
     /// What the last call said that was turned away, since the last verdict.
     turned_away_with: Option<String>,
-    alone: alone::Alone,
+    alone: trial::Alone,
     given_up: given_up::GivenUp,
     /// The probe that was sent one window ahead.
     pub(super) ahead: Option<ItemIndex>,
@@ -94,7 +93,7 @@ impl Judge {
             reached_probes: 0,
             pauses_in_a_row: 0,
             turned_away_with: None,
-            alone: alone::Alone::default(),
+            alone: trial::Alone::default(),
             given_up: given_up::GivenUp::default(),
             ahead: None,
             drafted: start.restored.outage,
@@ -178,29 +177,5 @@ impl Judge {
             || self.turned_away_with.is_some()
             || self.refusals.is_row()
             || self.alone.is_stirred()
-    }
-}
-
-impl Execution {
-    /// How the handler fares.
-    pub fn handler(&self, now: Now) -> HandlerState {
-        let next_probe = self.judge.circuit.next_probe();
-        let (tried, judged_in) = self.judge.tried(&self.items, &self.settings, now);
-        let named = tried.len();
-        HandlerState {
-            contacted: self.judge.contacted,
-            outage: self.judge.circuit.outage(),
-            next_probe_in: next_probe.map(|next| next.since(now.moment)),
-            error: self.judge.errors.lately(),
-            held: named as u64,
-            held_items: tried.into_iter().take(HELD_NAMED).collect(),
-            held_tries: Judge::tries_left(&self.items, &self.settings, named),
-            judged_in,
-            unjudged: self.judge.unjudged(&self.items, &self.settings),
-            paused: self.pace.paused(now.moment).map(|until| Paused {
-                left: until.since(now.moment),
-                said: self.judge.turned_away_with.clone(),
-            }),
-        }
     }
 }

@@ -81,18 +81,20 @@ impl Execution {
             size: self.items.window.size(),
             until,
             per_cell,
-            head: (low < self.items.high).then(|| self.head_now(now)),
+            head: (low < self.items.high).then(|| self.items.head(self.head_age(now))),
             cursor: self.items.cursor,
             above,
             again: self.items.again.iter().copied().collect(),
             marks: self.items.marks(low, until, per_cell),
         }
     }
+}
 
-    fn head_now(&self, now: Moment) -> Head {
-        let index = self.items.window.low_water();
-        let trouble = self.items.troubles.get(index);
-        let is_free = index >= self.items.cursor || self.items.again.iter().any(|run| run.contains(index));
+impl Items {
+    fn head(&self, age: Duration) -> Head {
+        let index = self.window.low_water();
+        let trouble = self.troubles.get(index);
+        let is_free = index >= self.cursor || self.again.iter().any(|run| run.contains(index));
         let cell = match trouble {
             Some(trouble) => cell_of(trouble),
             None if is_free => Cell::Free,
@@ -102,13 +104,11 @@ impl Execution {
         Head {
             index,
             attempt: made + u32::from(cell == Cell::InFlight),
-            age: self.head_age(now),
+            age: age,
             cell,
         }
     }
-}
 
-impl Items {
     pub(in crate::execution) fn marks(
         &self,
         low: ItemIndex,

@@ -209,6 +209,16 @@ impl Circuit {
         }
     }
 
+    /// Items that may leave of so many, in calls of this size.
+    #[inline]
+    pub(in crate::execution) fn room_for(&self, items: u32, size: u32, now: Moment) -> u32 {
+        match self.room(now) {
+            Room::Unbounded => items,
+            Room::Calls(calls) => items.min(calls.saturating_mul(size)),
+            Room::Until(_) | Room::Completion => 0,
+        }
+    }
+
     #[inline]
     pub(in crate::execution) fn on_sent(&mut self, calls: u32, now: Moment) {
         match &mut self.state {
