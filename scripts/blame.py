@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Which items a job gives up, against real handlers: last items that fail, bad items in batches, outages.
+"""Which items a job gives up, against real handlers: last items that fail, bad items in batches, outages, mixtures of both.
 
-usage: scripts/blame.py [PROGRAM] [PART]    PART: tails, batches, outages; all without it.
-Prints a line a case, and ends with 1 where one is not as it should be. 30 minutes for all.
+usage: scripts/blame.py [PROGRAM] [PART]    PART: tails, batches, outages, mixtures, chance, canaries; all without it.
+Prints a line a case, and ends with 1 where one is not as it should be. 45 minutes for all.
 """
+import collections
+import concurrent.futures
 import http.server
 import json
 import math
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -25,10 +28,12 @@ class Handler(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 1024
 
-    def __init__(self, bad, fault, down=None):
+    def __init__(self, bad, fault, down=None, share=0.0):
         super().__init__(("127.0.0.1", 0), Request)
-        self.bad, self.fault, self.down = bad, fault, down
+        self.bad, self.fault, self.down, self.share = bad, fault, down, share
+        self.calls_of = collections.Counter()
         self.began, self.calls, self.lock = time.monotonic(), [], threading.Lock()
+        self.chances = random.Random(7)
 
     def handle_error(self, request, client_address):
         pass
@@ -37,10 +42,12 @@ class Handler(http.server.ThreadingHTTPServer):
         at = time.monotonic() - self.began
         with self.lock:
             self.calls.append(at)
+            self.calls_of.update(indexes)
             turn = len(self.calls)
+            is_unlucky = self.chances.random() < self.share
         if self.down and self.down[0] <= at < self.down[1]:
             return self.down[2]
-        if self.bad.isdisjoint(indexes):
+        if self.bad.isdisjoint(indexes) and not is_unlucky:
             return None
         return ["500", "502", "503", "504"][turn % 4] if self.fault == "mixed" else self.fault
 
@@ -66,9 +73,9 @@ class Request(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
 
-def play(bad, fault, flags, down=None, limit=600):
-    """Runs a job: exit code, seconds, the items it gave up with their codes, how many of them unconfirmed, the calls."""
-    handler = Handler(bad, fault, down)
+def play(bad, fault, flags, down=None, limit=600, share=0.0):
+    """Runs a job: exit code, seconds, the items it gave up with their codes, how many of them unconfirmed, the calls, and of each item."""
+    handler = Handler(bad, fault, down, share)
     threading.Thread(target=handler.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as place:
         failures = os.path.join(place, "failures.ndjson")
@@ -85,9 +92,11 @@ def play(bad, fault, flags, down=None, limit=600):
     handler.shutdown()
     handler.server_close()
     given_up = {line["index"]: line["code"] for line in lines}
-    return code, took, given_up, sum(line.get("unconfirmed", False) for line in lines), handler.calls
+    unconfirmed = sum(line.get("unconfirmed", False) for line in lines)
+    return Story(code, took, given_up, unconfirmed, handler.calls, handler.calls_of)
 
 
+Story = collections.namedtuple("Story", "code took given_up unconfirmed calls calls_of")
 CODES = {"timeout": "TIMEOUT", "reset": "RESET"}
 WRONG = []
 
@@ -103,7 +112,7 @@ def tails():
     for last in (1, 2, 5):
         for fault in ("500", "502", "503", "504", "timeout", "reset", "mixed"):
             bad = set(range(200 - last, 200))
-            code, took, given_up, unconfirmed, _ = play(bad, fault, ["--total", "200", "--rate", "40/s"])
+            code, took, given_up, unconfirmed, *_ = play(bad, fault, ["--total", "200", "--rate", "40/s"])
             own = fault == "mixed" or all(code in (f"HTTP_{fault}", CODES.get(fault)) for code in given_up.values())
             is_right = code == 8 and set(given_up) == bad and own and took <= 35
             tell(f"last {last}, {fault}", is_right, f"exit {code}, {took:5.1f} s, {unconfirmed} unconfirmed")
@@ -117,7 +126,7 @@ def batches():
             for fault in ("500", "503", "reset", "timeout"):
                 step = round(1 / share)
                 bad = set(range(step // 2, total, step))
-                code, took, given_up, _, calls = play(bad, fault, ["--total", str(total), "--batch", str(batch)])
+                code, took, given_up, _, calls, _ = play(bad, fault, ["--total", str(total), "--batch", str(batch)])
                 most = 1.2 * total / batch + len(bad) * (2 * math.log2(batch) + 8)
                 is_right = code == 8 and set(given_up) == bad and len(calls) <= most
                 wrong = len(set(given_up) ^ bad)
@@ -131,7 +140,7 @@ def outages():
         for name, begin in (("middle", 3), ("before the tail", 8)):
             down = (begin, begin + 30, fault)
             flags = ["--total", "400", "--rate", "40/s", "--wait"]
-            code, took, given_up, unconfirmed, calls = play(set(), fault, flags, down)
+            code, took, given_up, unconfirmed, calls, _ = play(set(), fault, flags, down)
             after = [at for at in calls if at >= down[1]]
             first = after[0] - down[1] if after else math.inf
             is_right = len(given_up) == unconfirmed and (name != "middle" or not given_up) and first <= 36
@@ -139,7 +148,64 @@ def outages():
             tell(f"outage {fault}, {name}", is_right, told)
 
 
-for part in (tails, batches, outages):
+def together(cases, judge):
+    """Plays cases that hardly need a processor, eight at a time, and judges each in its turn."""
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        stories = [(name, bad, pool.submit(play, bad, *args)) for name, bad, args in cases]
+        for name, bad, story in stories:
+            judge(name, bad, story.result())
+
+
+def mixtures():
+    """Bad items of each kind beside good ones, and half a minute without a handler."""
+    flags = ["--total", "400", "--rate", "40/s", "--wait"]
+    cases = []
+    for share in (0.05, 0.3):
+        for fault in ("500", "503", "timeout", "reset", "422", "404"):
+            for outage in (None, "500", "503", "timeout"):
+                # Three refusals before any answer stop a job, and it is about what comes later.
+                chances = random.Random(f"{share} {fault}")
+                bad = {index for index in range(400) if index > 20 and chances.random() < share}
+                if fault == "404" and share > 0.1:
+                    continue
+                down = outage and (3, 33, outage)
+                cases.append((f"{share:.0%} {fault}, outage {outage}", bad, (fault, flags, down)))
+
+    def judge(name, bad, story):
+        mean = sum(story.calls_of[index] for index in bad) / len(bad)
+        wrong = len(set(story.given_up) ^ bad)
+        is_right = story.code == 8 and wrong == 0 and mean <= 12
+        told = f"exit {story.code}, {story.took:5.1f} s, {wrong} wrong, {story.unconfirmed} of {len(bad)} unconfirmed"
+        tell(name, is_right, f"{told}, {mean:.1f} calls each")
+
+    together(cases, judge)
+
+
+def chance():
+    """Calls that fail at random, whatever their items."""
+    flags = ["--total", "1000", "--rate", "100/s"]
+    cases = [(f"{share:.0%} of all calls {fault}", set(), (fault, flags, None, 600, share)) for share in (0.1, 0.3, 0.5) for fault in ("500", "503")]
+
+    def judge(name, _, story):
+        is_right = len(story.given_up) == story.unconfirmed <= 10 and story.code in (0, 8)
+        tell(name, is_right, f"exit {story.code}, {story.took:5.1f} s, {len(story.given_up)} given up, all unconfirmed")
+
+    together(cases, judge)
+
+
+def canaries():
+    """One bad item of the ten of a canary."""
+    flags = ["--total", "400", "--rate", "40/s", "--canary", "10"]
+    cases = [(f"canary with a {fault}", {4}, (fault, flags)) for fault in ("500", "503", "timeout", "reset")]
+
+    def judge(name, bad, story):
+        is_right = set(story.given_up) == bad and story.took <= 30
+        tell(name, is_right, f"exit {story.code}, {story.took:5.1f} s, {sorted(story.given_up)} given up")
+
+    together(cases, judge)
+
+
+for part in (tails, batches, outages, mixtures, chance, canaries):
     if PART in ("", part.__name__):
         part()
 print(f"{len(WRONG)} wrong")
