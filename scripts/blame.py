@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Which items a job gives up, against real handlers: last items that fail, bad items in batches, outages, mixtures of both.
 
-usage: scripts/blame.py [PROGRAM] [PART]    PART: tails, batches, outages, mixtures, chance, canaries; all without it.
+usage: scripts/blame.py [PROGRAM] [PART]    PART: tails, batches, outages, mixtures, chance; all without it.
 Prints a line a case, and ends with 1 where one is not as it should be. 45 minutes for all.
 """
 import collections
@@ -193,19 +193,7 @@ def chance():
     together(cases, judge)
 
 
-def canaries():
-    """One bad item of the ten of a canary."""
-    flags = ["--total", "400", "--rate", "40/s", "--canary", "10"]
-    cases = [(f"canary with a {fault}", {4}, (fault, flags)) for fault in ("500", "503", "timeout", "reset")]
-
-    def judge(name, bad, story):
-        is_right = set(story.given_up) == bad and story.took <= 30
-        tell(name, is_right, f"exit {story.code}, {story.took:5.1f} s, {sorted(story.given_up)} given up")
-
-    together(cases, judge)
-
-
-for part in (tails, batches, outages, mixtures, chance, canaries):
+for part in (tails, batches, outages, mixtures, chance):
     if PART in ("", part.__name__):
         part()
 print(f"{len(WRONG)} wrong")

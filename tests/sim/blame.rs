@@ -152,3 +152,24 @@ fn a_canary_with_a_bad_item_ends_as_soon_as_a_task_would() {
         }
     }
 }
+
+#[test]
+fn a_redrive_of_items_that_are_all_bad_ends_with_them() {
+    for kind in [Fault::Status500, Fault::Unavailable, Fault::Timeout, Fault::Reset] {
+        for total in [1, 2, 5] {
+            let mut case = case(total, 1);
+            (case.bad, case.block, case.is_proven) = (vec![kind], Some((0, total)), true);
+            case.first_contact = Some(Duration::from_secs(30));
+            let story = play(case);
+            let told = format!("{total} × {kind:?}");
+            assert_eq!(story.end, Some(RunEnd::Done), "{told}");
+            assert_eq!(given_up(&story), (0..total).collect(), "{told}");
+            assert!(story.over_at <= 40, "{} s: {told}", story.over_at);
+        }
+    }
+    let mut nobody = case(2, 1);
+    (nobody.outage, nobody.is_proven) = (Some((0, 1_000_000, Fault::Connect)), true);
+    nobody.first_contact = Some(Duration::from_secs(30));
+    let story = play(nobody);
+    assert!(given_up(&story).is_empty(), "{:?}", story.abandoned);
+}

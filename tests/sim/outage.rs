@@ -84,6 +84,8 @@ pub(crate) struct Case {
     pub(crate) called_before: u64,
     /// So many of their attempts count, unless it was 503.
     pub(crate) charged_before: u32,
+    /// The handler succeeded in the task whose failures these items are.
+    pub(crate) is_proven: bool,
     /// Bad items stand together instead of anywhere.
     pub(crate) block: Option<(u64, u64)>,
     pub(crate) seed: u64,
@@ -116,6 +118,7 @@ impl Case {
             flaps: None,
             called_before: 0,
             charged_before: 0,
+            is_proven: false,
             block,
             seed: 1,
         }
@@ -131,6 +134,7 @@ impl Case {
     /// What an earlier run saved.
     fn restored(&self, range: ShardRange) -> Restored {
         let mut saved = Restored::fresh(range);
+        saved.is_proven = self.is_proven;
         let failed: Vec<u64> = (0..self.called_before)
             .filter(|index| self.bad_fault(*index).is_some())
             .collect();

@@ -106,12 +106,19 @@ impl Judge {
         let (items, shared) = (&cx.items, &cx.settings.shared);
         let is_fresh_out = items.troubles.in_flight() < items.counters.in_flight;
         let is_down_elsewhere = shared.all_down && !shared.share.is_all();
-        let may = !items.troubles.is_empty() && items.has_succeeded() && !is_fresh_out && !is_down_elsewhere;
+        let may = !items.troubles.is_empty() && !is_fresh_out && !is_down_elsewhere;
+        let may = may && (items.has_succeeded() || self.is_proven && self.is_reached(cx));
         let Some(bare) = self.alone.bare.filter(|_| may) else {
             return false;
         };
         let was_there = self.others.answered > bare.answered || bare.is_closed && self.are_few_left(cx);
         self.alone.is_tail() || self.circuit.is_closed() || was_there
+    }
+
+    /// Each item that is left reached somebody with its last call.
+    fn is_reached(&self, cx: &Scope<'_>) -> bool {
+        let is_before_work = |t: &Trouble| t.last.is_none_or(FailureClass::is_before_work);
+        !cx.items.troubles.iter().any(|(_, t)| is_before_work(t))
     }
 
     /// So few are left that failed and never beside others that they may all be bad: no outage is told by them.
@@ -249,7 +256,7 @@ impl Judge {
 
     /// It is the items, or nobody can tell: no failed attempt is excused any more.
     fn end_trial(&mut self, cx: &mut Scope<'_>, is_tail: bool) {
-        if !cx.items.has_succeeded() && !cx.settings.is_decided() {
+        if !cx.items.has_succeeded() && !cx.settings.is_decided() && !is_tail {
             let last = self
                 .errors
                 .last()

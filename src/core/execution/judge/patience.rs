@@ -19,7 +19,8 @@ impl Judge {
 
     /// Ends a run whose handler was never reached in time, or is down for longer than the task waits.
     pub(in crate::execution) fn judge_patience(&mut self, cx: &Scope<'_>) {
-        let Some(error) = self.errors.last() else {
+        // The time of the last items is bounded in another way.
+        let Some(error) = self.errors.last().filter(|_| !self.alone.is_tail()) else {
             return;
         };
         let said = format!("{}: {}", error.code, error.example);
@@ -41,10 +42,6 @@ impl Judge {
                 StopReason::HandlerUnreachable
             };
             return self.stop(RunEnd::stopped(reason, said));
-        }
-        if self.alone.is_tail() {
-            // Their time is bounded in another way.
-            return;
         }
         let patience = cx.settings.whole.outage_patience;
         let is_over =
