@@ -9,7 +9,7 @@ use crate::link::Write;
 
 /// How `redrive` is called; clap's own is longer than a line.
 pub(super) const REDRIVE_USAGE: &str = "\
-windrow task redrive [OPTIONS] --code CODES|--indexes INDEXES|--unconfirmed|--all TASK";
+windrow task redrive --code CODES|--indexes SET|--unconfirmed|--all TASK";
 
 /// The exit codes of `redrive`.
 pub(super) const REDRIVE_EXITS: &str = "\
@@ -32,7 +32,7 @@ pub struct RedriveArgs {
     )]
     pub codes: Vec<String>,
     /// Only these items, such as 5,9-20
-    #[arg(long, value_name = "INDEXES", help_heading = "Which")]
+    #[arg(long, value_name = "SET", help_heading = "Which")]
     pub indexes: Option<String>,
     /// Only unconfirmed failures: nothing showed whether the handler failed for them alone
     #[arg(long, help_heading = "Which")]
