@@ -6,7 +6,6 @@ pub mod output;
 pub mod retry;
 pub mod run;
 pub mod stretches;
-pub mod suspicion;
 pub mod trace;
 pub mod verdict;
 pub mod waiting;

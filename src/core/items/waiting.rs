@@ -4,12 +4,14 @@
 //! it is unsettled and retrying, so a cursor over the window must never grant one that is here. Ordered maps only:
 //! the order of iteration is part of the core's determinism.
 
+mod suspicion;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
+pub use self::suspicion::{Others, Suspicion, Turns};
 use crate::ids::{ItemIndex, Moment, WallMs};
 use crate::items::run::IndexRun;
-use crate::items::suspicion::Suspicion;
 use crate::items::verdict::{AttemptNote, Failure, FailureClass, NOTES_MAX};
 
 /// Whether an item still holds low water.

@@ -153,19 +153,15 @@ impl Execution {
     fn room(&mut self, want: u32, now: Now) -> Room {
         let in_flight = u32::try_from(self.items.counters.in_flight).unwrap_or(u32::MAX);
         let slots = self.handler_slots.unwrap_or(u32::MAX);
-        let free = self
-            .settings
-            .limits
-            .concurrency
-            .min(slots)
-            .saturating_sub(in_flight);
+        let concurrency = self.settings.limits.concurrency;
+        let free = concurrency.min(slots).saturating_sub(in_flight);
         let unsaved_max = self.unsaved_max();
         let unsaved_room =
             u32::try_from(unsaved_max.saturating_sub(self.items.drafts.unsaved())).unwrap_or(u32::MAX);
         let bounds = [
             (
                 free,
-                if slots < self.settings.limits.concurrency {
+                if slots < concurrency {
                     StallReason::HandlerSlots
                 } else {
                     StallReason::Concurrency
@@ -189,12 +185,8 @@ impl Execution {
             (false, true) => Some(reason),
             (false, false) => None,
         };
-        let items = self.batches.whole(
-            credit,
-            self.items.left(),
-            self.settings.tuning.batch_linger,
-            now.moment,
-        );
+        let (left, linger) = (self.items.left(), self.settings.tuning.batch_linger);
+        let items = self.batches.whole(credit, left, linger, now.moment);
         Room {
             items: self
                 .judge

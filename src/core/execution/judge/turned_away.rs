@@ -13,8 +13,8 @@ use crate::execution::report::RETRY_AFTER_LONGEST;
 use crate::execution::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::retry::doubled;
-use crate::items::suspicion::Turns;
 use crate::items::verdict::{AnsweredCalls, Failed, FailedCall, Wish};
+use crate::items::waiting::Turns;
 use crate::items::waiting::{Doing, Place, Trouble};
 
 /// So often an item is turned away while others are answered before its attempts count.
@@ -114,10 +114,8 @@ impl Execution {
             return;
         };
         let mut trouble = trouble.unwrap_or_else(|| fresh_trouble(now));
-        let turn = self
-            .judge
-            .turned_away
-            .count(&mut trouble.suspicion.turns, others, failed.departed);
+        let turns = &mut trouble.suspicion.turns;
+        let turn = self.judge.turned_away.count(turns, others, failed.departed);
         let after = match failed.wish {
             Wish::Retry { after } => after,
             Wish::Abandon => None,
