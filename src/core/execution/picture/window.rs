@@ -104,7 +104,7 @@ impl Items {
         Head {
             index,
             attempt: made + u32::from(cell == Cell::InFlight),
-            age: age,
+            age,
             cell,
         }
     }
