@@ -173,3 +173,36 @@ fn a_redrive_of_items_that_are_all_bad_ends_with_them() {
     let story = play(nobody);
     assert!(given_up(&story).is_empty(), "{:?}", story.abandoned);
 }
+
+#[test]
+fn calls_that_come_back_in_another_order_than_they_left_are_witnesses_too() {
+    for kind in [Fault::Status500, Fault::Unavailable, Fault::Reset] {
+        for seed in seeds() {
+            let mut case = case(1_000, seed);
+            (case.bad, case.bad_percent, case.jitter_ms) = (vec![kind], 30, Some(1_000));
+            let bad = bad_items(&case);
+            let story = play(case);
+            let told = format!("{kind:?}, seed {seed}");
+            assert_eq!(given_up(&story), bad, "{told}");
+            let unconfirmed = story.unconfirmed.len() as f64 / bad.len() as f64;
+            assert!(unconfirmed <= 0.1, "{unconfirmed:.2} of them unconfirmed: {told}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_goes_on_confirms_what_the_run_before_charged() {
+    for seed in seeds() {
+        let mut case = case(400, seed);
+        (case.bad, case.bad_percent) = (vec![Fault::Status500, Fault::Timeout], 30);
+        (case.called_before, case.charged_before) = (400, 3);
+        let bad = bad_items(&case);
+        let story = play(case);
+        assert_eq!(given_up(&story), bad, "seed {seed}");
+        assert!(
+            story.unconfirmed.is_empty(),
+            "seed {seed}: {:?}",
+            story.unconfirmed
+        );
+    }
+}

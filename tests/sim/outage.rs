@@ -84,6 +84,8 @@ pub(crate) struct Case {
     pub(crate) called_before: u64,
     /// So many of their attempts count, unless it was 503.
     pub(crate) charged_before: u32,
+    /// Calls take up to so many milliseconds, each another time; none of them 20 ms.
+    pub(crate) jitter_ms: Option<u64>,
     /// The handler succeeded in the task whose failures these items are.
     pub(crate) is_proven: bool,
     /// Bad items stand together instead of anywhere.
@@ -118,6 +120,7 @@ impl Case {
             flaps: None,
             called_before: 0,
             charged_before: 0,
+            jitter_ms: None,
             is_proven: false,
             block,
             seed: 1,
@@ -344,10 +347,18 @@ impl Play {
             let took = if fault == Some(Fault::Timeout) {
                 self.case.tuning.timeout.as_nanos() as u64
             } else {
-                SECOND / 50
+                self.took(call[0].run.first().0)
             };
             self.after(took, What::End(call.to_vec(), self.now));
         }
+    }
+
+    /// Time that a call takes which nothing holds up.
+    fn took(&self, index: u64) -> u64 {
+        let mut rng = Rng(self.case.seed ^ index.wrapping_mul(0x51ed_270b) ^ self.now);
+        self.case
+            .jitter_ms
+            .map_or(SECOND / 50, |most| rng.between(1, most) * SECOND / 1000)
     }
 
     fn end_call(&mut self, items: &[Dispatch], departed: u64) {

@@ -5,7 +5,7 @@ use super::types::{Command, Now, RunEnd};
 use crate::execution::items::Items;
 use crate::ids::ItemIndex;
 use crate::items::verdict::{ItemTrouble, ParkedItem};
-use crate::items::waiting::{Doing, Place, Trouble};
+use crate::items::waiting::{Doing, Place, Suspicion, Trouble};
 
 impl Execution {
     pub(super) fn on_command(&mut self, command: Command, now: Now) {
@@ -55,8 +55,13 @@ impl Items {
         &mut self,
         retrying: Vec<ItemTrouble>,
         parked: Vec<ParkedItem>,
+        was_down: bool,
         now: Now,
     ) {
+        let evidence = |charged: u32| Suspicion {
+            before: if was_down { 0 } else { charged },
+            ..Suspicion::default()
+        };
         let highest = retrying.iter().map(|row| row.index.plus(1)).max();
         self.window.cover(highest.unwrap_or_default());
         for row in retrying
@@ -73,6 +78,7 @@ impl Items {
                 at: row.at,
                 due_at: now.wall,
                 has_row: true,
+                suspicion: evidence(row.charged),
                 ..Trouble::default()
             };
             self.high = self.high.max(row.index.plus(1));
@@ -89,6 +95,7 @@ impl Items {
                 at: row.at,
                 due_at: row.due_at,
                 has_row: true,
+                suspicion: evidence(row.charged),
                 ..Trouble::default()
             };
             self.troubles.put(row.index, trouble);

@@ -106,7 +106,7 @@ impl Execution {
         };
         let (saved, items) = (start.restored, &mut execution.items);
         items.counters.excluded = 0;
-        items.restore_troubles(saved.retrying, saved.parked, now);
+        items.restore_troubles(saved.retrying, saved.parked, saved.outage.is_some(), now);
         items.exclude(saved.excluded);
         items.canary.set(start.canary, items.range.start);
         if execution.careful {

@@ -129,7 +129,7 @@ impl Execution {
         self.items.skips.on_returned();
         self.items.look_for_skipped();
         if self.items.counters.succeeded + self.items.counters.abandoned == 0
-            && self.judge.turned_away.answered() == 0
+            && self.judge.others.answered == 0
         {
             // What was skipped may never have been called.
             self.judge.doubt_contact();

@@ -178,7 +178,7 @@ impl Execution {
         if index >= self.items.source_ready && known.is_none_or(|(place, _)| place == Place::Window) {
             return Some((Wait::Completion, Some(StallReason::SourceWait)));
         }
-        if !self.items.is_marked(index, now) {
+        if !self.items.mark_suspect(index, now) {
             return Some((Wait::Completion, Some(StallReason::Checkpoint)));
         }
         if let Some(until) = self.pace.paused(now.moment) {
@@ -245,8 +245,8 @@ impl Items {
         })
     }
 
-    /// Whether the item's mark is durable; makes one when it has none.
-    pub(in crate::execution) fn is_marked(&mut self, index: ItemIndex, now: Now) -> bool {
+    /// Marks the item if it has no mark; tells whether that is durable.
+    pub(in crate::execution) fn mark_suspect(&mut self, index: ItemIndex, now: Now) -> bool {
         let Some(suspects) = self.solo.0.as_mut() else {
             return false;
         };

@@ -113,7 +113,7 @@ impl Judge {
         if self.circuit.excuses(failed.departed) && !self.alone.is_over() {
             return false;
         }
-        let (answered, suspicion) = (self.circuit.answered(), &mut trouble.suspicion);
+        let (answered, suspicion) = (self.others.departed, &mut trouble.suspicion);
         let before = suspicion.own.len() as u32;
         let is_unseen = suspicion.own.last().is_some_and(|last| *last > answered);
         suspicion.add(failed.departed, &mut self.others, is_unseen);
@@ -125,21 +125,21 @@ impl Judge {
     }
 
     fn is_proven(&self, trouble: &Trouble) -> bool {
-        let chance = trouble.suspicion.chance(self.others, self.circuit.answered());
+        let chance = trouble.suspicion.chance(self.others);
         trouble.suspicion.own.len() >= UNAVAILABLE_MIN && chance <= CHANCE
     }
 
     /// An outage begins: attempts without a verdict that departed after the last answered call say nothing of their items.
     pub(super) fn excuse_all(&mut self, cx: &mut Scope<'_>) {
         self.doubtful = 0;
-        let answered = self.circuit.answered();
+        let answered = self.others.departed;
         let doubted = |t: &Trouble| t.suspicion.own.iter().any(|departed| *departed > answered);
         for index in cx.items.troubles.which(doubted) {
             let Some(mut trouble) = cx.items.troubles.take(index) else {
                 continue;
             };
             if self.try_excuse(cx, &mut trouble) {
-                let excused = trouble.suspicion.excuse_since(answered, &mut self.others);
+                let excused = trouble.suspicion.excuse_since_answer(&mut self.others);
                 trouble.charged = trouble.charged.saturating_sub(excused);
                 if matches!(trouble.doing, Doing::Held(_)) {
                     trouble.doing = Doing::Waiting(cx.now.moment);
@@ -155,14 +155,14 @@ impl Judge {
     fn count_against_budget(&mut self, cx: &Scope<'_>, class: FailureClass, failure: &Failure) {
         if class == FailureClass::Unclear {
             self.doubtful += 1;
-        } else if self.is_one_too_many(cx) {
+        } else if self.count_failed_attempt(cx) {
             self.recover_from_failures(cx.settings, &failure.code, &failure.message);
         }
     }
 
-    /// Counts a failed attempt; says whether the error budget allows it no more. Once every item has left, those that are left
+    /// Counts a failed attempt; tells whether the error budget allows it no more. Once every item has left, those that are left
     /// failed before: their share of what is tried says nothing of the handler.
-    pub(super) fn is_one_too_many(&mut self, cx: &Scope<'_>) -> bool {
+    pub(super) fn count_failed_attempt(&mut self, cx: &Scope<'_>) -> bool {
         let items = &cx.items;
         let is_over = self
             .budget
@@ -268,19 +268,18 @@ impl Judge {
     /// Likelihood that any good item of the task fails as often beside answered calls as this one.
     pub(super) fn chance_among(&self, items: &Items, trouble: &Trouble) -> f64 {
         let called = items.counters.settled();
-        trouble
-            .suspicion
-            .chance_among(called, self.others, self.circuit.answered())
+        trouble.suspicion.chance_among(called, self.others)
     }
 
     /// Tells whether it was compared with others: its calls can't be chance, or each that counts has its witness.
     fn is_confirmed(&self, cx: &Scope<'_>, trouble: &Trouble, is_shed: bool) -> bool {
         let suspicion = &trouble.suspicion;
-        let witnessed = suspicion.witnessed(self.circuit.answered());
+        let witnessed = suspicion.witnessed(self.others);
         let is_unclear = trouble.last == Some(FailureClass::Unclear);
         let is_compared = is_unclear && witnessed > 0 && witnessed == suspicion.own.len();
         // A single one may have been bad luck before an outage that began when only this item was left.
-        let is_likely = witnessed > 1 && self.chance_among(cx.items, trouble) <= CHANCE_AMONG;
+        let is_likely =
+            suspicion.charged(self.others) > 1 && self.chance_among(cx.items, trouble) <= CHANCE_AMONG;
         self.is_proven(trouble) || is_likely || is_compared && !is_shed
     }
 

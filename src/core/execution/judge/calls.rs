@@ -41,8 +41,7 @@ impl Judge {
         if answered.calls == 0 {
             return;
         }
-        self.others.on_answered(answered.calls);
-        self.turned_away.on_answered(answered);
+        self.others.on_answered(answered);
         self.call_size.on_answered(cx.settings.tuning.batch.get());
         let is_stirred = self.is_stirred() || self.circuit.is_stirred();
         if is_stirred || cx.items.troubles.held_first().is_some() {
@@ -79,7 +78,7 @@ impl Judge {
     /// The attempts of which nobody knew what they did weren't an outage's: they count.
     fn count_doubtful(&mut self, cx: &Scope<'_>) {
         let doubtful = std::mem::take(&mut self.doubtful);
-        let is_over = (0..doubtful).fold(false, |over, _| self.is_one_too_many(cx) || over);
+        let is_over = (0..doubtful).fold(false, |over, _| self.count_failed_attempt(cx) || over);
         if let Some(last) = self.errors.last().filter(|_| is_over).cloned() {
             self.recover_from_failures(cx.settings, &last.code, &last.example);
         }
@@ -177,7 +176,7 @@ impl Judge {
     fn tell_circuit(&mut self, cx: &mut Scope<'_>, call: &FailedCall, class: FailureClass) {
         let troubles = &cx.items.troubles;
         let known = troubles.get(call.index).filter(|t| !t.is_only_turned_away());
-        let answered = self.circuit.answered();
+        let answered = self.others.departed;
         let is_new = known.is_none_or(|t| t.suspicion.first.is_some_and(|departed| departed > answered));
         let (item, departed, after) = (call.index, call.departed, call.after);
         let call = Unanswered {

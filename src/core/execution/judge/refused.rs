@@ -125,7 +125,7 @@ impl Judge {
         let is_rest = cx.items.has_succeeded() && !cx.items.is_fresh_left();
         let is_of_rest =
             is_rest && (cx.settings.is_decided() || self.is_rest_refused_by_chance(cx, refusal.code));
-        is_of_rest || refusal.is_known || refusal.first < self.circuit.answered()
+        is_of_rest || refusal.is_known || refusal.first < self.others.departed
     }
 
     /// Others were refused alike while the handler answered, and all that are left make no row that chance doesn't explain.
@@ -172,7 +172,7 @@ impl Judge {
 
     /// The run ends: refusals that others have explained since are charged, so that the next run knows of them.
     pub(in crate::execution) fn charge_explained_refusals(&mut self, items: &mut Items) {
-        let answered = self.circuit.answered();
+        let answered = self.others.departed;
         let is_explained = |t: &Trouble| {
             let waits = t.doing != Doing::InFlight && t.suspicion.refused > 0;
             waits && t.suspicion.refused_first.is_some_and(|first| first < answered)

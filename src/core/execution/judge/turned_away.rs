@@ -14,8 +14,8 @@ use crate::execution::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::retry::doubled;
 use crate::items::verdict::{AnsweredCalls, Failed, FailedCall, Wish};
-use crate::items::waiting::Turns;
 use crate::items::waiting::{Doing, Place, Trouble};
+use crate::items::waiting::{Others, Turns};
 
 /// So often an item is turned away while others are answered before its attempts count.
 const TURNS_MAX: u32 = 5;
@@ -31,12 +31,9 @@ const RECENT_CALLS: u64 = 200;
 /// How long others go first, once the pause is over, doubled each time up to the longest.
 const OTHERS_FIRST: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(64));
 
-/// Calls of this run, counted.
+/// Calls of this run that were turned away.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::execution) struct TurnedAway {
-    answered: u64,
-    /// When the latest of them departed.
-    departed: Moment,
     /// Those that weren't about their item alone.
     turned_away: u64,
     row: u32,
@@ -56,45 +53,34 @@ struct Turn {
 }
 
 impl TurnedAway {
-    #[inline]
-    pub(in crate::execution) fn on_answered(&mut self, answered: AnsweredCalls) {
-        self.answered += u64::from(answered.calls);
-        self.departed = self.departed.max(answered.departed);
-    }
-
-    /// How many were answered.
-    pub(in crate::execution) fn answered(&self) -> u64 {
-        self.answered
-    }
-
-    /// One more turn for an item, if since its last one nearly all others were answered, or `others` says that there are
-    /// none that could be. Its call departed then.
-    fn count(&mut self, turns: &mut Turns, others: bool, departed: Moment) -> Turn {
+    /// One more turn for an item, if since its last one nearly all others were answered, or no others are left
+    /// that could be. Its call departed then.
+    fn count(&mut self, turns: &mut Turns, are_others_left: bool, others: Others, departed: Moment) -> Turn {
         let is_first = turns.all == 0;
         turns.all = turns.all.saturating_add(1);
-        let answered = self.answered - turns.answered;
+        let answered = others.answered - turns.answered;
         let turned_away = self.turned_away - turns.turned_away;
         let is_its_own = !is_first && answered > 0 && answered >= turned_away * ANSWERED_MIN;
-        let counts = is_first || is_its_own || !others && turns.own > 1;
+        let counts = is_first || is_its_own || !are_others_left && turns.own > 1;
         // An item that has shown what it is says nothing of others, however often it is called.
-        let is_of_item = is_its_own || !self.is_of_all(departed);
+        let is_of_item = is_its_own || !self.count_for_all(others, departed);
         if counts {
             turns.own = turns.own.saturating_add(1);
-            (turns.answered, turns.turned_away) = (self.answered, self.turned_away);
+            (turns.answered, turns.turned_away) = (others.answered, self.turned_away);
         }
         Turn { counts, is_of_item }
     }
 
     /// One more call that may be about everybody; says whether the recent ones show that it is.
-    fn is_of_all(&mut self, departed: Moment) -> bool {
+    fn count_for_all(&mut self, others: Others, departed: Moment) -> bool {
         self.turned_away += 1;
-        let answered = self.answered - self.seen;
-        self.seen = self.answered;
+        let answered = others.answered - self.seen;
+        self.seen = others.answered;
         if answered > 0 {
             self.row = 0;
         }
         // Calls come back in another order than they left: one that left before an answered one ends no row, and makes none.
-        self.row += u32::from(departed > self.departed);
+        self.row += u32::from(departed > others.departed);
         self.recent = (self.recent.0 + answered, self.recent.1 + 1);
         let calls = self.recent.0 + self.recent.1;
         if calls > RECENT_CALLS {
@@ -109,13 +95,16 @@ impl Execution {
     /// The call for this one item was turned away.
     pub(in crate::execution) fn on_turned_away(&mut self, failed: Failed, now: Now, fx: &mut Effects) {
         let index = failed.index;
-        let others = self.items.are_others_left();
+        let others_left = self.items.are_others_left();
         let Some(trouble) = self.items.take_flight(index, failed.attempt, fx) else {
             return;
         };
         let mut trouble = trouble.unwrap_or_else(|| fresh_trouble(now));
         let turns = &mut trouble.suspicion.turns;
-        let turn = self.judge.turned_away.count(turns, others, failed.departed);
+        let turn = self
+            .judge
+            .turned_away
+            .count(turns, others_left, self.judge.others, failed.departed);
         let after = match failed.wish {
             Wish::Retry { after } => after,
             Wish::Abandon => None,

@@ -1,6 +1,7 @@
 //! Evidence against one item: its failed calls, and how calls for others fared meanwhile.
 
 use crate::ids::Moment;
+use crate::items::verdict::AnsweredCalls;
 
 /// Calls for others of each kind that are thought beside those that were made, where few shall prove little.
 const PRIOR: f64 = 0.5;
@@ -10,6 +11,8 @@ const PRIOR: f64 = 0.5;
 pub struct Others {
     /// Answered calls.
     pub answered: u64,
+    /// Latest departure among them.
+    pub departed: Moment,
     /// Failed calls for items that are as good as others, as far as it is known: of items that were answered later, and the
     /// first of each item that wasn't called again yet. Outages aside.
     pub failed: u64,
@@ -30,10 +33,11 @@ impl Others {
         }
     }
 
-    /// So many calls were answered.
+    /// Takes in answered calls.
     #[inline]
-    pub fn on_answered(&mut self, calls: u32) {
-        self.answered += u64::from(calls);
+    pub fn on_answered(&mut self, answered: AnsweredCalls) {
+        self.answered += u64::from(answered.calls);
+        self.departed = self.departed.max(answered.departed);
         self.firsts_before = self.firsts;
     }
 
@@ -57,6 +61,8 @@ impl Others {
 /// Evidence against an item in this run. The judge alone writes it.
 #[derive(Clone, Debug, Default)]
 pub struct Suspicion {
+    /// Attempts that counted in earlier runs, unless the last of them ended in an outage.
+    pub before: u32,
     /// Departure of its first failed call of this run; none where an earlier run saw it fail.
     pub first: Option<Moment>,
     /// Others when that call came back.
@@ -98,9 +104,14 @@ pub struct Turns {
 }
 
 impl Suspicion {
-    /// Its calls that failed before one for another departed that was answered: the latest of those departed at `answered`.
-    pub fn witnessed(&self, answered: Moment) -> usize {
-        self.own.partition_point(|departed| *departed <= answered)
+    /// Failed calls after which one for another departed that was answered.
+    pub fn witnessed(&self, others: Others) -> usize {
+        self.own.partition_point(|departed| *departed <= others.departed)
+    }
+
+    /// Failed calls that have their witness, in this run and before.
+    pub fn charged(&self, others: Others) -> u32 {
+        self.before + self.witnessed(others) as u32
     }
 
     /// Share of calls for others that failed, of all or since its first failed call, whichever is more.
@@ -110,17 +121,17 @@ impl Suspicion {
     }
 
     /// Likelihood that one of so many good items fails as often beside answered calls.
-    pub fn chance_among(&self, items: u64, others: Others, answered: Moment) -> f64 {
-        match self.witnessed(answered) {
+    pub fn chance_among(&self, items: u64, others: Others) -> f64 {
+        match self.charged(others) {
             0 => 1.0,
             calls => items as f64 * self.share(others).powi(calls as i32),
         }
     }
 
     /// Likelihood that an item as good as others fails as often beside answered calls, where few calls prove little.
-    pub fn chance(&self, others: Others, answered: Moment) -> f64 {
+    pub fn chance(&self, others: Others) -> f64 {
         let since = others.since(self.others.unwrap_or(others));
-        since.share(PRIOR).powi(self.witnessed(answered) as i32)
+        since.share(PRIOR).powi(self.witnessed(others) as i32)
     }
 
     /// Takes in a failed call outside an outage, and corrects what is known of others by it. One that follows another without an
@@ -130,16 +141,17 @@ impl Suspicion {
             self.own.pop();
         }
         self.own.push(departed);
-        self.failed += 1;
-        match self.failed {
-            1 => (others.failed, others.firsts) = (others.failed + 1, others.firsts + 1),
-            // It failed again: it is likelier that it is bad.
-            2 => others.failed = others.failed.saturating_sub(1),
-            _ => {}
-        }
+        others.firsts += u64::from(self.failed == 0);
+        self.count(self.failed + 1, others);
     }
 
-    /// It is as good as others: it was answered.
+    /// A single failed call may be that of a good item; of one that failed again it is likelier that it is bad.
+    fn count(&mut self, failed: u32, others: &mut Others) {
+        others.failed = (others.failed + u64::from(failed == 1)).saturating_sub(u64::from(self.failed == 1));
+        self.failed = failed;
+    }
+
+    /// The item was answered, so that it is as good as others.
     pub fn on_recovered(&self, others: &mut Others) {
         if self.failed > 1 {
             others.failed += u64::from(self.failed);
@@ -147,13 +159,10 @@ impl Suspicion {
     }
 
     /// An outage explains the calls that departed after the last answered one; says how many these are.
-    pub fn excuse_since(&mut self, answered: Moment, others: &mut Others) -> u32 {
-        let excused = (self.own.len() - self.witnessed(answered)) as u32;
+    pub fn excuse_since_answer(&mut self, others: &mut Others) -> u32 {
+        let excused = (self.own.len() - self.witnessed(*others)) as u32;
         self.own.truncate(self.own.len() - excused as usize);
-        if excused > 0 && self.failed == 1 {
-            others.failed = others.failed.saturating_sub(1);
-        }
-        self.failed = self.failed.saturating_sub(excused);
+        self.count(self.failed.saturating_sub(excused), others);
         excused
     }
 
@@ -179,7 +188,8 @@ mod tests {
             others.answered += good;
             others.failed += bad;
         }
-        suspicion.chance(others, Moment(own))
+        others.departed = Moment(own);
+        suspicion.chance(others)
     }
 
     #[test]

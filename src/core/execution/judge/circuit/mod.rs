@@ -116,8 +116,6 @@ pub(in crate::execution) struct Circuit {
     probed_at: Moment,
     /// The latest call that came back while it was open, or opened it, reached nobody.
     is_unreached: bool,
-    /// When the latest answered call departed.
-    answered: Moment,
     /// Since the last answered call.
     evidence: Evidence,
     salt: u64,
@@ -140,7 +138,6 @@ impl Circuit {
             closed_at: now,
             probed_at: now,
             is_unreached: false,
-            answered: Moment(0),
             evidence: Evidence::default(),
             salt,
         };
@@ -180,11 +177,6 @@ impl Circuit {
     /// Whether a call that departed then says nothing against its items: the circuit wasn't closed, or it opened since.
     pub(super) fn excuses(&self, departed: Moment) -> bool {
         !self.is_closed() || (self.outages > 0 && departed < self.closed_at)
-    }
-
-    /// When the latest answered call departed.
-    pub(super) fn answered(&self) -> Moment {
-        self.answered
     }
 
     /// When the next probe is due, while it is open.
@@ -258,7 +250,6 @@ impl Circuit {
 
     /// So many calls brought a verdict; the latest of them departed then. `most` calls may be in flight.
     pub(super) fn on_answered(&mut self, calls: u32, departed: Moment, most: u32, now: Moment) -> Turn {
-        self.answered = self.answered.max(departed);
         self.evidence = Evidence::default();
         match &mut self.state {
             State::Closed => Turn::Same,
