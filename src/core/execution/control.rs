@@ -22,7 +22,7 @@ impl Execution {
         }
     }
 
-    /// Whether a stop was asked for or the run is over, and how it ends.
+    /// End of the run, once a stop was asked for or it is over.
     pub fn ending(&self) -> Option<&RunEnd> {
         match &self.phase {
             super::Phase::Running => None,

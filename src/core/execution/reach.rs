@@ -79,7 +79,7 @@ impl Ahead {
 }
 
 impl Execution {
-    /// Whether half of what may leave before the next checkpoint has left.
+    /// Tells whether half of what may leave before the next checkpoint has left.
     #[inline]
     pub(super) fn is_reach_due(&self) -> bool {
         self.items.high >= self.items.ahead.due_at

@@ -227,7 +227,7 @@ impl Items {
         self.solo.next(self.window.low_water(), self.fresh_end())
     }
 
-    /// Whether the marks that earlier runs left say that the item kills its node. Only marks do: how often it was called
+    /// Tells whether the marks that earlier runs left say that the item kills its node. Only marks do: how often it was called
     /// says nothing.
     pub(in crate::execution) fn is_killer(&self, settings: &Settings, index: ItemIndex) -> bool {
         let attempts_max = match settings.tuning.on_exhausted {

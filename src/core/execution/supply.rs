@@ -46,12 +46,12 @@ pub(super) fn known(range: ShardRange, supply: Option<Supply>) -> ShardRange {
 }
 
 impl Execution {
-    /// Whether it has nothing to do until items are added: it needs no part of its node's capacity.
+    /// Tells whether nothing is to be done until items are added: the run needs no part of its node's capacity.
     pub fn awaits_items(&self) -> bool {
         self.phase == Phase::Running && self.items.supply.is_open() && self.items.is_out_of_items()
     }
 
-    /// Whether items may still be added.
+    /// Tells whether items may still be added.
     pub fn is_open(&self) -> bool {
         self.items.supply.is_open()
     }

@@ -73,7 +73,7 @@ impl Batches {
         parked
     }
 
-    /// Of so much credit, items of whole calls; all where the wait for one to fill is over, or no more than that are left.
+    /// Rounds credit down to whole calls, unless the wait for one to fill is over or no more items are left. Unit: items.
     pub(in crate::execution) fn whole(
         &mut self,
         credit: u32,

@@ -11,7 +11,7 @@
 //!
 //! Suspects, which failed beside answered calls, wait for no bound: they are judged by their attempts.
 //!
-//! Where calls leave in order, every failing item looks like an outage, and every outage like a failing item. The first one
+//! In an ordered task every failing item looks like an outage, and every outage like a failing item. The first one
 //! is tried for as long as an outage is believed. Where nothing is answered after it was given up either, it was an outage:
 //! no further one is given up. Where the next one is answered, the task has such items, and `judge_after` will do.
 
@@ -128,7 +128,7 @@ impl Judge {
         unknown.take(FEW + 1).count() <= FEW
     }
 
-    /// It is worth a look, which walks all retrying items.
+    /// Tells whether a look, which walks all retrying items, may find something.
     fn may_be_alone(&self, cx: &Scope<'_>) -> bool {
         let troubles = &cx.items.troubles;
         let is_last = !troubles.is_empty() && !cx.items.is_fresh_left();
@@ -149,8 +149,8 @@ impl Judge {
             && self.may_judge_unavailable(cx)
     }
 
-    /// Where 502 and 503 keep most of them here, and they never failed beside others, the handler isn't there, however long
-    /// it takes.
+    /// Tells whether the items may be judged. Most of them bring 502 or 503 and never failed beside others: then the
+    /// handler isn't there, however long it takes.
     fn may_judge_unavailable(&self, cx: &Scope<'_>) -> bool {
         let is_decided = cx.settings.is_decided() && cx.items.has_succeeded();
         is_decided || self.absent(cx.items, cx.settings) * 2 < cx.items.troubles.len()
@@ -254,7 +254,7 @@ impl Judge {
         }
     }
 
-    /// It is the items, or nobody can tell: no failed attempt is excused any more.
+    /// Ends the time of the items: no failed attempt is excused any more.
     fn end_trial(&mut self, cx: &mut Scope<'_>, is_tail: bool) {
         if !cx.items.has_succeeded() && !cx.settings.is_decided() && !is_tail {
             let last = self

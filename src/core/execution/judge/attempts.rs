@@ -12,7 +12,7 @@
 //! | unavailable | where it is no chance any more that others were answered between so many of them |
 //! | unreachable, unstarted | never |
 //!
-//! Where many calls for others fail meanwhile, attempts prove less: an item has twice as many then.
+//! Attempts prove less while many calls for others fail: an item has twice as many then.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ const UNAVAILABLE_MIN: usize = 5;
 pub(super) const CHANCE: f64 = 1e-9;
 /// An item failed for what it is where chance explains that of any in one of ten thousand tasks.
 pub(super) const CHANCE_AMONG: f64 = 0.0001;
-/// Where more than that of the calls for others failed meanwhile, attempts without a verdict prove little.
+/// Share of failed calls for others from which on attempts without a verdict prove little.
 const SHED_SHARE: f64 = 0.05;
 /// The shortest wait after an attempt that doesn't count, however short the back-off is: else two items could take turns for
 /// ever, and nobody would see that all others fare alike.

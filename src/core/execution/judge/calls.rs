@@ -172,7 +172,7 @@ impl Judge {
         }
     }
 
-    /// What a call without a verdict says of whether the handler answers at all.
+    /// Tells the circuit of a call without a verdict.
     fn tell_circuit(&mut self, cx: &mut Scope<'_>, call: &FailedCall, class: FailureClass) {
         let troubles = &cx.items.troubles;
         let known = troubles.get(call.index).filter(|t| !t.is_only_turned_away());

@@ -109,7 +109,7 @@ pub(crate) struct FailureBody {
     pub(crate) attempts: u32,
     /// Those that count against `max_attempts`: not those that an outage excuses, say.
     pub(crate) charged: u32,
-    /// It failed for good, and nothing showed whether the handler failed for it alone.
+    /// Failed for good, and nothing showed whether the handler failed for it alone.
     pub(crate) unconfirmed: bool,
     /// Calls for other items that were answered since its first failure in the run in which it failed for good, at least; null
     /// before that, and in failures of older versions.
