@@ -196,10 +196,7 @@ impl Judge {
 
     /// The item goes back; others come first, so that it is seen whether they fare alike.
     fn on_uncharged(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: Trouble, wish: Wish) {
-        let turn = Attempt::new(trouble.uncharged);
-        let spread = retry::spread(cx.items.shard.task, index, turn);
-        let steady = retry::wait(&cx.settings.tuning.backoff, turn, spread);
-        let steady = steady.min(self.longest_wait(cx.settings)).max(UNCHARGED_WAIT_MIN);
+        let steady = self.wait_after(cx, index, Attempt::new(trouble.uncharged));
         let wait = match wish {
             Wish::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX).max(steady),
             Wish::Retry { after: None } => steady,
@@ -207,6 +204,14 @@ impl Judge {
             Wish::Abandon => UNCHARGED_WAIT_MIN,
         };
         cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now);
+    }
+
+    /// The back-off after so many attempts, as long as the others need to show whether they fare alike.
+    fn wait_after(&self, cx: &Scope<'_>, index: ItemIndex, made: Attempt) -> Duration {
+        let spread = retry::spread(cx.items.shard.task, index, made);
+        retry::wait(&cx.settings.tuning.backoff, made, spread)
+            .min(self.longest_wait(cx.settings))
+            .max(UNCHARGED_WAIT_MIN)
     }
 
     /// All attempts are used, the last one without a verdict: the item waits for a witness.
@@ -255,7 +260,8 @@ impl Judge {
         let most = cx.settings.tuning.max_attempts.get().saturating_mul(2);
         if is_shed && trouble.charged < most && !self.alone.is_over() && !self.is_proven(&trouble) {
             trouble.suspicion.held = None;
-            return self.on_uncharged(cx, index, trouble, Wish::Retry { after: None });
+            let wait = self.wait_after(cx, index, Attempt::new(trouble.charged));
+            return cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now);
         }
         let is_confirmed = self.is_confirmed(cx, &trouble, is_shed);
         trouble.suspicion.is_unconfirmed = !is_confirmed;
