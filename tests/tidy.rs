@@ -157,6 +157,22 @@ fn each_crate_depends_on_what_stands_below_it() {
 }
 
 #[test]
+fn every_crate_has_the_licence_of_the_house() {
+    let manifests: Vec<String> = files()
+        .into_iter()
+        .filter(|file| file.ends_with("Cargo.toml") && !file.starts_with("scripts/peers/"))
+        .collect();
+    assert!(manifests.len() > 15, "{manifests:?}");
+    for file in manifests {
+        let text = read(&file).expect(&file);
+        assert!(
+            text.contains("license.workspace = true"),
+            "{file} must inherit its license"
+        );
+    }
+}
+
+#[test]
 fn imports_against_the_arrows_are_seen_however_they_are_written() {
     for (file, text) in [
         ("src/engine/ports/clock.rs", "fn f() { crate::actors::go(); }"),
