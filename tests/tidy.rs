@@ -319,3 +319,20 @@ fn dead_links_and_foreign_paths_are_seen() {
         ["foreign"]
     );
 }
+
+#[test]
+fn decision_records_without_their_form_are_seen() {
+    let file = "docs/decisions/0007-a.md";
+    let head = "# 0007: A title\n\n**Status:** accepted, 2026-11-28.\n\n";
+    let whole = format!("{head}## Context\n\n## Decision\n\n### Files\n\n## Measured\n");
+    assert_eq!(broken(file, &whole), [] as [&str; 0]);
+    for text in [
+        whole.replace("0007", "0008"),
+        whole.replace("**Status:** ", ""),
+        whole.replace("Decision", "Choice"),
+        format!("{head}## Decision\n\n## Context\n"),
+        format!("{head}## Context\n"),
+    ] {
+        assert_eq!(broken(file, &text), ["record"], "{text}");
+    }
+}

@@ -20,6 +20,16 @@ const FOREIGN: [&str; 8] = [
 /// The one source that the lock file may name; cargo writes it wherever the crates really come from.
 const LOCK_SOURCE: &str = concat!("registry+https://github.com/rust-lang/crates", ".io-index");
 
+/// Sections of a decision record, in their order; the first two are in each.
+const SECTIONS: [&str; 6] = [
+    "Context",
+    "Decision",
+    "Reasons",
+    "Rejected",
+    "Consequences",
+    "Measured",
+];
+
 /// All faults of a file of text; `files` are all that there are.
 pub(crate) fn faults(file: &str, text: &str, files: &[String]) -> Vec<Fault> {
     let mut faults = Vec::new();
@@ -42,7 +52,36 @@ pub(crate) fn faults(file: &str, text: &str, files: &[String]) -> Vec<Fault> {
             }
         }
     }
+    if file.starts_with("docs/decisions/") && !has_form(file, text) {
+        faults.push(Fault {
+            file: file.to_owned(),
+            line: 1,
+            rule: "record",
+            text: format!(
+                "no number and status at its head, or other sections than {SECTIONS:?}, or in another order"
+            ),
+        });
+    }
     faults
+}
+
+/// Tells a decision record in the one form that all have.
+fn has_form(file: &str, text: &str) -> bool {
+    let mut lines = text.lines();
+    let number = file.rsplit('/').next().and_then(|name| name.get(..4));
+    let title = lines
+        .next()
+        .and_then(|line| line.strip_prefix("# ")?.split_once(": "));
+    let status = lines.nth(1).is_some_and(|line| line.starts_with("**Status:** "));
+    let sections: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    let ordered: Vec<&str> = SECTIONS
+        .into_iter()
+        .filter(|name| sections.contains(name))
+        .collect();
+    title.map(|(number, _)| number) == number
+        && status
+        && sections == ordered
+        && sections.starts_with(&SECTIONS[..2])
 }
 
 fn dead_links(file: &str, line: &str, files: &[String]) -> Vec<String> {
