@@ -842,8 +842,10 @@ def tree(commit, folder):
     if commit == ".":
         return ROOT
     target = os.path.join(folder, commit.replace("/", "_"))
-    listed = subprocess.run(["git", "-C", ROOT, "ls-tree", "--name-only", commit], check=True, capture_output=True, text=True).stdout.split()
-    wanted = [name for name in ("src", "migration", "Cargo.toml") if name in listed]
+    listed = subprocess.run(["git", "-C", ROOT, "ls-tree", "--name-only", commit], stdout=subprocess.PIPE, text=True)
+    if listed.returncode != 0:
+        sys.exit(2)
+    wanted = [name for name in ("src", "migration", "Cargo.toml") if name in listed.stdout.split()]
     archive = subprocess.Popen(["git", "-C", ROOT, "archive", commit, *wanted], stdout=subprocess.PIPE)
     with tarfile.open(fileobj=archive.stdout, mode="r|") as packed:
         packed.extractall(target)
