@@ -3,8 +3,8 @@
 use super::Execution;
 use super::types::{Command, Now, RunEnd};
 use crate::execution::items::Items;
-use crate::ids::ItemIndex;
-use crate::items::verdict::{ItemTrouble, ParkedItem};
+use crate::ids::{ItemIndex, WallMs};
+use crate::items::verdict::{Failure, ItemTrouble, ParkedItem};
 use crate::items::waiting::{Doing, Place, Suspicion, Trouble};
 
 impl Execution {
@@ -58,49 +58,49 @@ impl Items {
         was_down: bool,
         now: Now,
     ) {
-        let evidence = |charged: u32| Suspicion {
-            before: if was_down { 0 } else { charged },
-            ..Suspicion::default()
-        };
         let highest = retrying.iter().map(|row| row.index.plus(1)).max();
         self.window.cover(highest.unwrap_or_default());
         for row in retrying
             .into_iter()
             .filter(|row| !self.window.is_settled(row.index))
         {
+            self.high = self.high.max(row.index.plus(1));
             let trouble = Trouble {
-                attempts: row.attempts,
-                charged: row.charged,
+                history: row.history,
                 place: Place::Window,
                 doing: Doing::Waiting(now.moment),
-                failure: row.failure,
-                history: row.history,
-                at: row.at,
                 due_at: now.wall,
-                has_row: true,
-                suspicion: evidence(row.charged),
-                ..Trouble::default()
+                ..restored(row.attempts, row.charged, was_down, row.failure, row.at)
             };
-            self.high = self.high.max(row.index.plus(1));
             self.troubles.put(row.index, trouble);
         }
         for row in parked {
             let trouble = Trouble {
-                attempts: row.attempts,
-                charged: row.charged,
+                history: row.history,
                 place: Place::Outside,
                 doing: Doing::Waiting(now.moment.plus(row.due_at.since(now.wall))),
-                failure: row.failure,
-                history: row.history,
-                at: row.at,
                 due_at: row.due_at,
-                has_row: true,
-                suspicion: evidence(row.charged),
-                ..Trouble::default()
+                ..restored(row.attempts, row.charged, was_down, row.failure, row.at)
             };
             self.troubles.put(row.index, trouble);
         }
         self.counters.parked = 0;
         self.counters.in_flight = 0;
+    }
+}
+
+/// What earlier runs counted of an item. Charged attempts are evidence, unless the handler was down when they were kept.
+fn restored(attempts: u32, charged: u32, was_down: bool, failure: Option<Failure>, at: WallMs) -> Trouble {
+    Trouble {
+        attempts,
+        charged,
+        failure,
+        at,
+        has_row: true,
+        suspicion: Suspicion {
+            before: if was_down { 0 } else { charged },
+            ..Suspicion::default()
+        },
+        ..Trouble::default()
     }
 }

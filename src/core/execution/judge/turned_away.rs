@@ -110,19 +110,9 @@ impl Execution {
             Wish::Abandon => None,
         };
         if trouble.suspicion.turns.own > 1 {
-            // The handler takes others: this is about the item, and people should hear which one.
-            let (class, before) = (failed.class, AnsweredCalls::default());
-            let (failure, departed) = (failed.failure.clone(), failed.departed);
-            let call = FailedCall {
-                before,
-                class,
-                index,
-                items: 1,
-                departed,
-                failure,
-                after,
-            };
-            self.judge.errors.note(&call, now.wall);
+            self.judge
+                .errors
+                .note(&turned_away_alone(&failed, after), now.wall);
         }
         if turn.counts && trouble.suspicion.turns.own > TURNS_MAX {
             // A round of probes goes on with others.
@@ -177,5 +167,18 @@ impl Items {
         let is_suspect = |trouble: &Trouble| trouble.suspicion.turns.own > 1;
         let known = self.troubles.len() as u64;
         known < unsettled || !self.troubles.iter().all(|(_, trouble)| is_suspect(trouble))
+    }
+}
+
+/// A call that was turned away while the handler took others: this is about the item, and people should hear which one.
+fn turned_away_alone(failed: &Failed, after: Option<Duration>) -> FailedCall {
+    FailedCall {
+        before: AnsweredCalls::default(),
+        class: failed.class,
+        index: failed.index,
+        items: 1,
+        departed: failed.departed,
+        failure: failed.failure.clone(),
+        after,
     }
 }
