@@ -3,5 +3,6 @@
 pub mod elsewhere;
 pub mod failed_calls;
 pub mod journal;
+pub mod log;
 pub mod sight;
 pub mod text;

@@ -113,9 +113,10 @@ pub enum Burst {
 }
 
 /// A number, or one that the platform derives from other settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Auto<T> {
     /// Derived; the setting's documentation says how.
+    #[default]
     Auto,
     /// Chosen by a person.
     Fixed(T),

@@ -6,8 +6,8 @@ use utoipa::IntoParams;
 
 use super::App;
 use super::problem::HttpResult;
-use super::tasks::{AuditJson, AuditPlace, audit_page};
-use crate::http::answer::page::{Page, PageQuery, Paging};
+use super::tasks::{AuditPlace, audit_page};
+use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::guard::{Params, time_option};
 use crate::service::ServiceError;
 use windrow_core::ids::NotATaskId;
@@ -62,7 +62,7 @@ impl AuditQuery {
 /// List changes, newest first.
 #[utoipa::path(
     get, path = "/v1/audit", tag = "access", operation_id = "list_audit", params(AuditQuery, PageQuery),
-    security(("bearer" = ["viewer"])), responses((status = 200, body = Page<AuditJson>))
+    security(("bearer" = ["viewer"])), responses((status = 200, body = api::Page<api::AuditEntry>))
 )]
 pub(crate) async fn audit(
     State(app): State<App>,

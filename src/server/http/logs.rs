@@ -1,17 +1,14 @@
 //! `/v1/logs` and `/v1/tasks/{task}/logs`: lines about tasks and items.
 
-use std::collections::BTreeMap;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use serde_json::value::RawValue;
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::App;
 use super::problem::HttpResult;
+use crate::http::answer::Of;
 use crate::http::answer::page::{self, PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
 use crate::http::guard::{Body, Caller, Params, time_option};
@@ -31,73 +28,9 @@ use windrow_engine::ports::tasks::store::TaskView;
 /// The longest message of a line that is sent. Unit: characters; stored are [`MESSAGE_BYTES_MAX`] bytes.
 const MESSAGE_CHARS_MAX: usize = 1024;
 
-/// How important a line is.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Level {
-    /// For developers.
-    Debug,
-    /// Normal.
-    Info,
-    /// Odd but handled.
-    Warn,
-    /// Something failed.
-    Error,
-}
-
-/// Who wrote a line.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Origin {
-    /// The business.
-    Business,
-    /// Windrow.
-    System,
-}
-
-/// A line.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct LineBody {
-    /// Grows from line to line of a task, in the order in which they are stored.
-    pub(super) number: i64,
-    /// When it was written.
-    #[schema(format = DateTime)]
-    pub(super) at: String,
-    /// The task.
-    pub(super) task: String,
-    /// The item; none for a line about the task.
-    pub(super) index: Option<u64>,
-    /// In the log of a task, of a line about an item: its trace, as in the `traceparent` of its calls.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) trace_id: Option<String>,
-    /// In the log of a redrive: the task whose failure the item was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) origin_task: Option<String>,
-    /// In the log of a redrive: the item's index there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) origin_index: Option<u64>,
-    /// How important.
-    #[schema(value_type = Level)]
-    pub(super) level: LogLevel,
-    /// Who wrote it.
-    #[schema(value_type = Origin)]
-    pub(super) origin: LogOrigin,
-    /// A stable code, of lines that windrow writes.
-    pub(super) code: Option<String>,
-    /// The text.
-    pub(super) message: String,
-    /// More.
-    pub(super) extra: Option<Value>,
-    /// In the log of a task, of an error about an item: what the item carries (of a task with the label `key-column` what
-    /// that names).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Value>)]
-    pub(super) data: Option<Box<RawValue>>,
-}
-
-impl From<NumberedLine> for LineBody {
-    fn from((number, line): NumberedLine) -> LineBody {
-        LineBody {
+impl Of<NumberedLine> for api::LogLine {
+    fn of((number, line): NumberedLine) -> Self {
+        api::LogLine {
             number,
             at: rfc3339(line.at),
             task: line.shard.task.to_string(),
@@ -115,23 +48,11 @@ impl From<NumberedLine> for LineBody {
     }
 }
 
-/// A page of lines, newest first.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct LinesPage {
-    /// The lines. May be fewer than asked for although there is a next page: a search looks at so many lines at a time.
-    items: Vec<LineBody>,
-    /// Where the next page begins; null on the last one.
-    next_cursor: Option<String>,
-    /// Of one task: lines that were not kept, by reason (`age`, `max_per_task`, `queue`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dropped: Option<BTreeMap<&'static str, u64>>,
-}
-
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SearchParams {
     /// This level or above.
-    #[param(value_type = Option<Level>)]
+    #[param(value_type = Option<String>, pattern = "^(debug|info|warn|error)$")]
     level: Option<LogLevel>,
     /// Lines about this item.
     #[param(minimum = 0, maximum = 9223372036854775807_u64)]
@@ -140,7 +61,7 @@ pub(crate) struct SearchParams {
     #[param(min_length = 1, max_length = 200)]
     q: Option<String>,
     /// Who wrote it.
-    #[param(value_type = Option<Origin>)]
+    #[param(value_type = Option<String>, pattern = "^(business|system)$")]
     origin: Option<LogOrigin>,
     /// A code of windrow's own lines.
     #[param(max_length = 64)]
@@ -185,16 +106,16 @@ fn query(
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/logs", tag = "logs", operation_id = "task_logs",
     security(("bearer" = ["viewer", "business"])), params(SearchParams, PageQuery),
-    responses((status = 200, body = LinesPage))
+    responses((status = 200, body = api::LogPage))
 )]
 pub(crate) async fn of_task(
     State(app): State<App>,
     PathTask(task): PathTask,
     paging: Paging<i64>,
     Params(params): Params<SearchParams>,
-) -> HttpResult<Json<LinesPage>> {
+) -> HttpResult<Json<api::LogPage>> {
     let mut page = search(&app, &query(params, &paging, Some(task.id), None)?).await?;
-    let about: Vec<&mut LineBody> = page
+    let about: Vec<&mut api::LogLine> = page
         .items
         .iter_mut()
         .filter(|line| line.index.is_some())
@@ -210,13 +131,17 @@ pub(crate) async fn of_task(
     }
     add_data(&app, &task, &mut page.items).await?;
     let dropped = app.service.logs.store.dropped(task.id).await?.into_iter();
-    page.dropped = Some(dropped.map(|(reason, lines)| (reason.as_str(), lines)).collect());
+    page.dropped = Some(
+        dropped
+            .map(|(reason, lines)| (reason.as_str().to_owned(), lines))
+            .collect(),
+    );
     Ok(Json(page))
 }
 
 /// Says of errors whom they are about.
-async fn add_data(app: &App, task: &TaskView, lines: &mut [LineBody]) -> HttpResult<()> {
-    let mut errors: Vec<(&mut LineBody, ItemIndex)> = lines
+async fn add_data(app: &App, task: &TaskView, lines: &mut [api::LogLine]) -> HttpResult<()> {
+    let mut errors: Vec<(&mut api::LogLine, ItemIndex)> = lines
         .iter_mut()
         .filter(|line| line.level == LogLevel::Error)
         .filter_map(|line| line.index.map(ItemIndex).map(|index| (line, index)))
@@ -233,10 +158,10 @@ async fn add_data(app: &App, task: &TaskView, lines: &mut [LineBody]) -> HttpRes
     Ok(())
 }
 
-async fn search(app: &App, query: &LogQuery) -> HttpResult<LinesPage> {
+async fn search(app: &App, query: &LogQuery) -> HttpResult<api::LogPage> {
     let found = app.service.logs.store.search(query).await?;
-    Ok(LinesPage {
-        items: found.lines.into_iter().map(LineBody::from).collect(),
+    Ok(api::LogPage {
+        items: found.lines.into_iter().map(api::LogLine::of).collect(),
         next_cursor: found.next.map(|number| page::write(&number)),
         dropped: None,
     })
@@ -248,14 +173,14 @@ async fn search(app: &App, query: &LogQuery) -> HttpResult<LinesPage> {
 #[utoipa::path(
     get, path = "/v1/logs", tag = "logs", operation_id = "all_logs",
     security(("bearer" = ["viewer", "business"])), params(SearchParams, PageQuery),
-    responses((status = 200, body = LinesPage))
+    responses((status = 200, body = api::LogPage))
 )]
 pub(crate) async fn of_all(
     State(app): State<App>,
     caller: Caller,
     paging: Paging<i64>,
     Params(params): Params<SearchParams>,
-) -> HttpResult<Json<LinesPage>> {
+) -> HttpResult<Json<api::LogPage>> {
     let is_business = caller.role == Role::Business;
     let own = is_business.then(|| caller.business.unwrap_or_default());
     // A start token is for its task only.
@@ -264,55 +189,19 @@ pub(crate) async fn of_all(
     ))
 }
 
-/// A line to append.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = LogEntry)]
-pub(crate) struct Entry {
-    /// How important; `info` if it isn't said.
-    #[schema(value_type = Option<Level>)]
-    level: Option<LogLevel>,
-    /// The text.
-    #[schema(min_length = 1, max_length = 1024)]
-    message: String,
-    /// The item that it is about.
-    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
-    index: Option<u64>,
-    /// More; at most 4 KiB as JSON.
-    extra: Option<Value>,
-}
-
-/// Lines to append.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct AppendBody {
-    /// At most a thousand.
-    #[schema(min_items = 1, max_items = 1000, value_type = Vec<Entry>)]
-    entries: Vec<Object<Entry>>,
-}
-
-/// What came of it.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct AppendedBody {
-    /// Lines that are stored.
-    stored: u64,
-    /// Lines below `data_log.min_level`, which are not.
-    below_min_level: u64,
-}
-
 /// Append lines.
 ///
 /// The business writes about its task or items.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/logs", tag = "logs", operation_id = "append_logs",
-    security(("bearer" = ["operator", "business"])), request_body = AppendBody,
-    responses((status = 202, body = AppendedBody))
+    security(("bearer" = ["operator", "business"])), request_body = api::AppendLines,
+    responses((status = 202, body = api::AppendedLines))
 )]
 pub(crate) async fn append(
     State(app): State<App>,
     PathTask(task): PathTask,
-    Body(body): Body<AppendBody>,
-) -> HttpResult<(StatusCode, Json<AppendedBody>)> {
+    Body(body): Body<api::AppendLines>,
+) -> HttpResult<(StatusCode, Json<api::AppendedLines>)> {
     if !(1..=LINES_MAX).contains(&body.entries.len()) {
         let text = format!("a request has 1 to {LINES_MAX} entries");
         return Err(ServiceError::invalid("/entries", text).into());
@@ -331,14 +220,14 @@ pub(crate) async fn append(
     let (stored, below_min_level) = (done.stored, done.below_min_level);
     Ok((
         StatusCode::ACCEPTED,
-        Json(AppendedBody {
+        Json(api::AppendedLines {
             stored,
             below_min_level,
         }),
     ))
 }
 
-fn line(at: usize, entry: Entry) -> Result<LogLine, FieldFault> {
+fn line(at: usize, entry: api::LogEntry) -> Result<LogLine, FieldFault> {
     let fault = |member: &str, text: String| Err(FieldFault::new(format!("/entries/{at}/{member}"), text));
     if !(1..=MESSAGE_CHARS_MAX).contains(&entry.message.chars().count()) {
         return fault(

@@ -2,11 +2,11 @@
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::App;
 use super::problem::HttpResult;
-use crate::http::answer::page::{Page, PageQuery, Paging};
+use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::guard::{Caller, Params, time_option};
 use crate::service::statistics::{About, By, Row, RowKey};
 
@@ -28,85 +28,38 @@ pub(crate) struct StatisticsQuery {
     by: Option<String>,
 }
 
-/// What was done: in a day, by a business, or for a task.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Statistics)]
-pub(crate) struct StatisticsJson {
-    /// The day, in UTC; null unless rows are about days.
-    #[schema(format = Date)]
-    day: Option<String>,
-    /// The business; null where a day has those of all.
-    business: Option<String>,
-    /// The task; null unless rows are about tasks.
-    task: Option<String>,
-    /// The task's name.
-    name: Option<String>,
-    /// Where the task stands now.
-    status: Option<&'static str>,
-    /// Tasks, with those that were deleted since; null where the row is about one.
-    tasks: Option<TaskCountsJson>,
-    /// Items that were settled, by the day of the checkpoint that said so.
-    items: SettledJson,
-}
-
-/// Tasks.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = StatisticsTasks)]
-pub(crate) struct TaskCountsJson {
-    /// Made in these days.
-    created: u64,
-    /// Finished in these days.
-    finished: u64,
-    /// Cancelled in these days.
-    cancelled: u64,
-}
-
-/// Items.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = StatisticsItems)]
-pub(crate) struct SettledJson {
-    /// Settled well.
-    succeeded: u64,
-    /// Nothing to do.
-    skipped: u64,
-    /// Failed for good.
-    abandoned: u64,
-}
-
-impl StatisticsJson {
-    fn new(row: Row, asked: Option<&str>) -> StatisticsJson {
-        let mut json = StatisticsJson {
-            day: None,
-            business: asked.map(str::to_owned),
-            task: None,
-            name: None,
-            status: None,
-            tasks: row.tasks.map(|tasks| TaskCountsJson {
-                created: tasks.created,
-                finished: tasks.finished,
-                cancelled: tasks.cancelled,
-            }),
-            items: SettledJson {
-                succeeded: row.items.succeeded,
-                skipped: row.items.skipped,
-                abandoned: row.items.abandoned,
-            },
-        };
-        match row.about {
-            About::Day(day) => json.day = Some(day.to_string()),
-            About::Business(name) => json.business = Some(name),
-            About::Task {
-                id,
-                name,
-                business,
-                status,
-            } => {
-                (json.task, json.name) = (Some(id.to_string()), name);
-                (json.business, json.status) = (Some(business), Some(status.as_str()));
-            }
+pub(crate) fn show_statistics(row: Row, asked: Option<&str>) -> api::Statistics {
+    let mut json = api::Statistics {
+        day: None,
+        business: asked.map(str::to_owned),
+        task: None,
+        name: None,
+        status: None,
+        tasks: row.tasks.map(|tasks| api::StatisticsTasks {
+            created: tasks.created,
+            finished: tasks.finished,
+            cancelled: tasks.cancelled,
+        }),
+        items: api::StatisticsItems {
+            succeeded: row.items.succeeded,
+            skipped: row.items.skipped,
+            abandoned: row.items.abandoned,
+        },
+    };
+    match row.about {
+        About::Day(day) => json.day = Some(day.to_string()),
+        About::Business(name) => json.business = Some(name),
+        About::Task {
+            id,
+            name,
+            business,
+            status,
+        } => {
+            (json.task, json.name) = (Some(id.to_string()), name);
+            (json.business, json.status) = (Some(business), Some(status.as_str().to_owned()));
         }
-        json
     }
+    json
 }
 
 /// The cursor of a row.
@@ -142,7 +95,7 @@ impl Place {
 #[utoipa::path(
     get, path = "/v1/statistics", tag = "statistics", operation_id = "statistics",
     params(StatisticsQuery, PageQuery), security(("bearer" = ["viewer", "business"])),
-    responses((status = 200, body = Page<StatisticsJson>))
+    responses((status = 200, body = api::Page<api::Statistics>))
 )]
 pub(crate) async fn statistics(
     State(app): State<App>,
@@ -154,7 +107,7 @@ pub(crate) async fn statistics(
     if let Some(own) = caller.business {
         // A business has its own and no others, whatever it asks for.
         if business.as_ref().is_some_and(|asked| *asked != own) {
-            return Ok(paging.answer(paging.page(Vec::<StatisticsJson>::new(), |_| ())));
+            return Ok(paging.answer(paging.page(Vec::<api::Statistics>::new(), |_| ())));
         }
         business = Some(own);
     }
@@ -166,5 +119,5 @@ pub(crate) async fn statistics(
     let after = paging.after.as_ref().map(Place::key);
     let found = statistics.rows(by, &period, after, paging.to_read()).await?;
     let page = paging.page(found, |row| Place::from(row.key()));
-    Ok(paging.answer(page.map(|row| StatisticsJson::new(row, period.business.as_deref()))))
+    Ok(paging.answer(page.map(|row| show_statistics(row, period.business.as_deref()))))
 }

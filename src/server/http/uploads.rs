@@ -8,12 +8,12 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use futures_util::StreamExt;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::App;
 use super::problem::{HttpResult, Problem, Slug};
+use crate::http::answer::Of;
 use crate::http::answer::time::rfc3339;
 use crate::http::guard::shares::{Full, Share};
 use crate::http::guard::{Caller, Params, headers};
@@ -48,63 +48,18 @@ pub(crate) struct UploadParams {
     null: Option<bool>,
 }
 
-/// An upload.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct UploadBody {
-    /// Its name, for the `source` of a task.
-    id: String,
-    /// `open` while bytes are missing, else `ready`.
-    state: &'static str,
-    /// `csv`, `ndjson`, `lines` or `nul`.
-    kind: String,
-    /// Size, as it is stored; what was sent compressed is kept compressed. Unit: bytes.
-    bytes: u64,
-    /// `gzip`, `zstd`, `bzip2` or `xz`, if it was sent compressed; only when ready.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    compression: Option<String>,
-    /// Rows, which are items; only when ready.
-    rows: Option<u64>,
-    /// The columns of a CSV; only when ready.
-    columns: Vec<String>,
-    /// The first rows; only when ready.
-    sample: Value,
-    /// SHA-256 of all bytes, as they were sent; only when ready.
-    sha256: Option<String>,
-    /// When it began.
-    #[schema(format = DateTime)]
-    created_at: String,
-    /// When a task took it; one that none takes is removed after 24 hours.
-    #[schema(format = DateTime)]
-    used_at: Option<String>,
-    /// What the business may store; only of its own uploads.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    quota: Option<QuotaBody>,
-}
-
-/// What the uploads of a business may take, those that its tasks have included (`http.upload_quota`).
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct QuotaBody {
-    /// All of it. Unit: bytes.
-    bytes: u64,
-    /// What is taken now. Unit: bytes.
-    stored: u64,
-    /// Once little is left.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warning: Option<String>,
-}
-
 /// From which part of its quota on a business is warned. Unit: percent.
 const WARNED_FROM: u128 = 80;
 
-impl QuotaBody {
-    fn new((stored, bytes): (u64, u64)) -> QuotaBody {
+impl Of<(u64, u64)> for api::UploadQuota {
+    fn of((stored, bytes): (u64, u64)) -> Self {
         let percent = u128::from(stored) * 100 / u128::from(bytes.max(1));
         let warning = || {
             format!(
                 "{percent} % of what the business may store is taken; beyond it uploads are refused: DELETE what no task needs"
             )
         };
-        QuotaBody {
+        api::UploadQuota {
             bytes,
             stored,
             warning: (percent >= WARNED_FROM).then(warning),
@@ -112,13 +67,13 @@ impl QuotaBody {
     }
 }
 
-async fn shown(app: &App, PathUpload(upload, received): PathUpload) -> Result<UploadBody, ServiceError> {
+async fn shown(app: &App, PathUpload(upload, received): PathUpload) -> Result<api::Upload, ServiceError> {
     let quota = app
         .service
         .sources
         .room(&upload.created_by)
         .await?
-        .map(QuotaBody::new);
+        .map(api::UploadQuota::of);
     if let Some(warning) = quota.as_ref().and_then(|quota| quota.warning.as_deref()) {
         tracing::warn!(
             sender = upload.created_by,
@@ -129,16 +84,16 @@ async fn shown(app: &App, PathUpload(upload, received): PathUpload) -> Result<Up
     Ok(face(upload, received, quota))
 }
 
-fn face(upload: Upload, received: Option<Received>, quota: Option<QuotaBody>) -> UploadBody {
+fn face(upload: Upload, received: Option<Received>, quota: Option<api::UploadQuota>) -> api::Upload {
     let (rows, columns, compression) = match received {
         Some(found) => (Some(found.rows), found.columns, found.compression),
         None => (None, Vec::new(), None),
     };
-    UploadBody {
+    api::Upload {
         id: upload.id.to_string(),
         state: match upload.state {
-            UploadState::Open => "open",
-            UploadState::Ready => "ready",
+            UploadState::Open => "open".to_owned(),
+            UploadState::Ready => "ready".to_owned(),
         },
         kind: upload.kind,
         bytes: upload.bytes,
@@ -163,7 +118,7 @@ fn face(upload: Upload, received: Option<Received>, quota: Option<QuotaBody>) ->
     security(("bearer" = ["operator", "business"])), params(UploadParams),
     request_body(content((String = "text/csv"), (String = "application/x-ndjson"), (String = "text/plain")), description = "The rows"),
     responses(
-        (status = 201, body = UploadBody, headers(("location" = String, description = "The upload"))),
+        (status = 201, body = api::Upload, headers(("location" = String, description = "The upload"))),
         (status = 409),
         (status = 422, description = "validation-failed, not-unpacked"),
         (status = 429),
@@ -335,9 +290,9 @@ impl FromRequestParts<App> for PathUpload {
 /// Show an upload.
 #[utoipa::path(
     get, path = "/v1/uploads/{u}", tag = "uploads", operation_id = "show_upload",
-    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = UploadBody))
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = api::Upload))
 )]
-pub(crate) async fn show(State(app): State<App>, upload: PathUpload) -> HttpResult<Json<UploadBody>> {
+pub(crate) async fn show(State(app): State<App>, upload: PathUpload) -> HttpResult<Json<api::Upload>> {
     Ok(Json(shown(&app, upload).await?))
 }
 

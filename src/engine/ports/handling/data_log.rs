@@ -2,22 +2,14 @@
 
 use async_trait::async_trait;
 
+pub use windrow_core::handler::log::LogOrigin;
+
 use crate::ports::StoreError;
 use crate::ports::handling::handler::{LogLevel, LogLine};
 use windrow_core::handler::journal::Entry;
 use windrow_core::ids::{ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::items::verdict::ItemTrouble;
 use windrow_core::life::succession::again;
-
-/// Who wrote a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LogOrigin {
-    /// The business's handler.
-    Business,
-    /// Windrow.
-    System,
-}
 
 /// A line with where and when it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,6 +7,8 @@ pub use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+pub use windrow_core::handler::log::LogLevel;
+
 use crate::ports::ownership::gate::Gate;
 use crate::ports::sources::source::RowChunk;
 use windrow_core::ids::{Epoch, ItemIndex, Moment, RunNo, ShardId, StoreId, TaskId};
@@ -197,20 +199,6 @@ pub struct LogLine {
     pub message: String,
     /// More, as JSON text.
     pub extra: Option<String>,
-}
-
-/// How important a data log line is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LogLevel {
-    /// For developers.
-    Debug,
-    /// Normal.
-    Info,
-    /// Odd but handled.
-    Warn,
-    /// Something failed.
-    Error,
 }
 
 /// A reply that needs words: a verdict per item, and perhaps commands and log lines.

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::App;
+use crate::http::answer::Of;
 use crate::http::guard::{Params, headers};
-use crate::http::logs::LineBody;
 use crate::http::problem::HttpResult;
-use crate::http::tasks::failures::{FailureBody, bodies};
+use crate::http::tasks::failures::bodies;
 use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;
 use crate::service::failures::item_data::Members;
@@ -151,7 +151,7 @@ async fn failure_rows(
     Ok((out, last))
 }
 
-fn cells(row: FailureBody) -> [String; 15] {
+fn cells(row: api::Failure) -> [String; 15] {
     let output = row.output.as_ref().map(ToString::to_string);
     let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     [
@@ -205,7 +205,7 @@ pub(crate) async fn log(
             let lines = app.service.logs.store.after(id, state.unwrap_or(0), PAGE).await?;
             let last = lines.last().map(|(number, _)| *number);
             let mut out = Vec::new();
-            for line in lines.into_iter().map(LineBody::from) {
+            for line in lines.into_iter().map(api::LogLine::of) {
                 push_line(&line, (format, guard), &mut out)?;
             }
             Ok((out, last))
@@ -215,7 +215,7 @@ pub(crate) async fn log(
 }
 
 fn push_line(
-    line: &LineBody,
+    line: &api::LogLine,
     (format, guard): (Format, Guard),
     out: &mut Vec<u8>,
 ) -> Result<(), ServiceError> {

@@ -9,3 +9,9 @@ pub mod result_rows;
 pub mod sample;
 pub(crate) mod silent;
 pub mod time;
+
+/// Translation of a thing into the form in which it is sent. The forms belong to another crate, so they can't have methods here.
+pub(crate) trait Of<T> {
+    /// The form of a thing.
+    fn of(thing: T) -> Self;
+}

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use crate::http::App;
 use crate::http::guard::Params;
@@ -20,15 +20,6 @@ use crate::service::ServiceError;
 pub const LIMIT_DEFAULT: u32 = 50;
 /// Items of the largest page.
 pub const LIMIT_MAX: u32 = 500;
-
-/// One page of a list.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Page<T> {
-    /// The things.
-    pub items: Vec<T>,
-    /// Where the next page begins; null on the last one.
-    pub next_cursor: Option<String>,
-}
 
 /// Which page of a list.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -73,15 +64,15 @@ impl<K> Paging<K> {
     }
 
     /// The page of what was read; `key` is what the cursor says of its last item.
-    pub fn page<T, C: Serialize>(&self, mut items: Vec<T>, key: impl Fn(&T) -> C) -> Page<T> {
+    pub fn page<T, C: Serialize>(&self, mut items: Vec<T>, key: impl Fn(&T) -> C) -> api::Page<T> {
         let more = items.len() > self.limit as usize;
         items.truncate(self.limit as usize);
         let next_cursor = items.last().filter(|_| more).map(|last| write(&key(last)));
-        Page { items, next_cursor }
+        api::Page { items, next_cursor }
     }
 
     /// The answer that a page is, with `Link: <…>; rel="next"` to the next one.
-    pub fn answer<T: Serialize>(&self, page: Page<T>) -> Response {
+    pub fn answer<T: Serialize>(&self, page: api::Page<T>) -> Response {
         let cursor = page.next_cursor.clone();
         let mut response = Json(page).into_response();
         let link = cursor.map(|cursor| {
@@ -95,16 +86,6 @@ impl<K> Paging<K> {
             .headers_mut()
             .extend(link.map(|link| (header::LINK, link)));
         response
-    }
-}
-
-impl<T> Page<T> {
-    /// The same page of items as they are shown.
-    pub fn map<J>(self, show: impl FnMut(T) -> J) -> Page<J> {
-        Page {
-            items: self.items.into_iter().map(show).collect(),
-            next_cursor: self.next_cursor,
-        }
     }
 }
 

@@ -9,28 +9,27 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
-use self::bodies::{
-    BusinessJson, CheckMode, CheckReply, ListQuery, RegisterBody, RegisterQuery, RevisionJson,
-};
+use self::bodies::{CheckMode, ListQuery, RegisterQuery};
 use super::App;
 use super::problem::HttpResult;
-use crate::http::answer::page::{Page, PageQuery, Paging};
-use crate::http::document::schema::BusinessPatch;
-use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonBody, headers, reason_of};
+use crate::http::answer::Of;
+use crate::http::answer::page::{PageQuery, Paging};
+use crate::http::businesses::bodies::show_business;
+use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, headers, reason_of};
 use crate::service::ServiceError;
 use windrow_engine::ports::access::business_store::Business;
 
 /// A business with its revision as the tag.
 fn shown(business: &Business, secret: Option<String>) -> Response {
     let tag = headers::tag(business.revision);
-    ([tag], Json(BusinessJson::new(business, secret))).into_response()
+    ([tag], Json(show_business(business, secret))).into_response()
 }
 
 /// The answer to a change of a business, with the secret that the change made.
 fn changed(call: &Call, business: &Business, secret: Option<String>) -> Result<Response, ServiceError> {
     let tag = headers::tag(business.revision);
     let secret = secret.filter(|_| !call.is_dry);
-    call.changed(BusinessJson::new(business, secret), |body| ([tag], body))
+    call.changed(show_business(business, secret), |body| ([tag], body))
 }
 
 /// Register a business.
@@ -39,9 +38,9 @@ fn changed(call: &Call, business: &Business, secret: Option<String>) -> Result<R
 /// is one: a `request` or a `command` without hooks is called by nothing that is signed.
 #[utoipa::path(
     post, path = "/v1/businesses", operation_id = "register_business", tag = "businesses",
-    params(RegisterQuery, DryRunQuery), request_body = RegisterBody, security(("bearer" = ["admin"])),
+    params(RegisterQuery, DryRunQuery), request_body = api::RegisterBusiness, security(("bearer" = ["admin"])),
     responses(
-        (status = 201, body = BusinessJson, headers(("location" = String), ("etag" = String))),
+        (status = 201, body = api::Business, headers(("location" = String), ("etag" = String))),
         (status = 409, description = "name-taken"),
         (status = 422, description = "validation-failed, check-failed"),
     )
@@ -49,10 +48,10 @@ fn changed(call: &Call, business: &Business, secret: Option<String>) -> Result<R
 pub(crate) async fn register(
     call: Call,
     Params(query): Params<RegisterQuery>,
-    Body(body): Body<RegisterBody>,
+    Body(body): Body<api::RegisterBusiness>,
 ) -> HttpResult {
     let skip = query.check == Some(CheckMode::Skip);
-    let (body, reason) = body.parts();
+    let (body, reason) = bodies::parts(body);
     let write = call.write(reason);
     let made = call.service.businesses.register(&body, skip, &write).await?;
     let (place, revision) = (
@@ -60,13 +59,13 @@ pub(crate) async fn register(
         made.business.revision,
     );
     let secret = made.secret.filter(|_| !call.is_dry);
-    Ok(call.made(place, Some(revision), BusinessJson::new(&made.business, secret))?)
+    Ok(call.made(place, Some(revision), show_business(&made.business, secret))?)
 }
 
 /// List businesses in the order of their names.
 #[utoipa::path(
     get, path = "/v1/businesses", operation_id = "list_businesses", tag = "businesses", params(ListQuery, PageQuery),
-    security(("bearer" = ["viewer"])), responses((status = 200, body = Page<BusinessJson>))
+    security(("bearer" = ["viewer"])), responses((status = 200, body = api::Page<api::Business>))
 )]
 pub(crate) async fn list(
     State(app): State<App>,
@@ -79,14 +78,14 @@ pub(crate) async fn list(
         .businesses(archived, paging.after.as_deref(), paging.to_read())
         .await?;
     let page = paging.page(found, |business| business.slug.clone());
-    Ok(paging.answer(page.map(|business| BusinessJson::new(&business, None))))
+    Ok(paging.answer(page.map(|business| show_business(&business, None))))
 }
 
 /// Look at a business.
 #[utoipa::path(
     get, path = "/v1/businesses/{business}", operation_id = "show_business", tag = "businesses",
     security(("bearer" = ["viewer", "business"])),
-    responses((status = 200, body = BusinessJson, headers(("etag" = String))))
+    responses((status = 200, body = api::Business, headers(("etag" = String))))
 )]
 pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(slug): Path<String>) -> HttpResult {
     caller.may_see(&slug, "business", &slug)?;
@@ -98,9 +97,9 @@ pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(slug): Pat
 /// A JSON merge-patch over what GET shows. With `If-Match` it is refused when the business was changed meanwhile.
 #[utoipa::path(
     patch, path = "/v1/businesses/{business}", operation_id = "change_business", tag = "businesses",
-    params(DryRunQuery), request_body(content = BusinessPatch, content_type = "application/json"),
+    params(DryRunQuery), request_body(content = api::BusinessPatch, content_type = "application/json"),
     security(("bearer" = ["admin"])),
-    responses((status = 200, body = BusinessJson, headers(("etag" = String))), (status = 409))
+    responses((status = 200, body = api::Business, headers(("etag" = String))), (status = 409))
 )]
 pub(crate) async fn edit(
     call: Call,
@@ -122,27 +121,29 @@ pub(crate) async fn edit(
 /// It is called with pings; nothing is recorded.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/check", operation_id = "check_business", tag = "businesses",
-    request_body = Option<ReasonBody>, security(("bearer" = ["operator"])),
-    responses((status = 200, body = CheckReply))
+    request_body = Option<api::Reason>, security(("bearer" = ["operator"])),
+    responses((status = 200, body = api::CheckReply))
 )]
 pub(crate) async fn check(
     State(app): State<App>,
     Path(slug): Path<String>,
-    _: Body<ReasonBody>,
-) -> HttpResult<Json<CheckReply>> {
-    Ok(Json(CheckReply::new(app.service.businesses.check(&slug).await?)))
+    _: Body<api::Reason>,
+) -> HttpResult<Json<api::CheckReply>> {
+    Ok(Json(api::CheckReply::of(
+        app.service.businesses.check(&slug).await?,
+    )))
 }
 
 /// Hide a business: it takes no new tasks, those it has go on.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/archive", operation_id = "archive_business", tag = "businesses",
-    params(DryRunQuery), request_body = Option<ReasonBody>, security(("bearer" = ["admin"])),
-    responses((status = 200, body = BusinessJson, headers(("etag" = String))))
+    params(DryRunQuery), request_body = Option<api::Reason>, security(("bearer" = ["admin"])),
+    responses((status = 200, body = api::Business, headers(("etag" = String))))
 )]
 pub(crate) async fn archive(
     call: Call,
     Path(slug): Path<String>,
-    Body(body): Body<ReasonBody>,
+    Body(body): Body<api::Reason>,
 ) -> HttpResult {
     let write = call.write(body.reason);
     Ok(changed(
@@ -155,14 +156,14 @@ pub(crate) async fn archive(
 /// Show an archived business again.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/unarchive", operation_id = "unarchive_business",
-    tag = "businesses", params(DryRunQuery), request_body = Option<ReasonBody>,
+    tag = "businesses", params(DryRunQuery), request_body = Option<api::Reason>,
     security(("bearer" = ["admin"])),
-    responses((status = 200, body = BusinessJson, headers(("etag" = String))))
+    responses((status = 200, body = api::Business, headers(("etag" = String))))
 )]
 pub(crate) async fn unarchive(
     call: Call,
     Path(slug): Path<String>,
-    Body(body): Body<ReasonBody>,
+    Body(body): Body<api::Reason>,
 ) -> HttpResult {
     let write = call.write(body.reason);
     Ok(changed(
@@ -178,9 +179,9 @@ pub(crate) async fn unarchive(
 /// calls aren't signed has none.
 #[utoipa::path(
     post, path = "/v1/businesses/{business}/rotate-secret", operation_id = "rotate_business_secret",
-    tag = "businesses", request_body = Option<ReasonBody>, security(("bearer" = ["admin"])),
+    tag = "businesses", request_body = Option<api::Reason>, security(("bearer" = ["admin"])),
     responses(
-        (status = 200, body = BusinessJson, headers(("etag" = String))),
+        (status = 200, body = api::Business, headers(("etag" = String))),
         (status = 409, description = "conflict: no call of it is signed"),
     )
 )]
@@ -188,7 +189,7 @@ pub(crate) async fn rotate_secret(
     State(app): State<App>,
     caller: Caller,
     Path(slug): Path<String>,
-    Body(body): Body<ReasonBody>,
+    Body(body): Body<api::Reason>,
 ) -> HttpResult {
     let businesses = &app.service.businesses;
     let rotated = businesses
@@ -201,7 +202,7 @@ pub(crate) async fn rotate_secret(
 #[utoipa::path(
     get, path = "/v1/businesses/{business}/revisions", operation_id = "business_revisions",
     tag = "businesses", params(PageQuery), security(("bearer" = ["viewer", "business"])),
-    responses((status = 200, body = Page<RevisionJson>))
+    responses((status = 200, body = api::Page<api::Revision>))
 )]
 pub(crate) async fn revisions(
     State(app): State<App>,
@@ -214,5 +215,5 @@ pub(crate) async fn revisions(
     let found = businesses
         .revisions(&slug, paging.after, paging.to_read())
         .await?;
-    Ok(paging.answer(paging.page(found, |revision| revision.id).map(RevisionJson::from)))
+    Ok(paging.answer(paging.page(found, |revision| revision.id).map(api::Revision::of)))
 }

@@ -1,8 +1,5 @@
 //! What a task publishes, in bodies of tasks.
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::dataset::{Publish, PublishIf, Reduce};
 use windrow_core::life::Life;
@@ -53,37 +50,16 @@ impl PublishMembers<'_> {
     }
 }
 
-/// What a task publishes.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = TaskPublish)]
-pub(crate) struct PublishJson {
-    /// The dataset.
-    dataset: String,
-    /// The number of its generation.
-    generation: u64,
-    /// How many of its items must have succeeded: `all`, `any`, or a percentage.
-    #[serde(rename = "if")]
-    condition: String,
-    /// What makes the summary: `none`, `hook`, or `command:NAME`.
-    reduce: String,
-    /// The member of the outputs by which readers look up.
-    key: Option<String>,
-    /// The task has ended, and its generation was not published; the generation says why.
-    withheld: bool,
-}
-
-impl PublishJson {
-    /// The publication of a task; none where it publishes nothing.
-    pub(crate) fn of(life: &Life) -> Option<PublishJson> {
-        let publishing = life.publishing.clone()?;
-        let publish = publishing.publish;
-        Some(PublishJson {
-            generation: publishing.generation.0,
-            condition: publish.condition.to_string(),
-            reduce: publish.reduce.to_string(),
-            dataset: publish.dataset,
-            key: publish.key,
-            withheld: life.has_withheld(),
-        })
-    }
+/// The publication of a task; none where it publishes nothing.
+pub(crate) fn show_publish(life: &Life) -> Option<api::TaskPublish> {
+    let publishing = life.publishing.clone()?;
+    let publish = publishing.publish;
+    Some(api::TaskPublish {
+        generation: publishing.generation.0,
+        condition: publish.condition.to_string(),
+        reduce: publish.reduce.to_string(),
+        dataset: publish.dataset,
+        key: publish.key,
+        withheld: life.has_withheld(),
+    })
 }

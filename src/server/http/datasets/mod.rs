@@ -2,11 +2,10 @@
 //! change which one is current and which ones stay.
 
 mod bodies;
-mod members;
+pub(crate) mod members;
 pub(crate) mod rows;
 
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use axum::extract::{ConnectInfo, Path, State};
@@ -15,16 +14,18 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
-pub(crate) use self::members::{PublishJson, PublishMembers};
+pub(crate) use self::members::PublishMembers;
 
-use self::bodies::{DatasetJson, GenerationJson, ReadingJson};
 use super::App;
 use super::problem::HttpResult;
-use crate::http::answer::page::{Page, PageQuery, Paging};
+use crate::http::answer::Of;
+use crate::http::answer::page::{PageQuery, Paging};
+use crate::http::datasets::bodies::show_dataset;
+use crate::http::datasets::bodies::show_generation;
 use crate::http::guard::access::still_known;
-use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonBody, ReasonQuery, headers, reason};
+use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonQuery, headers};
 use crate::service::ServiceError;
 use windrow_core::dataset::{GenerationNo, KEEP_MAX, Sink};
 use windrow_core::settings::text::parse_span;
@@ -58,21 +59,21 @@ pub(super) async fn readable(
 /// List datasets in the order of their names; a business sees its own.
 #[utoipa::path(
     get, path = "/v1/datasets", operation_id = "list_datasets", tag = "datasets", params(PageQuery),
-    security(("bearer" = ["reader", "business"])), responses((status = 200, body = Page<DatasetJson>))
+    security(("bearer" = ["reader", "business"])), responses((status = 200, body = api::Page<api::Dataset>))
 )]
 pub(crate) async fn list(State(app): State<App>, caller: Caller, paging: Paging<String>) -> HttpResult {
     let (own, after) = (caller.business.as_deref(), paging.after.as_deref());
     let found = app.service.datasets.list(own, after, paging.to_read()).await?;
     let page = paging.page(found, |dataset| dataset.name.clone());
     let pointers = app.service.datasets.pointers().await?;
-    Ok(paging.answer(page.map(|dataset| DatasetJson::new(dataset, &pointers))))
+    Ok(paging.answer(page.map(|dataset| show_dataset(dataset, &pointers))))
 }
 
 /// Look at a dataset: which generation is current, and how many it keeps.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}", operation_id = "show_dataset", tag = "datasets",
     security(("bearer" = ["reader", "business"])),
-    responses((status = 200, body = DatasetJson, headers(("etag" = String))))
+    responses((status = 200, body = api::Dataset, headers(("etag" = String))))
 )]
 pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(name): Path<String>) -> HttpResult {
     let found = visible(&app, &caller, &name).await?;
@@ -80,7 +81,7 @@ pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(name): Pat
         headers::tag(found.version),
         app.service.datasets.pointers().await?,
     );
-    Ok(([tag], Json(DatasetJson::new(found, &pointers))).into_response())
+    Ok(([tag], Json(show_dataset(found, &pointers))).into_response())
 }
 
 /// Readers of the node that wait for a publication; one caller may have a quarter.
@@ -124,7 +125,7 @@ impl CurrentParams {
     params(CurrentParams),
     security(("bearer" = ["reader", "business"])),
     responses(
-        (status = 200, body = ReadingJson, headers(("etag" = String))),
+        (status = 200, body = api::GenerationRead, headers(("etag" = String))),
         (status = 204, description = "Nothing was published beyond `after`"),
         (status = 304, description = "What the tag names is still current"),
         (status = 429, description = "too-many-requests: so many wait already"),
@@ -181,14 +182,14 @@ fn answer_of_current(reading: Reading, headers: &HeaderMap) -> Response {
     if is_known {
         return (StatusCode::NOT_MODIFIED, [tag]).into_response();
     }
-    ([tag], Json(ReadingJson::from(reading))).into_response()
+    ([tag], Json(api::GenerationRead::of(reading))).into_response()
 }
 
 /// List generations, newest first; without those that are no longer kept.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/generations", operation_id = "list_generations", tag = "datasets",
     params(PageQuery), security(("bearer" = ["reader", "business"])),
-    responses((status = 200, body = Page<GenerationJson>))
+    responses((status = 200, body = api::Page<api::Generation>))
 )]
 pub(crate) async fn generations(
     State(app): State<App>,
@@ -201,7 +202,7 @@ pub(crate) async fn generations(
     let datasets = &app.service.datasets;
     let found = datasets.generations(&name, below, paging.to_read()).await?;
     let page = paging.page(found, |generation| generation.no.0);
-    let show = |generation| GenerationJson::new(&dataset, generation);
+    let show = |generation| show_generation(&dataset, generation);
     Ok(paging.answer(page.map(show)))
 }
 
@@ -209,49 +210,31 @@ pub(crate) async fn generations(
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/generations/{generation}", operation_id = "show_generation", tag = "datasets",
     params(("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$")),
-    security(("bearer" = ["reader", "business"])), responses((status = 200, body = ReadingJson))
+    security(("bearer" = ["reader", "business"])), responses((status = 200, body = api::GenerationRead))
 )]
 pub(crate) async fn generation(
     State(app): State<App>,
     caller: Caller,
     Path((name, no)): Path<(String, String)>,
-) -> HttpResult<Json<ReadingJson>> {
+) -> HttpResult<Json<api::GenerationRead>> {
     visible(&app, &caller, &name).await?;
     let found = app.service.datasets.generation(&name, number(&no)?).await?;
-    Ok(Json(ReadingJson::from(found)))
+    Ok(Json(api::GenerationRead::of(found)))
 }
 
-/// A change of a dataset.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DatasetEditBody {
-    /// So many of the newest generations stay; those beyond go, but for pinned ones and the current one.
-    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000)]
-    keep: Option<NonZeroU32>,
-    /// Where the current generation is copied to: `redis`, which `datasets.redis_url` of nodes names, or `none`.
-    #[schema(pattern = "^(none|redis)$")]
-    sink: Option<String>,
-    /// Why, for the audit.
-    #[serde(default, deserialize_with = "reason")]
-    #[schema(max_length = 1000)]
-    reason: Option<String>,
-}
-
-impl DatasetEditBody {
-    /// What is to be changed.
-    fn read(&self) -> Result<DatasetChange, ServiceError> {
-        if let Some(keep) = self.keep.filter(|keep| keep.get() > KEEP_MAX) {
-            let text = format!("{keep} are more than the {KEEP_MAX} that a dataset may keep");
-            return Err(ServiceError::unprocessable("/keep", text));
-        }
-        let sink = self.sink.as_deref().map(|text| {
-            Sink::parse(text).ok_or_else(|| ServiceError::invalid("/sink", "must be `none` or `redis`"))
-        });
-        Ok(DatasetChange::Edit {
-            keep: self.keep,
-            sink: sink.transpose()?,
-        })
+/// What is to be changed.
+fn change_of(body: &api::EditDataset) -> Result<DatasetChange, ServiceError> {
+    if let Some(keep) = body.keep.filter(|keep| keep.get() > KEEP_MAX) {
+        let text = format!("{keep} are more than the {KEEP_MAX} that a dataset may keep");
+        return Err(ServiceError::unprocessable("/keep", text));
     }
+    let sink = body.sink.as_deref().map(|text| {
+        Sink::parse(text).ok_or_else(|| ServiceError::invalid("/sink", "must be `none` or `redis`"))
+    });
+    Ok(DatasetChange::Edit {
+        keep: body.keep,
+        sink: sink.transpose()?,
+    })
 }
 
 /// Change how many generations a dataset keeps, and where the current one is copied to. What isn't there stays.
@@ -259,16 +242,16 @@ impl DatasetEditBody {
 /// With `If-Match` it is refused when the dataset was changed meanwhile.
 #[utoipa::path(
     patch, path = "/v1/datasets/{dataset}", operation_id = "change_dataset", tag = "datasets", params(DryRunQuery),
-    request_body = DatasetEditBody, security(("bearer" = ["operator", "business"])),
-    responses((status = 200, body = DatasetJson, headers(("etag" = String))), (status = 409, description = "conflict"))
+    request_body = api::EditDataset, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = api::Dataset, headers(("etag" = String))), (status = 409, description = "conflict"))
 )]
 pub(crate) async fn edit(
     call: Call,
     Path(name): Path<String>,
     headers: HeaderMap,
-    Body(body): Body<DatasetEditBody>,
+    Body(body): Body<api::EditDataset>,
 ) -> HttpResult {
-    let (wanted, expected) = (body.read()?, headers::expected(&headers));
+    let (wanted, expected) = (change_of(&body)?, headers::expected(&headers));
     change(&call, (&name, expected), wanted, body.reason).await
 }
 
@@ -276,13 +259,13 @@ pub(crate) async fn edit(
 #[utoipa::path(
     post, path = "/v1/datasets/{dataset}/generations/{generation}/pin", operation_id = "pin_generation", tag = "datasets",
     params(("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$"), DryRunQuery),
-    request_body = Option<ReasonBody>, security(("bearer" = ["operator", "business"])),
-    responses((status = 200, body = DatasetJson), (status = 409, description = "conflict: too many are pinned"))
+    request_body = Option<api::Reason>, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = api::Dataset), (status = 409, description = "conflict: too many are pinned"))
 )]
 pub(crate) async fn pin(
     call: Call,
     Path((name, no)): Path<(String, String)>,
-    Body(body): Body<ReasonBody>,
+    Body(body): Body<api::Reason>,
 ) -> HttpResult {
     let wanted = DatasetChange::Pin(number(&no)?, true);
     change(&call, (&name, None), wanted, body.reason).await
@@ -293,29 +276,16 @@ pub(crate) async fn pin(
     post, path = "/v1/datasets/{dataset}/generations/{generation}/unpin", operation_id = "unpin_generation",
     tag = "datasets",
     params(("generation" = String, Path, description = "Its number", pattern = "^[0-9]{1,19}$"), DryRunQuery),
-    request_body = Option<ReasonBody>, security(("bearer" = ["operator", "business"])),
-    responses((status = 200, body = DatasetJson))
+    request_body = Option<api::Reason>, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = api::Dataset))
 )]
 pub(crate) async fn unpin(
     call: Call,
     Path((name, no)): Path<(String, String)>,
-    Body(body): Body<ReasonBody>,
+    Body(body): Body<api::Reason>,
 ) -> HttpResult {
     let wanted = DatasetChange::Pin(number(&no)?, false);
     change(&call, (&name, None), wanted, body.reason).await
-}
-
-/// Which generation becomes current again.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RollBackBody {
-    /// One that was published and is kept.
-    #[schema(minimum = 1)]
-    generation: u64,
-    /// Why, for the audit.
-    #[serde(default, deserialize_with = "reason")]
-    #[schema(max_length = 1000)]
-    reason: Option<String>,
 }
 
 /// Make an earlier generation current again.
@@ -323,14 +293,14 @@ pub(crate) struct RollBackBody {
 /// The publication number grows all the same; what is published next is current again.
 #[utoipa::path(
     post, path = "/v1/datasets/{dataset}/rollback", operation_id = "roll_back_dataset", tag = "datasets",
-    params(DryRunQuery), request_body = RollBackBody, security(("bearer" = ["operator", "business"])),
-    responses((status = 200, body = DatasetJson, headers(("etag" = String))))
+    params(DryRunQuery), request_body = api::RollBack, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = api::Dataset, headers(("etag" = String))))
 )]
 pub(crate) async fn roll_back(
     call: Call,
     Path(name): Path<String>,
     headers: HeaderMap,
-    Body(body): Body<RollBackBody>,
+    Body(body): Body<api::RollBack>,
 ) -> HttpResult {
     let expected = headers::expected(&headers);
     let wanted = DatasetChange::RollBack(GenerationNo(body.generation));
@@ -348,7 +318,7 @@ async fn change(
     let datasets = &call.service.datasets;
     let changed = datasets.change(name, expected, wanted, &write).await?;
     let (tag, pointers) = (headers::tag(changed.version), datasets.pointers().await?);
-    Ok(call.changed(DatasetJson::new(changed, &pointers), |dataset| ([tag], dataset))?)
+    Ok(call.changed(show_dataset(changed, &pointers), |dataset| ([tag], dataset))?)
 }
 
 /// Delete a dataset with all its generations.

@@ -3,14 +3,14 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::{number, readable};
 use crate::http::App;
 use crate::http::answer::export::{CsvGuard, Format, answer};
-use crate::http::answer::page::{Page, PageQuery, Paging};
+use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::answer::result_rows::{Columns, Form, Rows};
 use crate::http::guard::{Caller, Params};
 use crate::http::problem::HttpResult;
@@ -98,32 +98,18 @@ async fn page(rows: &Rows, mut results: Results) -> Result<(Vec<u8>, Option<Resu
     Ok((out, (!is_over).then_some(results)))
 }
 
-/// What one item of a generation came to.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct GenerationItem {
-    /// The generation.
+/// Of an output that was checked when it came in.
+pub(crate) fn show_row(
     generation: u64,
-    /// The item's 0-based index.
-    index: u64,
-    /// What its handler answered, any JSON.
-    #[schema(value_type = serde_json::Value)]
-    output: Box<RawValue>,
-}
-
-impl GenerationItem {
-    /// Of an output that was checked when it came in.
-    pub(super) fn new(
-        generation: u64,
-        index: ItemIndex,
-        output: Box<str>,
-    ) -> Result<GenerationItem, ServiceError> {
-        let output = RawValue::from_string(output.into_string());
-        Ok(GenerationItem {
-            generation,
-            index: index.0,
-            output: output.map_err(|fault| ServiceError::Internal(fault.to_string()))?,
-        })
-    }
+    index: ItemIndex,
+    output: Box<str>,
+) -> Result<api::GenerationItem, ServiceError> {
+    let output = RawValue::from_string(output.into_string());
+    Ok(api::GenerationItem {
+        generation,
+        index: index.0,
+        output: output.map_err(|fault| ServiceError::Internal(fault.to_string()))?,
+    })
 }
 
 /// Look up one item of a generation by its index.
@@ -135,7 +121,7 @@ impl GenerationItem {
         ("index" = String, Path, description = "The item's 0-based index", pattern = "^[0-9]{1,19}$"),
     ),
     responses(
-        (status = 200, body = GenerationItem),
+        (status = 200, body = api::GenerationItem),
         (status = 404, description = "not-found: it has no output, or the generation is not there"),
     )
 )]
@@ -143,14 +129,14 @@ pub(crate) async fn item(
     State(app): State<App>,
     caller: Caller,
     Path((name, no, index)): Path<(String, String, String)>,
-) -> HttpResult<Json<GenerationItem>> {
+) -> HttpResult<Json<api::GenerationItem>> {
     let reading = readable(&app, &caller, &name, Which::No(number(&no)?)).await?;
     let missing = || ServiceError::not_found("output of item", &index);
     let at = index.parse().ok().filter(|at| *at < INDEX_MAX).map(ItemIndex);
     let at = at.ok_or_else(missing)?;
     let output = app.service.datasets.output(&reading.generation, at).await?;
     let output = output.ok_or_else(missing)?;
-    Ok(Json(GenerationItem::new(reading.generation.no.0, at, output)?))
+    Ok(Json(show_row(reading.generation.no.0, at, output)?))
 }
 
 /// Items of one page, each of which is read for itself.
@@ -168,7 +154,7 @@ const MATCHES_MAX: u32 = 100;
         ("value" = String, Path, description = "The key"), PageQuery,
     ),
     responses(
-        (status = 200, body = Page<GenerationItem>),
+        (status = 200, body = api::Page<api::GenerationItem>),
         (status = 409, description = "conflict: it has no keys"),
     )
 )]
@@ -188,12 +174,12 @@ pub(crate) async fn keys(
         .with_key(&generation, &value, from, paging.to_read())
         .await?;
     let page = paging.page(found, |output| output.index.0);
-    let items: Result<Vec<GenerationItem>, ServiceError> = page
+    let items: Result<Vec<api::GenerationItem>, ServiceError> = page
         .items
         .into_iter()
-        .map(|output| GenerationItem::new(generation.no.0, output.index, output.json))
+        .map(|output| show_row(generation.no.0, output.index, output.json))
         .collect();
-    Ok(paging.answer(Page {
+    Ok(paging.answer(api::Page {
         items: items?,
         next_cursor: page.next_cursor,
     }))

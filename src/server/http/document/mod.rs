@@ -2,8 +2,6 @@
 
 mod begin;
 pub(crate) mod page;
-pub mod schema;
-pub(in crate::http) mod settings;
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::http::tasks::{HandlerDownJson, LastErrorJson};
+use crate::http::tasks::view::handler::show_handler_down;
+use crate::http::tasks::view::handler::show_last_error;
 use crate::service::tasks::show::TaskPicture;
 
 /// A code that wasn't seen for this long is new again.
@@ -50,8 +51,8 @@ pub(super) fn members(picture: &TaskPicture) -> [(&'static str, Value); 3] {
     let handler = &picture.handler;
     let text = picture.task.status_text.clone().or_else(|| handler.text());
     [
-        ("handler_down", json!(HandlerDownJson::of(handler))),
-        ("last_error", json!(LastErrorJson::of(handler))),
+        ("handler_down", json!(show_handler_down(handler))),
+        ("last_error", json!(show_last_error(handler))),
         ("status_text", json!(text)),
     ]
 }

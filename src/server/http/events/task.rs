@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use super::handler::{HandlerNews, members};
 use super::topic::{Kind, STALE, Told, Watcher};
+use crate::http::answer::Of;
 use crate::http::answer::time::rfc3339;
-use crate::http::tasks::view::shown::{CountsOfTask, ProgressJson};
 use crate::http::{App, tasks};
 use crate::service::ServiceError;
 use crate::service::failures::item_data::{ItemData, Members};
@@ -70,8 +70,8 @@ pub(super) fn numbers(picture: &TaskPicture) -> Value {
     let mut numbers = json!({
         "id": task.id.to_string(),
         "total": task.total.0,
-        "counts": CountsOfTask::of(task),
-        "progress": ProgressJson::of(picture.completion()),
+        "counts": api::TaskCounts::of(task),
+        "progress": api::TaskProgress::of(picture.completion()),
         "actual_rate": picture.actual_rate(),
         "eta_seconds": picture.eta().map(|eta| eta.as_secs()),
         "low_water": task.low_water.0,
@@ -225,7 +225,7 @@ impl TaskWatcher {
             .replace(newest.iter().map(|row| row.id).max().unwrap_or_default());
         let Some(last) = last else { return Ok(()) };
         for row in newest.into_iter().rev().filter(|row| row.id > last) {
-            let data = serde_json::to_value(tasks::AuditJson::from(row)).unwrap_or_default();
+            let data = serde_json::to_value(api::AuditEntry::of(row)).unwrap_or_default();
             found.push((Kind::Audit, data.into()));
         }
         Ok(())

@@ -4,11 +4,11 @@ use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use bytes::Bytes;
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, Error};
+use serde::de::DeserializeOwned;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::sync::Semaphore;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use crate::http::guard::headers;
 use crate::http::problem::{Problem, Slug};
@@ -116,52 +116,14 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     }
 }
 
-/// Why, for the audit.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ReasonBody {
-    /// Why, for the audit.
-    #[serde(default, deserialize_with = "reason")]
-    #[schema(max_length = 1000)]
-    pub(crate) reason: Option<String>,
-}
-
 /// Why something is taken away, where a body would not do.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ReasonQuery {
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "reason")]
+    #[serde(default, deserialize_with = "api::reason")]
     #[param(max_length = 1000)]
     pub(crate) reason: Option<String>,
-}
-
-/// The longest reason of a change. Unit: characters.
-pub const REASON_MAX: usize = 1000;
-
-/// Reads a member whose null means something: "take it away".
-///
-/// # Errors
-/// When it is neither null nor such a value.
-pub fn some<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
-    Option::<T>::deserialize(from).map(Some)
-}
-
-/// Reads the `reason` of a change: none, or a text that isn't too long.
-///
-/// # Errors
-/// When it is something else.
-pub fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    let text = Option::<String>::deserialize(from)?;
-    match text {
-        Some(text) if text.chars().count() > REASON_MAX => Err(D::Error::custom(format!(
-            "a reason has at most {REASON_MAX} characters"
-        ))),
-        Some(text) if text.contains('\0') => Err(D::Error::custom(
-            "a reason has no NUL, which databases don't store",
-        )),
-        text => Ok(text),
-    }
 }
 
 /// The same, of a member that was taken out of a body.
@@ -170,7 +132,7 @@ pub fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::E
 /// When it is something else.
 pub fn reason_of(member: Option<serde_json::Value>) -> Result<Option<String>, ServiceError> {
     let value = member.unwrap_or_default();
-    reason(value).map_err(|error| ServiceError::invalid("/reason", error.to_string()))
+    api::reason(value).map_err(|error| ServiceError::invalid("/reason", error.to_string()))
 }
 
 /// Reads a time as people write it in a body or a query.

@@ -9,12 +9,12 @@ use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::IntoParams;
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::schema::OneOfBuilder;
 use utoipa::openapi::{Ref, RefOr};
-use utoipa::{IntoParams, ToSchema};
 
 use crate::service::ServiceError;
 
@@ -29,23 +29,13 @@ pub(crate) struct DryRunQuery {
     pub(crate) dry_run: Option<bool>,
 }
 
-/// What a write would have come to.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = DryRun)]
-pub(crate) struct DryRunJson {
-    /// Always true: nothing was changed.
-    dry_run: bool,
-    /// The thing as it would be; null for what would be gone. What would be new has a null `id`.
-    would: Value,
-}
-
 /// The answer to a dry run. What would be made has no number yet.
 pub(crate) fn would<T: Serialize>(body: &T, is_new: bool) -> Result<Response, ServiceError> {
     let mut would = serde_json::to_value(body).map_err(|error| ServiceError::Internal(error.to_string()))?;
     if let Some(id) = would.get_mut("id").filter(|_| is_new) {
         *id = Value::Null;
     }
-    Ok(Json(DryRunJson { dry_run: true, would }).into_response())
+    Ok(Json(api::DryRun { dry_run: true, would }).into_response())
 }
 
 /// Whether a request is only tried, whatever else its query says.

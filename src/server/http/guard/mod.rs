@@ -14,8 +14,6 @@ pub(crate) mod shares;
 pub(crate) mod visitor;
 
 pub(crate) use self::access::Caller;
-pub(crate) use self::body::{
-    Body, Params, ReasonBody, ReasonQuery, reason, reason_of, some, time, time_option,
-};
+pub(crate) use self::body::{Body, Params, ReasonQuery, reason_of, time, time_option};
 pub(crate) use self::call::Call;
 pub(crate) use self::dry_run::DryRunQuery;

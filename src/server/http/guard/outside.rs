@@ -6,78 +6,51 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::http::App;
 use crate::http::document::Written;
 use crate::service::health::NotReady;
 
-/// That the process answers.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Health {
-    /// Always `ok`.
-    status: &'static str,
-}
-
 /// Is the process alive?
 #[utoipa::path(
     get, path = "/healthz", tag = "node", security(()),
-    responses((status = 200, body = Health, description = "It answers; whether it can work, `/readyz` says"))
+    responses((status = 200, body = api::Health, description = "It answers; whether it can work, `/readyz` says"))
 )]
-pub(crate) async fn healthz() -> Json<Health> {
-    Json(Health { status: "ok" })
+pub(crate) async fn healthz() -> Json<api::Health> {
+    Json(api::Health {
+        status: "ok".to_owned(),
+    })
 }
 
 /// Why a node that starts is not ready.
 pub(crate) const STARTS: &str = "the node starts: it waits for its database";
 
-/// Whether the node can take work.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Readiness {
-    /// Whether it can.
-    ready: bool,
-    /// What keeps it from it.
-    reasons: Vec<Reason>,
-    /// What it does its work without: a node is ready without Redis.
-    degraded: Vec<Reason>,
-}
-
-/// What keeps a node from taking work, or makes that harder.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Reason {
-    /// `draining`, `drained`, `store`, `session` or `actors`; `redis` of what is degraded.
-    reason: &'static str,
-    /// A sentence.
-    text: String,
-}
-
 /// Can the node take work?
 #[utoipa::path(
     get, path = "/readyz", tag = "node", security(()),
     responses(
-        (status = 200, body = Readiness),
-        (status = 503, body = Readiness, description = "It can't; `reasons` says why"),
+        (status = 200, body = api::Readiness),
+        (status = 503, body = api::Readiness, description = "It can't; `reasons` says why"),
     )
 )]
 pub(crate) async fn readyz(State(app): State<App>) -> Response {
     let faults = app.service.health.not_ready().await;
     let answers = !faults.iter().any(|fault| fault.slug == "store");
-    let mut reasons: Vec<Reason> = Vec::new();
+    let mut reasons: Vec<api::ReadinessReason> = Vec::new();
     if app.front.is_ending() {
-        reasons.push(Reason {
-            reason: "draining",
+        reasons.push(api::ReadinessReason {
+            reason: "draining".to_owned(),
             text: "the node is shutting down".to_owned(),
         });
     } else if app.front.is_drained() || answers && app.service.cluster.stands_by().await.is_some() {
         // (A store that doesn't answer isn't asked twice: whoever watches waits for this.)
-        reasons.push(Reason {
-            reason: "drained",
+        reasons.push(api::ReadinessReason {
+            reason: "drained".to_owned(),
             text: "an administrator drained the node".to_owned(),
         });
     }
-    let reason = |fault: NotReady| Reason {
-        reason: fault.slug,
+    let reason = |fault: NotReady| api::ReadinessReason {
+        reason: fault.slug.to_owned(),
         text: fault.text,
     };
     reasons.extend(faults.into_iter().map(reason));
@@ -89,7 +62,7 @@ pub(crate) async fn readyz(State(app): State<App>) -> Response {
     };
     (
         status,
-        Json(Readiness {
+        Json(api::Readiness {
             ready: reasons.is_empty(),
             reasons,
             degraded,
@@ -100,11 +73,11 @@ pub(crate) async fn readyz(State(app): State<App>) -> Response {
 
 /// What a node answers while it starts: that it lives, and what it waits for.
 pub(crate) async fn not_yet() -> Response {
-    let reason = Reason {
-        reason: "store",
+    let reason = api::ReadinessReason {
+        reason: "store".to_owned(),
         text: STARTS.to_owned(),
     };
-    let readiness = Readiness {
+    let readiness = api::Readiness {
         ready: false,
         reasons: vec![reason],
         degraded: Vec::new(),
@@ -112,29 +85,16 @@ pub(crate) async fn not_yet() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, Json(readiness)).into_response()
 }
 
-/// Which program this is.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Version {
-    /// `windrow`.
-    name: &'static str,
-    /// Of the program.
-    version: &'static str,
-    /// Of the API.
-    api: &'static str,
-    /// The node's name.
-    node: String,
-}
-
 /// Which version is this?
 #[utoipa::path(
-    get, path = "/version", tag = "node", security(()), responses((status = 200, body = Version))
+    get, path = "/version", tag = "node", security(()), responses((status = 200, body = api::Version))
 )]
-pub(crate) async fn version(State(app): State<App>) -> Json<Version> {
+pub(crate) async fn version(State(app): State<App>) -> Json<api::Version> {
     let node = app.front.node.clone();
-    Json(Version {
-        name: "windrow",
-        version: env!("CARGO_PKG_VERSION"),
-        api: "v1",
+    Json(api::Version {
+        name: "windrow".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        api: "v1".to_owned(),
         node,
     })
 }

@@ -3,10 +3,11 @@
 use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::App;
+use crate::http::answer::Of;
 use crate::http::guard::Params;
 use crate::http::problem::HttpResult;
 use crate::service::ServiceError;
@@ -35,33 +36,9 @@ pub(crate) enum Format {
     Json,
 }
 
-/// An actor and those below it.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ActorBody {
-    /// `n1/t42.0/executor`.
-    path: String,
-    /// Its kind.
-    kind: String,
-    /// `ok`, `DRAINING` or `BACKOFF`.
-    state: String,
-    /// Since its last start.
-    uptime_seconds: f64,
-    /// How often it was started again.
-    restarts: u32,
-    /// Messages that wait.
-    mailbox: u64,
-    /// Since it last handled a message.
-    last_handled_seconds: f64,
-    /// Its own words.
-    text: String,
-    /// Those below it.
-    #[schema(no_recursion)]
-    children: Vec<ActorBody>,
-}
-
-impl From<ActorNode> for ActorBody {
-    fn from(node: ActorNode) -> ActorBody {
-        ActorBody {
+impl Of<ActorNode> for api::Actor {
+    fn of(node: ActorNode) -> Self {
+        api::Actor {
             kind: node.actor.kind.as_str().to_owned(),
             state: node.actor.activity.as_str().to_owned(),
             uptime_seconds: node.actor.uptime.as_secs_f64(),
@@ -70,7 +47,7 @@ impl From<ActorNode> for ActorBody {
             last_handled_seconds: node.actor.last_handled.as_secs_f64(),
             text: node.actor.text,
             path: node.actor.path,
-            children: node.children.into_iter().map(ActorBody::from).collect(),
+            children: node.children.into_iter().map(api::Actor::of).collect(),
         }
     }
 }
@@ -80,7 +57,7 @@ impl From<ActorNode> for ActorBody {
     get, path = "/actors", operation_id = "own_actors", tag = "node", params(ActorsParams),
     security((), ("bearer" = ["viewer"])),
     responses(
-        (status = 200, description = "The tree", content((String = "text/plain"), (Vec<ActorBody> = "application/json"))),
+        (status = 200, description = "The tree", content((String = "text/plain"), (Vec<api::Actor> = "application/json"))),
     )
 )]
 pub(crate) async fn local(State(app): State<App>, Params(params): Params<ActorsParams>) -> HttpResult {
@@ -92,7 +69,7 @@ pub(crate) async fn local(State(app): State<App>, Params(params): Params<ActorsP
     get, path = "/v1/nodes/{node}/actors", operation_id = "node_actors", tag = "node",
     security(("bearer" = ["viewer"])), params(ActorsParams),
     responses(
-        (status = 200, description = "The tree", content((Vec<ActorBody> = "application/json"), (String = "text/plain"))),
+        (status = 200, description = "The tree", content((Vec<api::Actor> = "application/json"), (String = "text/plain"))),
         (status = 502, description = "node-silent"),
     )
 )]
@@ -149,6 +126,6 @@ pub(crate) fn written(app: &App, query: &ActorsQuery) -> PeerReply {
     if query.is_text {
         return PeerReply::Text(actors::text(&nodes));
     }
-    let bodies: Vec<ActorBody> = nodes.into_iter().map(ActorBody::from).collect();
+    let bodies: Vec<api::Actor> = nodes.into_iter().map(api::Actor::of).collect();
     serde_json::to_string(&bodies).map_or_else(|error| PeerReply::Failed(error.to_string()), PeerReply::Text)
 }

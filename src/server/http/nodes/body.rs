@@ -1,10 +1,6 @@
 //! A node as people see it: what its session's row says, and what it says itself where it can be asked.
 
-use std::collections::BTreeMap;
-
-use serde::Serialize;
 use serde_json::{Value, json};
-use utoipa::ToSchema;
 
 use crate::http::App;
 use crate::http::answer::time::rfc3339;
@@ -12,73 +8,8 @@ use crate::service::cluster::nodes::NodeRow;
 use windrow_core::ids::ShardId;
 use windrow_engine::ports::ownership::peers::{NodeFace, Unreachable};
 
-/// A node.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct NodeBody {
-    /// Its name.
-    id: String,
-    /// Of its program.
-    version: String,
-    /// `serving`; `draining` while it hands its work over, `drained` when it has; `silent` when its heart hasn't beaten
-    /// for as long as it promised, `fenced` when it has lost its session.
-    pub(super) state: String,
-    /// How other nodes reach it; null when it has said nothing.
-    address: Option<String>,
-    /// The sum of task rates that it may hold, such as `2000/s`, or `unlimited`.
-    pub(super) capacity_rate: String,
-    /// How much of it is taken; like everything that only the node knows, null while it can't be asked.
-    reserved_rate: Option<String>,
-    /// What a task without a rate counts as.
-    unlimited_reserves: Option<String>,
-    /// Whether tasks run there at all.
-    run_tasks: bool,
-    /// Businesses of these pools run there.
-    pools: Vec<String>,
-    /// As configured.
-    labels: BTreeMap<String, String>,
-    /// Which lines its own log has.
-    pub(super) log_filter: Option<String>,
-    /// Tasks that wait for room, as the last look found them.
-    waiting: Option<usize>,
-    /// When it last gave a sign, as far as the node that answers has seen.
-    last_seen: Option<String>,
-    /// How long its heart hasn't beaten, as far as the node that answers has seen.
-    pub(super) heartbeat_age_seconds: Option<f64>,
-    /// For how long it has served.
-    uptime_seconds: u64,
-    /// What runs there.
-    pub(super) runs: Vec<RunBody>,
-    /// Whether this is what it says itself.
-    pub(super) live: NodeLive,
-    /// Why it can't reach the Redis of leases: a reason of the cluster.
-    #[serde(skip)]
-    pub(super) redis_fault: Option<String>,
-}
-
-/// Whether a node could be asked.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct NodeLive {
-    /// `here` for the node that answers, `live` for one that was asked, `unreachable` for one that can't be.
-    pub(super) state: &'static str,
-    /// Why it can't be asked.
-    pub(super) why: Option<String>,
-    /// How far its wall clock is ahead of that of the node that answers: to within the time of the question.
-    pub(super) clock_ahead_seconds: Option<f64>,
-}
-
-/// What runs on a node.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct RunBody {
-    /// The task, `t42`.
-    task: String,
-    /// Which part of it.
-    shard: u32,
-    /// The how many-th ownership of that part.
-    run: u32,
-}
-
-fn run(shard: ShardId, run: u32) -> RunBody {
-    RunBody {
+fn run(shard: ShardId, run: u32) -> api::NodeRun {
+    api::NodeRun {
         task: shard.task.to_string(),
         shard: shard.no,
         run,
@@ -121,7 +52,7 @@ fn drained_word(runs: usize) -> &'static str {
 }
 
 /// What the state would be after a wish.
-pub(super) fn wished(node: &NodeBody, drained: bool) -> String {
+pub(super) fn wished(node: &api::Node, drained: bool) -> String {
     let word = if drained {
         drained_word(node.runs.len())
     } else {
@@ -130,128 +61,110 @@ pub(super) fn wished(node: &NodeBody, drained: bool) -> String {
     word.to_owned()
 }
 
-impl NodeBody {
-    /// The node that answers.
-    pub(in crate::http) async fn here(app: &App) -> NodeBody {
-        let config = app.service.config();
-        let face = face(app).await;
-        let runs = face.runs.iter().map(|(shard, no)| run(*shard, *no)).collect();
-        NodeBody {
-            id: app.front.node.clone(),
-            address: app.service.cluster.parts.address.clone(),
-            pools: config.node.pools.clone(),
-            labels: config.node.labels.clone(),
-            last_seen: Some(rfc3339(app.service.now())),
-            heartbeat_age_seconds: app
-                .service
-                .cluster
-                .own_heartbeat_age()
-                .await
-                .map(|age| rounded(age.as_secs_f64())),
-            runs,
-            live: NodeLive {
-                state: "here",
-                why: None,
-                clock_ahead_seconds: None,
-            },
-            version: face.version,
-            state: face.state,
-            capacity_rate: face.capacity_rate,
-            reserved_rate: Some(face.reserved_rate),
-            unlimited_reserves: Some(face.unlimited_reserves),
-            run_tasks: face.run_tasks,
-            log_filter: Some(face.log_filter),
-            waiting: Some(face.waiting),
-            uptime_seconds: face.uptime_seconds,
-            redis_fault: face.redis_fault,
-        }
+/// The node that answers.
+pub(crate) async fn here(app: &App) -> api::Node {
+    let config = app.service.config();
+    let face = face(app).await;
+    let runs = face.runs.iter().map(|(shard, no)| run(*shard, *no)).collect();
+    api::Node {
+        id: app.front.node.clone(),
+        address: app.service.cluster.parts.address.clone(),
+        pools: config.node.pools.clone(),
+        labels: config.node.labels.clone(),
+        last_seen: Some(rfc3339(app.service.now())),
+        heartbeat_age_seconds: app
+            .service
+            .cluster
+            .own_heartbeat_age()
+            .await
+            .map(|age| rounded(age.as_secs_f64())),
+        runs,
+        live: api::NodeLive {
+            state: "here".to_owned(),
+            why: None,
+            clock_ahead_seconds: None,
+        },
+        version: face.version,
+        state: face.state,
+        capacity_rate: face.capacity_rate,
+        reserved_rate: Some(face.reserved_rate),
+        unlimited_reserves: Some(face.unlimited_reserves),
+        run_tasks: face.run_tasks,
+        log_filter: Some(face.log_filter),
+        waiting: Some(face.waiting),
+        uptime_seconds: face.uptime_seconds,
+        redis_fault: face.redis_fault,
     }
+}
 
-    /// Another node.
-    pub(super) fn there(app: &App, row: &NodeRow, face: Result<NodeFace, Unreachable>) -> NodeBody {
-        let session = &row.session;
-        let now = app.service.now();
-        let ahead = |face: &NodeFace| (face.now.0 - now.0) as f64 / 1e3;
-        let live = NodeLive {
-            state: if face.is_ok() { "live" } else { "unreachable" },
-            clock_ahead_seconds: face.as_ref().ok().map(ahead),
-            why: face.as_ref().err().map(|unreachable| unreachable.why.clone()),
-        };
-        let face = face.ok();
-        let told = |part: fn(&NodeFace) -> &String| face.as_ref().map(|face| part(face).clone());
-        let stored = session
-            .face
-            .capacity
-            .map_or_else(|| "unlimited".to_owned(), |load| load.to_string());
-        let runs = match &face {
-            Some(face) => face.runs.iter().map(|(shard, no)| run(*shard, *no)).collect(),
-            None => row.holds.iter().map(|held| run(held.shard, held.run.0)).collect(),
-        };
-        let takes_none = session.face.pools.as_ref().is_some_and(Vec::is_empty);
-        NodeBody {
-            id: session.node.clone(),
-            version: session.version.clone(),
-            state: state(row, face.as_ref()),
-            address: session.face.address.clone(),
-            capacity_rate: told(|face| &face.capacity_rate).unwrap_or(stored),
-            reserved_rate: told(|face| &face.reserved_rate),
-            unlimited_reserves: told(|face| &face.unlimited_reserves),
-            run_tasks: face.as_ref().map_or(!takes_none, |face| face.run_tasks),
-            pools: session.face.pools.clone().unwrap_or_default(),
-            labels: session.face.labels.clone(),
-            log_filter: told(|face| &face.log_filter),
-            waiting: face.as_ref().map(|face| face.waiting),
-            last_seen: row.age.map(|age| rfc3339(now.minus(age))),
-            heartbeat_age_seconds: row.age.map(|age| rounded(age.as_secs_f64())),
-            uptime_seconds: face.as_ref().map_or_else(
-                || now.since(session.started_at).as_secs(),
-                |face| face.uptime_seconds,
-            ),
-            runs,
-            live,
-            redis_fault: face.and_then(|face| face.redis_fault),
-        }
+/// Another node.
+pub(crate) fn there(app: &App, row: &NodeRow, face: Result<NodeFace, Unreachable>) -> api::Node {
+    let session = &row.session;
+    let now = app.service.now();
+    let ahead = |face: &NodeFace| (face.now.0 - now.0) as f64 / 1e3;
+    let live = api::NodeLive {
+        state: if face.is_ok() {
+            "live".to_owned()
+        } else {
+            "unreachable".to_owned()
+        },
+        clock_ahead_seconds: face.as_ref().ok().map(ahead),
+        why: face.as_ref().err().map(|unreachable| unreachable.why.clone()),
+    };
+    let face = face.ok();
+    let told = |part: fn(&NodeFace) -> &String| face.as_ref().map(|face| part(face).clone());
+    let stored = session
+        .face
+        .capacity
+        .map_or_else(|| "unlimited".to_owned(), |load| load.to_string());
+    let runs = match &face {
+        Some(face) => face.runs.iter().map(|(shard, no)| run(*shard, *no)).collect(),
+        None => row.holds.iter().map(|held| run(held.shard, held.run.0)).collect(),
+    };
+    let takes_none = session.face.pools.as_ref().is_some_and(Vec::is_empty);
+    api::Node {
+        id: session.node.clone(),
+        version: session.version.clone(),
+        state: state(row, face.as_ref()),
+        address: session.face.address.clone(),
+        capacity_rate: told(|face| &face.capacity_rate).unwrap_or(stored),
+        reserved_rate: told(|face| &face.reserved_rate),
+        unlimited_reserves: told(|face| &face.unlimited_reserves),
+        run_tasks: face.as_ref().map_or(!takes_none, |face| face.run_tasks),
+        pools: session.face.pools.clone().unwrap_or_default(),
+        labels: session.face.labels.clone(),
+        log_filter: told(|face| &face.log_filter),
+        waiting: face.as_ref().map(|face| face.waiting),
+        last_seen: row.age.map(|age| rfc3339(now.minus(age))),
+        heartbeat_age_seconds: row.age.map(|age| rounded(age.as_secs_f64())),
+        uptime_seconds: face.as_ref().map_or_else(
+            || now.since(session.started_at).as_secs(),
+            |face| face.uptime_seconds,
+        ),
+        runs,
+        live,
+        redis_fault: face.and_then(|face| face.redis_fault),
     }
+}
 
-    /// The words that a list of nodes is judged by: its name, its state, and whether it was asked.
-    pub(in crate::http) fn judged(&self) -> (&str, &str, bool) {
-        (&self.id, &self.state, self.live.state != "unreachable")
-    }
+/// The numbers that move, for streams.
+pub(in crate::http) fn numbers(node: &api::Node) -> Value {
+    json!({
+        "id": node.id,
+        "state": node.state,
+        "capacity_rate": node.capacity_rate,
+        "reserved_rate": node.reserved_rate,
+        "runs": node.runs.len(),
+        "waiting": node.waiting,
+        "live": node.live.state,
+    })
+}
 
-    /// Whether it would take tasks if people hadn't drained it.
-    pub(super) fn is_drained(&self) -> bool {
-        matches!(self.state.as_str(), "drained" | "draining") && self.run_tasks
-    }
-
-    /// Whether it takes tasks now.
-    pub(super) fn takes_tasks(&self) -> bool {
-        self.state == "serving" && self.run_tasks
-    }
-
-    /// The numbers that move, for streams.
-    pub(in crate::http) fn numbers(&self) -> Value {
-        json!({
-            "id": self.id,
-            "state": self.state,
-            "capacity_rate": self.capacity_rate,
-            "reserved_rate": self.reserved_rate,
-            "runs": self.runs.len(),
-            "waiting": self.waiting,
-            "live": self.live.state,
-        })
-    }
-
-    /// Puts what may have been changed into what a node says of itself.
-    pub(in crate::http) fn overlay(&self, face: &mut NodeFace) {
-        face.capacity_rate.clone_from(&self.capacity_rate);
-        if let Some(filter) = &self.log_filter {
-            face.log_filter.clone_from(filter);
-        }
-    }
-
-    /// Of its program.
-    pub(super) fn version(&self) -> &str {
-        &self.version
+/// Puts what may have been changed into what a node says of itself.
+pub(in crate::http) fn overlay(node: &api::Node, face: &mut NodeFace) {
+    face.capacity_rate.clone_from(&node.capacity_rate);
+    if let Some(filter) = &node.log_filter {
+        face.log_filter.clone_from(filter);
     }
 }
 

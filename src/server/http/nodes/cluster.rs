@@ -4,75 +4,18 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use super::{NodeBody, all};
+use super::all;
 use crate::http::App;
+use crate::http::answer::Of;
 use crate::http::problem::HttpResult;
 use crate::service::cluster::nodes::ShardCounts;
 use windrow_config::Cluster;
 use windrow_core::settings::text::span_text;
 
-/// A cluster.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ClusterBody {
-    /// Of the store; the first part of every item key.
-    store: String,
-    /// Which database it is: `sqlite`, `postgres` or `mysql`.
-    database: &'static str,
-    /// Whether what is acknowledged survives a power cut of the database's machine.
-    durability: ClusterDurability,
-    /// What keeps two nodes from running the same: `redis` with the database, or the `database` alone.
-    witness: &'static str,
-    /// `ok`, or `degraded` when there are reasons.
-    status: &'static str,
-    /// What isn't well.
-    reasons: Vec<ClusterReason>,
-    /// How many nodes have each version.
-    versions: BTreeMap<String, u64>,
-    /// Where the parts of tasks stand that have something left to do.
-    shards: ClusterShards,
-    /// The nodes, the one that answers first; each with what runs on it.
-    nodes: Vec<NodeBody>,
-}
-
-/// How durable commits are.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ClusterDurability {
-    /// False: a power cut can take back what was acknowledged last.
-    durable: bool,
-    /// The settings of the database that say so.
-    setting: String,
-}
-
-/// Something that isn't well.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ClusterReason {
-    /// `node_silent`, `node_fenced`, `node_unreachable`, `redis_lost`, `none_takes_tasks` or `orphaned`.
-    reason: &'static str,
-    /// A sentence.
-    text: String,
-}
-
-/// Where the parts of tasks stand.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ClusterShards {
-    /// Owned by a node that lives.
-    owned: u64,
-    /// Owned by one that is silent or has lost its session: others take them over.
-    orphaned: u64,
-    /// To be run, and owned by nobody.
-    released: u64,
-    /// To be tried again later.
-    recovering: u64,
-    /// A number that is as high as this may be higher.
-    counted_up_to: u64,
-}
-
-impl From<ShardCounts> for ClusterShards {
-    fn from(counts: ShardCounts) -> ClusterShards {
-        ClusterShards {
+impl Of<ShardCounts> for api::ClusterShards {
+    fn of(counts: ShardCounts) -> Self {
+        api::ClusterShards {
             owned: counts.owned,
             orphaned: counts.orphaned,
             released: counts.released,
@@ -85,9 +28,9 @@ impl From<ShardCounts> for ClusterShards {
 /// See the whole cluster
 #[utoipa::path(
     get, path = "/v1/cluster", operation_id = "show_cluster", tag = "node", security(("bearer" = ["viewer"])),
-    responses((status = 200, body = ClusterBody))
+    responses((status = 200, body = api::Cluster))
 )]
-pub(crate) async fn cluster(State(app): State<App>) -> HttpResult<Json<ClusterBody>> {
+pub(crate) async fn cluster(State(app): State<App>) -> HttpResult<Json<api::Cluster>> {
     let store = app.service.tasks.store.store_id().await?;
     let nodes = all(&app).await?;
     let counts = app.service.cluster.shard_counts().await?;
@@ -97,35 +40,39 @@ pub(crate) async fn cluster(State(app): State<App>) -> HttpResult<Json<ClusterBo
     let mut versions: BTreeMap<String, u64> = BTreeMap::new();
     // One that is gone runs no version any more.
     for node in nodes.iter().filter(|node| node.judged().1 != "fenced") {
-        *versions.entry(node.version().to_owned()).or_default() += 1;
+        *versions.entry(node.version.clone()).or_default() += 1;
     }
-    Ok(Json(ClusterBody {
+    Ok(Json(api::Cluster {
         store: store.0,
-        database: app.service.cluster.parts.database,
-        durability: ClusterDurability {
+        database: app.service.cluster.parts.database.to_owned(),
+        durability: api::ClusterDurability {
             durable: found.is_durable,
             setting: found.setting,
         },
         witness: if config.cluster.redis_url.is_some() {
-            "redis"
+            "redis".to_owned()
         } else {
-            "database"
+            "database".to_owned()
         },
-        status: if reasons.is_empty() { "ok" } else { "degraded" },
+        status: if reasons.is_empty() {
+            "ok".to_owned()
+        } else {
+            "degraded".to_owned()
+        },
         reasons,
         versions,
-        shards: counts.into(),
+        shards: api::ClusterShards::of(counts),
         nodes,
     }))
 }
 
 /// What isn't well. What is promised of others (that they take something over) rests on whether they can do so.
-fn reasons(nodes: &[NodeBody], orphaned: u64, cluster: &Cluster) -> Vec<ClusterReason> {
+fn reasons(nodes: &[api::Node], orphaned: u64, cluster: &Cluster) -> Vec<api::ClusterReason> {
     let lost = Lost::of(nodes.iter().map(face));
     let is_lost = lost.as_ref().is_some_and(|lost| lost.is_everywhere);
-    let mut reasons: Vec<ClusterReason> = Vec::new();
-    reasons.extend(lost.map(|lost| ClusterReason {
-        reason: "redis_lost",
+    let mut reasons: Vec<api::ClusterReason> = Vec::new();
+    reasons.extend(lost.map(|lost| api::ClusterReason {
+        reason: "redis_lost".to_owned(),
         text: lost.text(cluster),
     }));
     let prospect = prospect(is_lost, cluster);
@@ -136,8 +83,8 @@ fn reasons(nodes: &[NodeBody], orphaned: u64, cluster: &Cluster) -> Vec<ClusterR
         } else {
             ""
         };
-        reasons.push(ClusterReason {
-            reason: "orphaned",
+        reasons.push(api::ClusterReason {
+            reason: "orphaned".to_owned(),
             text: format!("{orphaned} parts of tasks wait for another node to take them over{when}"),
         });
     }
@@ -148,7 +95,7 @@ fn reasons(nodes: &[NodeBody], orphaned: u64, cluster: &Cluster) -> Vec<ClusterR
 /// The name of a node, whether it was asked, and why it can't reach Redis, if so.
 type Face<'a> = (&'a str, bool, Option<&'a str>);
 
-fn face(node: &NodeBody) -> Face<'_> {
+fn face(node: &api::Node) -> Face<'_> {
     let (name, _, is_asked) = node.judged();
     (name, is_asked, node.redis_fault.as_deref())
 }
@@ -205,7 +152,7 @@ fn prospect(is_lost: bool, cluster: &Cluster) -> String {
     }
 }
 
-fn reason(node: &NodeBody, prospect: &str) -> Option<ClusterReason> {
+fn reason(node: &api::Node, prospect: &str) -> Option<api::ClusterReason> {
     let (name, state, is_asked) = node.judged();
     let why = node.live.why.as_deref().unwrap_or_default();
     let (reason, text) = match state {
@@ -221,17 +168,20 @@ fn reason(node: &NodeBody, prospect: &str) -> Option<ClusterReason> {
         }
         _ => return None,
     };
-    Some(ClusterReason { reason, text })
+    Some(api::ClusterReason {
+        reason: reason.to_owned(),
+        text,
+    })
 }
 
 /// That people drained every node that would take tasks: nothing runs then, and nothing but this looks wrong.
-fn none_takes_tasks(nodes: &[NodeBody]) -> Option<ClusterReason> {
+fn none_takes_tasks(nodes: &[api::Node]) -> Option<api::ClusterReason> {
     let drained: Vec<&str> = nodes
         .iter()
         .filter(|node| node.is_drained())
         .map(|node| node.judged().0)
         .collect();
-    if drained.is_empty() || nodes.iter().any(NodeBody::takes_tasks) {
+    if drained.is_empty() || nodes.iter().any(api::Node::takes_tasks) {
         return None;
     }
     let text = format!(
@@ -242,8 +192,8 @@ fn none_takes_tasks(nodes: &[NodeBody]) -> Option<ClusterReason> {
         },
         drained[0]
     );
-    Some(ClusterReason {
-        reason: "none_takes_tasks",
+    Some(api::ClusterReason {
+        reason: "none_takes_tasks".to_owned(),
         text,
     })
 }

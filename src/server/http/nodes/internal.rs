@@ -124,7 +124,7 @@ async fn change(app: &App, wish: &NodeChangeRequest) -> PeerReply {
     match nodes::apply(app, wish.capacity_rate, wish.log_filter.as_deref(), &write).await {
         Ok(would) => {
             let mut face = nodes::face(app).await;
-            would.overlay(&mut face);
+            super::body::overlay(&would, &mut face);
             PeerReply::Node(Box::new(face))
         }
         Err(ServiceError::Unprocessable(faults) | ServiceError::Invalid(faults)) => {

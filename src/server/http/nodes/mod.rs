@@ -1,22 +1,21 @@
 //! `/v1/nodes`: the nodes of the store, what runs on each, and how they are steered. Any of them answers for all.
 
 pub(crate) mod actors;
-mod body;
+pub(in crate::http) mod body;
 pub(crate) mod cluster;
 pub(crate) mod internal;
 
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use serde::Deserialize;
 use serde_json::json;
-use utoipa::ToSchema;
 
-pub(super) use self::body::{NodeBody, face};
+pub(super) use self::body::face;
 use super::App;
 use super::problem::HttpResult;
-use crate::http::answer::page::Page;
-use crate::http::guard::{Body, Call, DryRunQuery, ReasonBody, reason};
+use crate::http::guard::{Body, Call, DryRunQuery};
+use crate::http::nodes::body::here;
+use crate::http::nodes::body::there;
 use crate::service::ServiceError;
 use crate::telemetry::Filter;
 use windrow_core::settings::RateLimit;
@@ -27,29 +26,25 @@ use windrow_engine::ports::tasks::store::Write;
 const FILTER_MAX: usize = 1024;
 
 /// Every node, this one first.
-pub(super) async fn all(app: &App) -> Result<Vec<NodeBody>, ServiceError> {
+pub(super) async fn all(app: &App) -> Result<Vec<api::Node>, ServiceError> {
     let rows = app.service.cluster.other_nodes().await?;
     let faces = app.service.cluster.faces(&rows).await;
-    let mut nodes = vec![NodeBody::here(app).await];
-    nodes.extend(
-        rows.iter()
-            .zip(faces)
-            .map(|(row, face)| NodeBody::there(app, row, face)),
-    );
+    let mut nodes = vec![here(app).await];
+    nodes.extend(rows.iter().zip(faces).map(|(row, face)| there(app, row, face)));
     Ok(nodes)
 }
 
 /// A node by its name.
-pub(super) async fn one(app: &App, name: &str) -> Result<NodeBody, ServiceError> {
+pub(super) async fn one(app: &App, name: &str) -> Result<api::Node, ServiceError> {
     if name == app.front.node {
-        return Ok(NodeBody::here(app).await);
+        return Ok(here(app).await);
     }
     let row = app.service.cluster.other_node(name).await?;
     let mut faces = app.service.cluster.faces(std::slice::from_ref(&row)).await;
     let face = faces
         .pop()
         .ok_or_else(|| ServiceError::Internal("a node was asked for nothing".to_owned()))?;
-    Ok(NodeBody::there(app, &row, face))
+    Ok(there(app, &row, face))
 }
 
 /// List nodes
@@ -57,10 +52,10 @@ pub(super) async fn one(app: &App, name: &str) -> Result<NodeBody, ServiceError>
 /// The one that answers comes first. What only a node itself knows is null while it can't be asked.
 #[utoipa::path(
     get, path = "/v1/nodes", operation_id = "list_nodes", tag = "node", security(("bearer" = ["viewer"])),
-    responses((status = 200, body = Page<NodeBody>))
+    responses((status = 200, body = api::Page<api::Node>))
 )]
-pub(crate) async fn list(State(app): State<App>) -> HttpResult<Json<Page<NodeBody>>> {
-    Ok(Json(Page {
+pub(crate) async fn list(State(app): State<App>) -> HttpResult<Json<api::Page<api::Node>>> {
+    Ok(Json(api::Page {
         items: all(&app).await?,
         next_cursor: None,
     }))
@@ -69,26 +64,10 @@ pub(crate) async fn list(State(app): State<App>) -> HttpResult<Json<Page<NodeBod
 /// One node
 #[utoipa::path(
     get, path = "/v1/nodes/{node}", operation_id = "show_node", tag = "node",
-    security(("bearer" = ["viewer"])), responses((status = 200, body = NodeBody))
+    security(("bearer" = ["viewer"])), responses((status = 200, body = api::Node))
 )]
-pub(crate) async fn show(State(app): State<App>, Path(name): Path<String>) -> HttpResult<Json<NodeBody>> {
+pub(crate) async fn show(State(app): State<App>, Path(name): Path<String>) -> HttpResult<Json<api::Node>> {
     Ok(Json(one(&app, &name).await?))
-}
-
-/// What can be changed of a node until its next restart.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NodePatch {
-    /// The sum of task rates that it may hold.
-    #[schema(value_type = Option<String>, max_length = 80, examples("3000/s"))]
-    capacity_rate: Option<RateLimit>,
-    /// Which lines its own log has.
-    #[schema(max_length = 1024, examples("info,windrow_engine=debug"))]
-    log_filter: Option<String>,
-    /// Why.
-    #[serde(default, deserialize_with = "reason")]
-    #[schema(max_length = 1000)]
-    reason: Option<String>,
 }
 
 /// Change a node until its next restart
@@ -96,10 +75,14 @@ pub(crate) struct NodePatch {
 /// Another node is asked to change itself; it keeps that in the audit with the caller's name.
 #[utoipa::path(
     patch, path = "/v1/nodes/{node}", operation_id = "change_node", tag = "node",
-    security(("bearer" = ["admin"])), params(DryRunQuery), request_body = NodePatch,
-    responses((status = 200, body = NodeBody), (status = 502, description = "node-silent"))
+    security(("bearer" = ["admin"])), params(DryRunQuery), request_body = api::EditNode,
+    responses((status = 200, body = api::Node), (status = 502, description = "node-silent"))
 )]
-pub(crate) async fn change(call: Call, Path(name): Path<String>, Body(patch): Body<NodePatch>) -> HttpResult {
+pub(crate) async fn change(
+    call: Call,
+    Path(name): Path<String>,
+    Body(patch): Body<api::EditNode>,
+) -> HttpResult {
     let (app, write) = (&call.app, call.write(patch.reason));
     let body = if name == app.front.node {
         apply(app, patch.capacity_rate, patch.log_filter.as_deref(), &write).await?
@@ -115,7 +98,7 @@ pub(crate) async fn change(call: Call, Path(name): Path<String>, Body(patch): Bo
             is_trial: call.is_dry,
         };
         let face = app.service.cluster.change(&row, wish).await?;
-        NodeBody::there(app, &row, Ok(face))
+        there(app, &row, Ok(face))
     };
     Ok(call.changed(body, |body| body)?)
 }
@@ -129,8 +112,8 @@ pub(super) async fn apply(
     capacity_rate: Option<RateLimit>,
     log_filter: Option<&str>,
     write: &Write,
-) -> Result<NodeBody, ServiceError> {
-    let mut would = NodeBody::here(app).await;
+) -> Result<api::Node, ServiceError> {
+    let mut would = here(app).await;
     let checked = log_filter.map(|filter| check_filter(app, filter)).transpose()?;
     if let Some(rate) = capacity_rate {
         app.service.cluster.set_capacity(rate, write).await?;
@@ -153,11 +136,7 @@ pub(super) async fn apply(
             app.front.set_log(filter, checked);
         }
     }
-    Ok(if write.dry_run {
-        would
-    } else {
-        NodeBody::here(app).await
-    })
+    Ok(if write.dry_run { would } else { here(app).await })
 }
 
 fn check_filter(app: &App, filter: &str) -> Result<Filter, ServiceError> {
@@ -177,23 +156,23 @@ fn check_filter(app: &App, filter: &str) -> Result<Filter, ServiceError> {
 /// `/readyz` answers 503.
 #[utoipa::path(
     post, path = "/v1/nodes/{node}/drain", operation_id = "drain_node", tag = "node",
-    security(("bearer" = ["admin"])), params(DryRunQuery), request_body = Option<ReasonBody>,
-    responses((status = 202, body = NodeBody))
+    security(("bearer" = ["admin"])), params(DryRunQuery), request_body = Option<api::Reason>,
+    responses((status = 202, body = api::Node))
 )]
-pub(crate) async fn drain(call: Call, Path(name): Path<String>, Body(body): Body<ReasonBody>) -> HttpResult {
+pub(crate) async fn drain(call: Call, Path(name): Path<String>, Body(body): Body<api::Reason>) -> HttpResult {
     set_drained(&call, &name, &call.write(body.reason), true).await
 }
 
 /// Take tasks again
 #[utoipa::path(
     post, path = "/v1/nodes/{node}/undrain", operation_id = "undrain_node", tag = "node",
-    security(("bearer" = ["admin"])), params(DryRunQuery), request_body = Option<ReasonBody>,
-    responses((status = 202, body = NodeBody))
+    security(("bearer" = ["admin"])), params(DryRunQuery), request_body = Option<api::Reason>,
+    responses((status = 202, body = api::Node))
 )]
 pub(crate) async fn undrain(
     call: Call,
     Path(name): Path<String>,
-    Body(body): Body<ReasonBody>,
+    Body(body): Body<api::Reason>,
 ) -> HttpResult {
     set_drained(&call, &name, &call.write(body.reason), false).await
 }

@@ -153,18 +153,6 @@ fn shorten(text: &mut String, most: usize) {
     }
 }
 
-/// One thing that is wrong with a request.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct ProblemField {
-    /// Where, as a JSON pointer into the body, or the name of a parameter.
-    pub pointer: String,
-    /// What is wrong.
-    pub detail: String,
-    /// What would do.
-    #[serde(rename = "try", skip_serializing_if = "Option::is_none")]
-    pub advice: Option<String>,
-}
-
 /// A problem (RFC 9457).
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Problem {
@@ -186,7 +174,7 @@ pub struct Problem {
     pub request_id: String,
     /// Each fault of the request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<ProblemField>,
+    pub errors: Vec<api::ProblemField>,
     /// More, by kind of problem: `allowed`, `max_rate`, `check_report`, `reason`, `missing` (the path of what was named and
     /// isn't there).
     #[serde(flatten)]
@@ -215,7 +203,7 @@ impl Problem {
     }
 
     fn with_fields(mut self, faults: Vec<FieldFault>) -> Problem {
-        let field = |fault: FieldFault| ProblemField {
+        let field = |fault: FieldFault| api::ProblemField {
             pointer: fault.pointer,
             detail: fault.detail,
             advice: fault.advice,

@@ -7,12 +7,14 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::PathSchedule;
-use super::bodies::{BackfillBody, FireJson, NextFiresJson, SkipFiresBody};
 use crate::http::App;
-use crate::http::answer::page::{Page, PageQuery, Paging};
+use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::{Body, Call, DryRunQuery, Params, ReasonBody, time_option};
+use crate::http::guard::{Body, Call, DryRunQuery, Params, time_option};
 use crate::http::problem::HttpResult;
+use crate::http::schedules::bodies;
+use crate::http::schedules::bodies::show_fire;
+use crate::http::schedules::bodies::show_fires;
 use crate::service::schedules::NEXT_MAX;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::schedules::store::FireOutcome;
@@ -26,17 +28,17 @@ const NEXT_DEFAULT: usize = 10;
 /// the schedule's name is that of all fires of a minute or a day, it has the time behind it.
 #[utoipa::path(
     post, path = "/v1/schedules/{schedule}/trigger", operation_id = "trigger_schedule", tag = "schedules",
-    params(DryRunQuery), request_body = Option<ReasonBody>, security(("bearer" = ["operator", "business"])),
-    responses((status = 201, body = FireJson), (status = 409, description = "conflict"))
+    params(DryRunQuery), request_body = Option<api::Reason>, security(("bearer" = ["operator", "business"])),
+    responses((status = 201, body = api::Fire), (status = 409, description = "conflict"))
 )]
 pub(crate) async fn trigger(
     call: Call,
     PathSchedule(schedule): PathSchedule,
-    Body(body): Body<ReasonBody>,
+    Body(body): Body<api::Reason>,
 ) -> HttpResult {
     let write = call.write(body.reason);
     let fire = call.service.schedules.trigger(schedule.id, &write).await?;
-    Ok(call.made(None, None, FireJson::new(&schedule, &fire))?)
+    Ok(call.made(None, None, show_fire(&schedule, &fire))?)
 }
 
 /// Order the fires that a schedule names within a time that is over, 1000 at most.
@@ -45,21 +47,21 @@ pub(crate) async fn trigger(
 /// skipped or failed are left out. Their tasks publish nothing unless `publish` is set.
 #[utoipa::path(
     post, path = "/v1/schedules/{schedule}/backfill", operation_id = "backfill_schedule", tag = "schedules",
-    params(DryRunQuery), request_body = BackfillBody, security(("bearer" = ["operator", "business"])),
-    responses((status = 201, body = Page<FireJson>), (status = 409, description = "conflict"))
+    params(DryRunQuery), request_body = api::Backfill, security(("bearer" = ["operator", "business"])),
+    responses((status = 201, body = api::Page<api::Fire>), (status = 409, description = "conflict"))
 )]
 pub(crate) async fn backfill(
     call: Call,
     PathSchedule(schedule): PathSchedule,
-    Body(body): Body<BackfillBody>,
+    Body(body): Body<api::Backfill>,
 ) -> HttpResult {
-    let (range, write) = (body.range()?, call.write(body.reason));
+    let (range, write) = (bodies::range(&body)?, call.write(body.reason));
     let schedules = &call.service.schedules;
     let ordered = schedules
         .backfill(schedule.id, range, body.publish, &write)
         .await?;
-    let page = Page {
-        items: FireJson::all(&schedule, &ordered),
+    let page = api::Page {
+        items: show_fires(&schedule, &ordered),
         next_cursor: None,
     };
     Ok(call.made(None, None, page)?)
@@ -71,18 +73,18 @@ pub(crate) async fn backfill(
 /// goes on with its next one, and tasks that were made stay.
 #[utoipa::path(
     post, path = "/v1/schedules/{schedule}/skip", operation_id = "skip_fires", tag = "schedules",
-    params(DryRunQuery), request_body = Option<SkipFiresBody>, security(("bearer" = ["operator", "business"])),
-    responses((status = 200, body = Page<FireJson>), (status = 409, description = "conflict"))
+    params(DryRunQuery), request_body = Option<api::SkipFires>, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = api::Page<api::Fire>), (status = 409, description = "conflict"))
 )]
 pub(crate) async fn skip(
     call: Call,
     PathSchedule(schedule): PathSchedule,
-    Body(body): Body<SkipFiresBody>,
+    Body(body): Body<api::SkipFires>,
 ) -> HttpResult {
-    let (time, write) = (body.time()?, call.write(body.reason));
+    let (time, write) = (bodies::fire_time(&body)?, call.write(body.reason));
     let skipped = call.service.schedules.skip(schedule.id, time, &write).await?;
-    let page = Page {
-        items: FireJson::all(&schedule, &skipped),
+    let page = api::Page {
+        items: show_fires(&schedule, &skipped),
         next_cursor: None,
     };
     Ok(call.changed(page, |page| page)?)
@@ -103,7 +105,7 @@ pub(crate) struct FiresQuery {
 #[utoipa::path(
     get, path = "/v1/schedules/{schedule}/fires", operation_id = "list_fires", tag = "schedules",
     params(FiresQuery, PageQuery), security(("bearer" = ["viewer", "business"])),
-    responses((status = 200, body = Page<FireJson>))
+    responses((status = 200, body = api::Page<api::Fire>))
 )]
 pub(crate) async fn fires(
     State(app): State<App>,
@@ -118,7 +120,7 @@ pub(crate) async fn fires(
         .fires(schedule.id, outcome, before, paging.to_read())
         .await?;
     let page = paging.page(found, |fire| fire.time.0);
-    Ok(paging.answer(page.map(|fire| FireJson::new(&schedule, &fire))))
+    Ok(paging.answer(page.map(|fire| show_fire(&schedule, &fire))))
 }
 
 /// Which fires to come are told.
@@ -136,7 +138,7 @@ pub(crate) struct NextQuery {
 /// List the next fires of a schedule; of a paused one, those that it would have.
 #[utoipa::path(
     get, path = "/v1/schedules/{schedule}/next", operation_id = "next_fires", tag = "schedules", params(NextQuery),
-    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = NextFiresJson))
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = api::NextFires))
 )]
 pub(crate) async fn next(
     State(app): State<App>,
@@ -150,5 +152,5 @@ pub(crate) async fn next(
         .min(NEXT_MAX);
     let fires = app.service.schedules.next_fires(&schedule, after, count).await?;
     let items = fires.into_iter().map(rfc3339).collect();
-    Ok(Json(NextFiresJson { items }).into_response())
+    Ok(Json(api::NextFires { items }).into_response())
 }

@@ -14,15 +14,15 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::IntoParams;
 
-use self::bodies::{ScheduleAheadJson, ScheduleBody, ScheduleEditBody, ScheduleJson};
 use self::template::{Filling, patched, refuse_same_name, request};
 use super::App;
 use super::problem::{HttpResult, Problem};
-use crate::http::answer::page::{Page, PageQuery, Paging};
+use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
-use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonBody, ReasonQuery, headers};
+use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonQuery, headers};
+use crate::http::schedules::bodies::show_schedule;
 use crate::http::tasks::path::path_param;
-use crate::http::tasks::warnings::WarningJson;
+use crate::http::tasks::warnings::show_warnings;
 use crate::service::schedules::{NEXT_SHOWN, ScheduleChange, ScheduleRequest, names};
 use crate::service::tasks::outlook::Warning;
 use crate::service::{FieldFault, ServiceError};
@@ -138,7 +138,7 @@ async fn warnings_of_tasks(app: &App, schedule: &Schedule) -> Vec<Warning> {
     }
 }
 
-async fn ahead(app: &App, schedule: &Schedule, open: OpenFires) -> Result<ScheduleAheadJson, ServiceError> {
+async fn ahead(app: &App, schedule: &Schedule, open: OpenFires) -> Result<api::ScheduleAhead, ServiceError> {
     let next = app
         .service
         .schedules
@@ -147,12 +147,12 @@ async fn ahead(app: &App, schedule: &Schedule, open: OpenFires) -> Result<Schedu
     let schedules = &app.service.schedules;
     let mut warnings = schedules.warnings(schedule).await?;
     warnings.extend(warnings_of_tasks(app, schedule).await);
-    Ok(ScheduleAheadJson {
-        schedule: ScheduleJson::new(schedule, &schedules.fares(schedule).await?),
+    Ok(api::ScheduleAhead {
+        schedule: show_schedule(schedule, &schedules.fares(schedule).await?),
         next_fires: next.into_iter().map(rfc3339).collect(),
         pending: open.pending,
         queued: open.queued,
-        warnings: WarningJson::all(warnings),
+        warnings: show_warnings(warnings),
     })
 }
 
@@ -162,20 +162,20 @@ async fn ahead(app: &App, schedule: &Schedule, open: OpenFires) -> Result<Schedu
 /// the next fires.
 #[utoipa::path(
     post, path = "/v1/schedules", operation_id = "create_schedule", tag = "schedules", params(DryRunQuery),
-    request_body = ScheduleBody, security(("bearer" = ["operator", "business"])),
+    request_body = api::CreateSchedule, security(("bearer" = ["operator", "business"])),
     responses(
-        (status = 201, body = ScheduleAheadJson, headers(("location" = String), ("etag" = String))),
+        (status = 201, body = api::ScheduleAhead, headers(("location" = String), ("etag" = String))),
         (status = 409, description = "name-taken, conflict"),
         (status = 422, description = "validation-failed, business-rejected"),
     )
 )]
-pub(crate) async fn create(call: Call, Body(body): Body<ScheduleBody>) -> HttpResult {
+pub(crate) async fn create(call: Call, Body(body): Body<api::CreateSchedule>) -> HttpResult {
     let own = call.caller.business.as_ref();
     if own.is_some_and(|own| *own != body.business) {
         let text = format!("there is no business {}", body.business);
         return Err(ServiceError::unprocessable("/business", text).into());
     }
-    let spec = body.spec()?;
+    let spec = bodies::spec(&body)?;
     let zone = spec.zone.as_deref().unwrap_or("UTC");
     let is_guarded = call.caller.role == Role::Business;
     check_template(&call, (&body.business, is_guarded), body.task.get(), zone).await?;
@@ -208,7 +208,7 @@ pub(crate) struct ListQuery {
 /// List schedules in the order of their numbers.
 #[utoipa::path(
     get, path = "/v1/schedules", operation_id = "list_schedules", tag = "schedules", params(ListQuery, PageQuery),
-    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = Page<ScheduleJson>))
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = api::Page<api::Schedule>))
 )]
 pub(crate) async fn list(
     State(app): State<App>,
@@ -240,17 +240,17 @@ pub(crate) async fn list(
     let mut items = Vec::with_capacity(page.items.len());
     for schedule in &page.items {
         let fares = app.service.schedules.fares(schedule).await?;
-        items.push(ScheduleJson::new(schedule, &fares));
+        items.push(show_schedule(schedule, &fares));
     }
     let next_cursor = page.next_cursor;
-    Ok(paging.answer(Page { items, next_cursor }))
+    Ok(paging.answer(api::Page { items, next_cursor }))
 }
 
 /// Look at a schedule and its next fires.
 #[utoipa::path(
     get, path = "/v1/schedules/{schedule}", operation_id = "show_schedule", tag = "schedules",
     security(("bearer" = ["viewer", "business"])),
-    responses((status = 200, body = ScheduleAheadJson, headers(("etag" = String))))
+    responses((status = 200, body = api::ScheduleAhead, headers(("etag" = String))))
 )]
 pub(crate) async fn read(State(app): State<App>, PathSchedule(schedule): PathSchedule) -> HttpResult {
     let open = app.service.schedules.open_fires(schedule.id).await?;
@@ -264,19 +264,19 @@ pub(crate) async fn read(State(app): State<App>, PathSchedule(schedule): PathSch
 /// changed meanwhile. A dry run lists the next fires.
 #[utoipa::path(
     patch, path = "/v1/schedules/{schedule}", operation_id = "change_schedule", tag = "schedules", params(DryRunQuery),
-    request_body = ScheduleEditBody, security(("bearer" = ["operator", "business"])),
-    responses((status = 200, body = ScheduleAheadJson, headers(("etag" = String))))
+    request_body = api::EditSchedule, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = api::ScheduleAhead, headers(("etag" = String))))
 )]
 pub(crate) async fn edit(
     call: Call,
     PathSchedule(schedule): PathSchedule,
     headers: HeaderMap,
-    Body(body): Body<ScheduleEditBody>,
+    Body(body): Body<api::EditSchedule>,
 ) -> HttpResult {
     let (expected, write) = (headers::expected(&headers), call.write(body.reason.clone()));
     let done = match &body.task {
         None => {
-            let (spec, template) = (body.spec()?, None);
+            let (spec, template) = (bodies::spec_change(&body)?, None);
             let change = ScheduleChange {
                 spec,
                 template,
@@ -297,11 +297,11 @@ pub(crate) async fn edit(
 async fn retasked(
     call: &Call,
     mut schedule: Schedule,
-    (body, patch): (&ScheduleEditBody, &RawValue),
+    (body, patch): (&api::EditSchedule, &RawValue),
     expected: Option<u64>,
     write: &Write,
 ) -> Result<Schedule, ServiceError> {
-    let (schedules, spec) = (&call.service.schedules, body.spec()?);
+    let (schedules, spec) = (&call.service.schedules, bodies::spec_change(body)?);
     let mut tries = 0;
     loop {
         tries += 1;
@@ -370,13 +370,13 @@ pub(crate) async fn delete(
 /// What would have fired meanwhile is not missed: a backfill makes up for it.
 #[utoipa::path(
     post, path = "/v1/schedules/{schedule}/pause", operation_id = "pause_schedule", tag = "schedules",
-    params(DryRunQuery), request_body = Option<ReasonBody>, security(("bearer" = ["operator", "business"])),
-    responses((status = 200, body = ScheduleAheadJson, headers(("etag" = String))))
+    params(DryRunQuery), request_body = Option<api::Reason>, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = api::ScheduleAhead, headers(("etag" = String))))
 )]
 pub(crate) async fn pause(
     call: Call,
     PathSchedule(schedule): PathSchedule,
-    Body(body): Body<ReasonBody>,
+    Body(body): Body<api::Reason>,
 ) -> HttpResult {
     changed(&call, &schedule, true, body.reason).await
 }
@@ -384,13 +384,13 @@ pub(crate) async fn pause(
 /// Let a paused schedule fire again, from its next time on.
 #[utoipa::path(
     post, path = "/v1/schedules/{schedule}/resume", operation_id = "resume_schedule", tag = "schedules",
-    params(DryRunQuery), request_body = Option<ReasonBody>, security(("bearer" = ["operator", "business"])),
-    responses((status = 200, body = ScheduleAheadJson, headers(("etag" = String))))
+    params(DryRunQuery), request_body = Option<api::Reason>, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = api::ScheduleAhead, headers(("etag" = String))))
 )]
 pub(crate) async fn resume(
     call: Call,
     PathSchedule(schedule): PathSchedule,
-    Body(body): Body<ReasonBody>,
+    Body(body): Body<api::Reason>,
 ) -> HttpResult {
     changed(&call, &schedule, false, body.reason).await
 }

@@ -2,18 +2,13 @@
 //! and read again with each fire, its placeholders filled in.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
-use utoipa::ToSchema;
 
 use crate::http::datasets::PublishMembers;
-use crate::http::document::schema::NumberOrAuto;
-use crate::http::tasks::bodies::{CanaryBody, IfEmpty};
-use crate::http::tasks::settings::WithSettings;
-use crate::http::tasks::source::SourceBody;
+use crate::http::tasks::bodies::read_canary;
+use crate::http::tasks::source::read_source;
 use crate::service::schedules::{TEMPLATE_BYTES_MAX, names};
 use crate::service::tasks::create::{TaskPlan, TaskRequest};
 use crate::service::tasks::merge_patch;
@@ -21,65 +16,10 @@ use crate::service::tasks::settings::check_depth;
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::schedule::placeholders::{FireTimes, filled};
-use windrow_core::settings::Auto;
 use windrow_core::settings::text::parse_span;
 use windrow_engine::ports::sources::resolver::SourceRequest;
 
-/// The task of each fire. Its texts may have `{fire_time}` and `{previous_fire_time}` in them.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = ScheduledTask)]
-pub(crate) struct TemplateMembers {
-    /// Where its items come from; an address is fetched anew with each fire. (No upload: a task takes it.)
-    #[serde(deserialize_with = "windrow_core::settings::json::object")]
-    source: SourceBody,
-    /// Its name, unique within the business, so with a placeholder: `board-{fire_time:time}`.
-    #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
-    name: Option<String>,
-    /// Labels, to find it by.
-    #[serde(default, deserialize_with = "windrow_core::settings::json::few_texts")]
-    labels: Option<BTreeMap<String, String>>,
-    /// Items left out at the head.
-    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
-    skip_first: Option<u64>,
-    /// What the handler is given, any JSON.
-    #[schema(value_type = Option<serde_json::Value>)]
-    params: Option<Box<RawValue>>,
-    /// Whether it goes with each call.
-    send_params: Option<bool>,
-    /// Named limits that its items count against, beside those of its business.
-    #[schema(max_items = 4)]
-    limits: Option<Vec<String>>,
-    /// Parts that different nodes can own: a number, or `auto`.
-    #[schema(value_type = Option<NumberOrAuto>)]
-    shards: Option<Auto<NonZeroU32>>,
-    /// Higher goes first.
-    priority: Option<i32>,
-    /// Stopped so long after it was made: `25m`.
-    #[schema(max_length = 80)]
-    deadline_after: Option<String>,
-    /// The first items, run before any other.
-    #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
-    canary: Option<CanaryBody>,
-    /// The dataset that its results become a generation of, once it is finished; made with its first task. A token
-    /// of a business names its own: its slug, or what begins with that and a dot.
-    #[schema(max_length = 40, pattern = r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")]
-    publish: Option<String>,
-    /// What a source without items is: `ok`, the default (a task that finishes at once), or `error` (the fire fails).
-    if_empty: Option<IfEmpty>,
-    /// How many items must have succeeded, or been skipped, for that: `all` (the default), `any`, or such as `99.5%`.
-    #[schema(pattern = r"^(all|any|[0-9]{1,3}(\.[0-9]{1,2})?%)$")]
-    publish_if: Option<String>,
-    /// The member of the outputs by which readers look up in the generation.
-    #[schema(min_length = 1, max_length = 128)]
-    publish_key: Option<String>,
-    /// What makes the generation's summary of the results: `none`, `hook`, or `command:NAME` with a command of the node.
-    #[schema(max_length = 80)]
-    reduce: Option<String>,
-}
-
-/// The same, and settings.
-pub(crate) type Template = WithSettings<TemplateMembers>;
+pub(crate) use api::Template;
 
 /// What a template is filled in with.
 #[derive(Clone, Copy, Debug)]
@@ -116,9 +56,9 @@ pub(crate) fn request(template: &str, filling: &Filling<'_>) -> Result<TaskReque
 }
 
 fn plan(template: Template, filling: &Filling<'_>) -> Result<TaskRequest, ServiceError> {
-    let WithSettings { own, tuning } = template;
+    let api::WithSettings { own, tuning } = template;
     let deadline = own.deadline_after.as_deref().map(span).transpose()?;
-    let mut source = own.source.read()?;
+    let mut source = read_source(own.source)?;
     if let SourceRequest::Url { is_guarded, .. } = &mut source {
         *is_guarded = filling.is_guarded;
     }
@@ -148,11 +88,11 @@ fn plan(template: Template, filling: &Filling<'_>) -> Result<TaskRequest, Servic
         priority: own.priority,
         start_at: None,
         deadline: deadline.map(|after| filling.now.plus(after)),
-        canary: own.canary.map(CanaryBody::read).transpose()?,
+        canary: own.canary.map(read_canary).transpose()?,
         start: true,
         strict: false,
         key: None,
-        refuses_empty: own.if_empty == Some(IfEmpty::Error),
+        refuses_empty: own.if_empty == Some(api::IfEmpty::Error),
         publish,
         fire: None,
     };

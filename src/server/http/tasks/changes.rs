@@ -6,10 +6,11 @@ use axum::http::HeaderMap;
 use super::bodies::{CloneBody, CreateBody, EditBody};
 use super::path::PathTask;
 use super::warnings::StrictQuery;
-use super::{TaskJson, made, whole};
+use super::{made, whole};
 use crate::http::guard::idempotency::TakenKey;
-use crate::http::guard::{Body, Call, DryRunQuery, Params, ReasonBody, headers};
+use crate::http::guard::{Body, Call, DryRunQuery, Params, headers};
 use crate::http::problem::HttpResult;
+use crate::http::tasks::bodies;
 use crate::http::uploads::judge_source;
 use crate::service::ServiceError;
 use crate::service::tasks::change::TaskChange;
@@ -26,7 +27,7 @@ pub(super) fn key(taken: Option<Extension<TakenKey>>) -> Option<String> {
     post, path = "/v1/tasks", tag = "tasks", operation_id = "create_task", params(DryRunQuery, StrictQuery),
     request_body = CreateBody, security(("bearer" = ["operator", "business"])),
     responses(
-        (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
+        (status = 201, body = api::Task, headers(("location" = String), ("etag" = String))),
         (status = 409, description = "name-taken, conflict"),
         (status = 422, description = "validation-failed, business-rejected, not-unpacked"),
     )
@@ -44,9 +45,9 @@ pub(crate) async fn create(
     }
     let plan = TaskPlan {
         strict: query.is_strict(),
-        ..body.plan(key(taken))?
+        ..bodies::plan(&body, key(taken))?
     };
-    let mut source = body.own.take_source()?;
+    let mut source = bodies::take_source(&mut body.own)?;
     let _place = judge_source(&call.app, &call.caller, &mut source).await?;
     let request = TaskRequest {
         business: body.own.business,
@@ -65,7 +66,7 @@ pub(crate) async fn create(
     post, path = "/v1/tasks/{task}/clone", tag = "tasks", operation_id = "clone_task",
     request_body = Option<CloneBody>, params(DryRunQuery, StrictQuery), security(("bearer" = ["operator", "business"])),
     responses(
-        (status = 201, body = TaskJson, headers(("location" = String), ("etag" = String))),
+        (status = 201, body = api::Task, headers(("location" = String), ("etag" = String))),
         (status = 409, description = "name-taken, conflict"),
         (status = 422, description = "validation-failed, business-rejected"),
     )
@@ -79,7 +80,7 @@ pub(crate) async fn clone(
 ) -> HttpResult {
     let plan = TaskPlan {
         strict: query.is_strict(),
-        ..body.plan(key(taken))?
+        ..bodies::clone_plan(&body, key(taken))?
     };
     let write = call.write(body.own.reason);
     let clone = call.service.tasks.clone_task(task.id, plan, &write).await?;
@@ -94,7 +95,7 @@ pub(crate) async fn clone(
     patch, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "change_task", params(DryRunQuery, StrictQuery),
     request_body = EditBody, security(("bearer" = ["operator", "business"])),
     responses(
-        (status = 200, body = TaskJson, headers(("etag" = String))),
+        (status = 200, body = api::Task, headers(("etag" = String))),
         (status = 409, description = "conflict (each fixed member is named), no-capacity, wrong-state, name-taken"),
         (status = 422, description = "validation-failed, business-rejected"),
     )
@@ -107,7 +108,7 @@ pub(crate) async fn edit(
     Body(body): Body<EditBody>,
 ) -> HttpResult {
     let expected = headers::expected(&headers);
-    let (change, reason) = body.change()?;
+    let (change, reason) = bodies::change_of(body)?;
     let mut change = TaskChange {
         strict: query.is_strict(),
         ..change
@@ -128,13 +129,17 @@ pub(crate) async fn edit(
 /// Its items, runs, lines and undelivered calls go with it; the audit stays.
 #[utoipa::path(
     delete, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "delete_task", params(DryRunQuery),
-    request_body = Option<ReasonBody>, security(("bearer" = ["operator"])),
+    request_body = Option<api::Reason>, security(("bearer" = ["operator"])),
     responses(
         (status = 204, description = "It is gone"),
         (status = 409, description = "wrong-state, conflict"),
     )
 )]
-pub(crate) async fn delete(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
+pub(crate) async fn delete(
+    call: Call,
+    PathTask(task): PathTask,
+    Body(body): Body<api::Reason>,
+) -> HttpResult {
     let write = call.write(body.reason);
     call.service.tasks.delete(task.id, &write).await?;
     Ok(call.deleted()?)

@@ -4,16 +4,15 @@ use std::fmt;
 
 use axum::Extension;
 use axum::http::StatusCode;
+use serde::Deserializer as _;
 use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer as _, Serialize};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 
 use super::changes::key;
+use super::commanded;
 use super::path::PathTask;
-use super::{TaskJson, commanded};
 use crate::http::guard::idempotency::TakenKey;
-use crate::http::guard::{Body, Call, DryRunQuery, ReasonBody};
+use crate::http::guard::{Body, Call, DryRunQuery};
 use crate::http::problem::HttpResult;
 use crate::service::ServiceError;
 use crate::service::tasks::settings::check_depth;
@@ -21,40 +20,17 @@ use windrow_core::task::supply::{APPEND_BYTES_MAX, APPEND_ITEMS_MAX};
 use windrow_engine::ports::handling::meters::AppendFate;
 use windrow_engine::ports::sources::append::{Appended, NewBlock};
 
-/// Items to be appended.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct AppendItems {
-    /// The items, each one JSON value; at most 10,000 of 1 MiB together.
-    #[schema(value_type = Vec<serde_json::Value>)]
-    items: Box<RawValue>,
-}
-
-/// Where appended items are.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = AppendedItems)]
-pub(crate) struct AppendedJson {
-    /// The index of the first; the others follow without a gap.
-    first_index: u64,
-    /// How many.
-    items: u64,
-    /// Whether an earlier request of the same `Idempotency-Key` had appended them.
-    repeated: bool,
-    /// How many items the task has now.
-    total: u64,
-}
-
 /// Append items to an open task.
 ///
 /// All of them or none. What is acknowledged is processed, also if this node or the run's dies now. With an
 /// `Idempotency-Key` the same items are appended once, however often they are sent: each key is remembered for a week at
 /// least, for its task. Too many items that wait are refused with 429.
 #[utoipa::path(
-    post, path = "/v1/tasks/{task}/items", tag = "tasks", operation_id = "append_items", request_body = AppendItems,
+    post, path = "/v1/tasks/{task}/items", tag = "tasks", operation_id = "append_items", request_body = api::AppendItems,
     params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
-        (status = 200, body = AppendedJson, description = "They were appended before, with this key"),
-        (status = 201, body = AppendedJson),
+        (status = 200, body = api::AppendedItems, description = "They were appended before, with this key"),
+        (status = 201, body = api::AppendedItems),
         (status = 409, description = "task-sealed, wrong-state, conflict"),
         (status = 422, description = "validation-failed, idempotency-key-reused"),
         (status = 429, description = "backlog-full"),
@@ -64,7 +40,7 @@ pub(crate) async fn append(
     call: Call,
     PathTask(task): PathTask,
     taken: Option<Extension<TakenKey>>,
-    Body(body): Body<AppendItems>,
+    Body(body): Body<api::AppendItems>,
 ) -> HttpResult {
     let block = block(&body.items, key(taken))?;
     let write = call.write(None);
@@ -80,7 +56,7 @@ pub(crate) async fn append(
         true => StatusCode::OK,
         false => StatusCode::CREATED,
     };
-    let answer = AppendedJson {
+    let answer = api::AppendedItems {
         first_index: added.first.0,
         items: added.items,
         repeated: added.is_repeat,
@@ -106,14 +82,14 @@ fn fate(added: &Result<Appended, ServiceError>) -> AppendFate {
 /// It takes no more items, and finishes by itself once those that it has are settled.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/seal", tag = "tasks", operation_id = "seal_task",
-    request_body = Option<ReasonBody>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
+    request_body = Option<api::Reason>, params(DryRunQuery), security(("bearer" = ["operator", "business"])),
     responses(
-        (status = 200, body = TaskJson, headers(("etag" = String)), description = "It was sealed already"),
-        (status = 202, body = TaskJson, headers(("etag" = String))),
+        (status = 200, body = api::Task, headers(("etag" = String)), description = "It was sealed already"),
+        (status = 202, body = api::Task, headers(("etag" = String))),
         (status = 409, description = "wrong-state, conflict"),
     )
 )]
-pub(crate) async fn seal(call: Call, PathTask(task): PathTask, Body(body): Body<ReasonBody>) -> HttpResult {
+pub(crate) async fn seal(call: Call, PathTask(task): PathTask, Body(body): Body<api::Reason>) -> HttpResult {
     let write = call.write(body.reason);
     let told = call.service.tasks.seal(task.id, &write).await?;
     commanded(&call, told).await
@@ -156,7 +132,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<NewBlock, ServiceError> {
-        let body: AppendItems = serde_json::from_str(text).expect("a body");
+        let body: api::AppendItems = serde_json::from_str(text).expect("a body");
         block(&body.items, None)
     }
 

@@ -10,7 +10,6 @@ pub(crate) mod path;
 pub(crate) mod preview;
 pub(crate) mod queries;
 pub(crate) mod results;
-pub(in crate::http) mod settings;
 pub(crate) mod skips;
 pub(crate) mod source;
 pub(crate) mod view;
@@ -24,17 +23,16 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
 use self::path::PathTask;
-use self::queries::{CountsJson, ListQuery, ShowQuery};
-use self::warnings::WarningJson;
+use self::queries::{ListQuery, ShowQuery};
 use super::App;
 use super::problem::HttpResult;
+use crate::http::answer::Of;
 use crate::http::answer::page::{self, PageQuery, Paging};
 use crate::http::guard::{Call, Caller, Params, headers};
-pub(super) use crate::http::tasks::view::handler::{HandlerDownJson, LastErrorJson};
-pub(super) use crate::http::tasks::view::history::{AuditJson, AuditPlace, audit_page};
-use crate::http::tasks::view::redriven::RedrivenJson;
-use crate::http::tasks::view::shown::Beside;
-pub(super) use crate::http::tasks::view::shown::TaskJson;
+use crate::http::tasks::queries::show_numbers;
+pub(super) use crate::http::tasks::view::history::{AuditPlace, audit_page};
+use crate::http::tasks::view::shown::show_task;
+use crate::http::tasks::warnings::show_warnings;
 use crate::service::tasks::CommandOutcome;
 use crate::service::tasks::show::TaskPicture;
 use windrow_core::ids::TaskId;
@@ -66,22 +64,22 @@ async fn made(call: &Call, task: TaskView) -> HttpResult {
 }
 
 /// A task with its live progress, and what it would not come to.
-async fn whole(app: &App, task: TaskView) -> TaskJson {
+async fn whole(app: &App, task: TaskView) -> api::Task {
     let picture = app.service.tasks.picture(task).await;
     let warnings = app.service.tasks.warnings(&picture.task).await;
     let redriven = app.service.tasks.redriven(&[&picture.task]).await;
-    let redriven = redriven.get(&picture.task.id).map(RedrivenJson::from);
+    let redriven = redriven.get(&picture.task.id).map(api::TaskRedriven::of);
     let mut task = body(app, picture);
-    task.beside = Beside {
+    task.beside = api::TaskBeside {
         redriven,
-        warnings: WarningJson::all(warnings),
+        warnings: show_warnings(warnings),
     };
     task
 }
 
 /// A task as every surface shows it.
-pub(super) fn body(app: &App, picture: TaskPicture) -> TaskJson {
-    TaskJson::new(picture, app.service.config().cluster.restore_max)
+pub(super) fn body(app: &App, picture: TaskPicture) -> api::Task {
+    show_task(picture, app.service.config().cluster.restore_max)
 }
 
 /// List tasks.
@@ -89,7 +87,7 @@ pub(super) fn body(app: &App, picture: TaskPicture) -> TaskJson {
 /// Newest first unless `sort=id`. A page may be short although more follow: go on until `next_cursor` is null.
 #[utoipa::path(
     get, path = "/v1/tasks", tag = "tasks", operation_id = "list_tasks", params(ListQuery, PageQuery),
-    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = page::Page<TaskJson>))
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = api::Page<api::Task>))
 )]
 pub(crate) async fn list(
     State(app): State<App>,
@@ -101,7 +99,7 @@ pub(crate) async fn list(
     if let Some(own) = caller.business {
         // A business has its own tasks and no others, whatever it asks for.
         if filter.business.as_ref().is_some_and(|asked| *asked != own) {
-            return Ok(paging.answer(paging.page(Vec::<TaskJson>::new(), |_| ())));
+            return Ok(paging.answer(paging.page(Vec::<api::Task>::new(), |_| ())));
         }
         filter.business = Some(own);
     }
@@ -112,14 +110,14 @@ pub(crate) async fn list(
     let views: Vec<&TaskView> = found.tasks.iter().map(|picture| &picture.task).collect();
     let redriven = tasks.redriven(&views).await;
     let item = |picture: TaskPicture| {
-        let net = redriven.get(&picture.task.id).map(RedrivenJson::from);
+        let net = redriven.get(&picture.task.id).map(api::TaskRedriven::of);
         let mut task = body(&app, picture);
         task.beside.redriven = net;
         task
     };
     let items = found.tasks.into_iter().map(item).collect();
     let next_cursor = found.next.map(|id| page::write(&id.0));
-    Ok(paging.answer(page::Page { items, next_cursor }))
+    Ok(paging.answer(api::Page { items, next_cursor }))
 }
 
 /// Count tasks by status.
@@ -127,11 +125,11 @@ pub(crate) async fn list(
 /// Each number is counted up to `counted_up_to`.
 #[utoipa::path(
     get, path = "/v1/tasks/counts", tag = "tasks", operation_id = "count_tasks",
-    security(("bearer" = ["viewer"])), responses((status = 200, body = CountsJson))
+    security(("bearer" = ["viewer"])), responses((status = 200, body = api::TaskNumbers))
 )]
-pub(crate) async fn counts(State(app): State<App>) -> HttpResult<Json<CountsJson>> {
+pub(crate) async fn counts(State(app): State<App>) -> HttpResult<Json<api::TaskNumbers>> {
     let counts = app.service.tasks.lists.status_counts(COUNTED_UP_TO).await?;
-    Ok(Json(CountsJson::new(COUNTED_UP_TO, &counts)))
+    Ok(Json(show_numbers(COUNTED_UP_TO, &counts)))
 }
 
 /// Look at a task.
@@ -140,7 +138,7 @@ pub(crate) async fn counts(State(app): State<App>) -> HttpResult<Json<CountsJson
 #[utoipa::path(
     get, path = "/v1/tasks/{task}", tag = "tasks", operation_id = "show_task", params(ShowQuery),
     security(("bearer" = ["viewer", "business"])),
-    responses((status = 200, body = TaskJson, headers(("etag" = String))))
+    responses((status = 200, body = api::Task, headers(("etag" = String))))
 )]
 pub(crate) async fn read(
     State(app): State<App>,

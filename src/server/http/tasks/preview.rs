@@ -2,14 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::path::PathTask;
-use super::warnings::WarningJson;
 use crate::http::App;
-use crate::http::guard::{Body, reason};
+use crate::http::answer::Of;
+use crate::http::guard::Body;
 use crate::http::problem::HttpResult;
+use crate::http::tasks::warnings::show_warnings;
 use crate::service::ServiceError;
 use crate::service::tasks::preview::{ITEMS_MAX, PreviewedItem};
 use windrow_core::ids::ItemIndex;
@@ -21,58 +20,16 @@ const ITEMS_DEFAULT: u64 = 3;
 /// The longest list of indexes: a hundred of the largest. Unit: bytes.
 const INDEXES_BYTES_MAX: usize = 4000;
 
-/// Which items.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct PreviewBody {
-    /// Their indexes, such as `0,17,999`, `5..9` (without 9) or `5-8`; the first three if none is named.
-    #[schema(min_length = 1, max_length = 4000)]
-    indexes: Option<String>,
-    /// Why, for the node's log.
-    #[serde(default, deserialize_with = "reason")]
-    #[schema(max_length = 1000)]
-    #[allow(
-        dead_code,
-        reason = "every write takes it; a preview changes nothing that an audit would show"
-    )]
-    reason: Option<String>,
-}
-
-/// What the handler said.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct PreviewReply {
-    /// Item by item, in the order asked for.
-    items: Vec<PreviewJson>,
-    /// What of the task would not come about as it was wished.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<WarningJson>,
-}
-
-/// What the handler said of an item.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct PreviewJson {
-    /// The item.
-    index: u64,
-    /// `succeeded`, `skipped`, `abandoned`, `retry`, `failed` (the contract is broken) or `not_called`.
-    result: &'static str,
-    /// Why, unless it went well.
-    code: Option<String>,
-    /// The same in words.
-    message: Option<String>,
-    /// How long the call took.
-    latency_seconds: f64,
-}
-
-impl From<PreviewedItem> for PreviewJson {
-    fn from(item: PreviewedItem) -> PreviewJson {
+impl Of<PreviewedItem> for api::PreviewedItem {
+    fn of(item: PreviewedItem) -> Self {
         let (code, message) = item
             .failure
             .map(|failure| (failure.code.into_owned(), failure.message))
             .unzip();
         let latency_seconds = item.took.as_secs_f64();
-        PreviewJson {
+        api::PreviewedItem {
             index: item.index.0,
-            result: item.result,
+            result: item.result.to_owned(),
             code,
             message,
             latency_seconds,
@@ -85,22 +42,22 @@ impl From<PreviewedItem> for PreviewJson {
 /// The handler is told that it is a preview. Nothing is recorded and nothing is tried again.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/preview", tag = "tasks", operation_id = "preview_task",
-    request_body = Option<PreviewBody>, security(("bearer" = ["operator", "business"])),
-    responses((status = 200, body = PreviewReply), (status = 409, description = "conflict"))
+    request_body = Option<api::PreviewTask>, security(("bearer" = ["operator", "business"])),
+    responses((status = 200, body = api::Preview), (status = 409, description = "conflict"))
 )]
 pub(crate) async fn preview(
     State(app): State<App>,
     PathTask(task): PathTask,
-    Body(body): Body<PreviewBody>,
-) -> HttpResult<Json<PreviewReply>> {
+    Body(body): Body<api::PreviewTask>,
+) -> HttpResult<Json<api::Preview>> {
     let items: Vec<ItemIndex> = match &body.indexes {
         Some(text) => chosen(text)?,
         None => (0..ITEMS_DEFAULT.min(task.total.0)).map(ItemIndex).collect(),
     };
     let seen = app.service.previews.preview(&task, &items).await?;
-    let warnings = WarningJson::all(app.service.tasks.warnings(&task).await);
-    let items = seen.into_iter().map(PreviewJson::from).collect();
-    Ok(Json(PreviewReply { items, warnings }))
+    let warnings = show_warnings(app.service.tasks.warnings(&task).await);
+    let items = seen.into_iter().map(api::PreviewedItem::of).collect();
+    Ok(Json(api::Preview { items, warnings }))
 }
 
 /// The indexes that a text names, in its order.

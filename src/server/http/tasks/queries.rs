@@ -1,10 +1,9 @@
 //! What is asked in the query of a GET, and counts.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use crate::http::guard::time_option;
 use crate::service::{FieldFault, ServiceError};
@@ -142,25 +141,14 @@ impl ShowQuery {
     }
 }
 
-/// How many tasks have each status.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct CountsJson {
-    /// By status.
-    counts: BTreeMap<&'static str, u64>,
-    /// A number that is as high as this may be higher.
-    counted_up_to: u32,
-}
-
-impl CountsJson {
-    /// The numbers.
-    pub(super) fn new(counted_up_to: u32, counts: &[(Status, u64)]) -> CountsJson {
-        let counts = counts
-            .iter()
-            .map(|(status, number)| (status.as_str(), *number))
-            .collect();
-        CountsJson {
-            counts,
-            counted_up_to,
-        }
+/// The numbers.
+pub(crate) fn show_numbers(counted_up_to: u32, counts: &[(Status, u64)]) -> api::TaskNumbers {
+    let counts = counts
+        .iter()
+        .map(|(status, number)| (status.as_str().to_owned(), *number))
+        .collect();
+    api::TaskNumbers {
+        counts,
+        counted_up_to,
     }
 }

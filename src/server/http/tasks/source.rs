@@ -1,170 +1,110 @@
 //! Where a task's items come from, as a request says it and as a task shows it.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 
+use crate::http::answer::Of;
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::{INDEX_MAX, ItemCount};
 use windrow_engine::ports::sources::resolver::{INLINE_BYTES_MAX, RowFormat, SourceRequest};
 
-/// The kinds of sources.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum SourceKind {
-    /// `total` numbers.
-    Range,
-    /// A short list: `items`.
-    Inline,
-    /// An upload: `upload`.
-    File,
-    /// A file at an address: `url`, fetched once, now.
-    Url,
-}
-
-/// How the bytes at an address become rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum FileFormat {
-    /// Comma-separated values and their relatives.
-    Csv,
-    /// One JSON value per line.
-    Ndjson,
-    /// One text per line: `{"line": "…"}`.
-    Lines,
-    /// The same of texts that a NUL ends.
-    Nul,
-}
-
-/// Where a task's items come from. Each type has members of its own.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SourceBody {
-    /// Which.
-    #[serde(rename = "type")]
-    kind: SourceKind,
-    /// `range`: how many.
-    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
-    total: Option<u64>,
-    /// `inline`: the items, each one JSON value.
-    #[schema(value_type = Option<Vec<Value>>)]
-    items: Option<Box<RawValue>>,
-    /// `file`: the upload's number, `u7`.
-    #[schema(pattern = "^u[1-9][0-9]{0,17}$")]
-    upload: Option<String>,
-    /// `url`: `http` or `https`.
-    #[schema(pattern = "^https?://", max_length = 2048)]
-    url: Option<String>,
-    /// `url`: how its bytes become rows; by the ending of the path if it isn't said, the one before `.gz`, `.zst`, `.bz2` or
-    /// `.xz`. What is compressed is unpacked.
-    format: Option<FileFormat>,
-    /// `url` of a CSV: between fields.
-    #[schema(min_length = 1, max_length = 1)]
-    delimiter: Option<char>,
-    /// `url` of a CSV: whether the first row names the columns.
-    header: Option<bool>,
-}
-
-impl SourceBody {
-    /// The request; members of another type are refused.
-    pub(in crate::http) fn read(self) -> Result<SourceRequest, ServiceError> {
-        self.refuse_foreign()?;
-        let missing = |member: &str| {
-            ServiceError::invalid(
-                format!("/source/{member}"),
-                format!("a source of this type has {member}"),
-            )
-        };
-        match self.kind {
-            SourceKind::Range => {
-                let total = self.total.ok_or_else(|| missing("total"))?;
-                if total > INDEX_MAX {
-                    let text = format!("a task has at most {INDEX_MAX} items");
-                    return Err(ServiceError::invalid("/source/total", text));
-                }
-                Ok(SourceRequest::Range {
-                    total: ItemCount(total),
-                })
+/// The request; members of another type are refused.
+pub(crate) fn read_source(body: api::NewSource) -> Result<SourceRequest, ServiceError> {
+    refuse_foreign(&body)?;
+    let missing = |member: &str| {
+        ServiceError::invalid(
+            format!("/source/{member}"),
+            format!("a source of this type has {member}"),
+        )
+    };
+    match body.kind {
+        api::SourceKind::Range => {
+            let total = body.total.ok_or_else(|| missing("total"))?;
+            if total > INDEX_MAX {
+                let text = format!("a task has at most {INDEX_MAX} items");
+                return Err(ServiceError::invalid("/source/total", text));
             }
-            SourceKind::Inline => list(self.items.ok_or_else(|| missing("items"))?),
-            SourceKind::File => {
-                let text = self.upload.ok_or_else(|| missing("upload"))?;
-                let upload = text
-                    .parse()
-                    .map_err(|why: String| ServiceError::invalid("/source/upload", why))?;
-                Ok(SourceRequest::Upload { upload })
-            }
-            SourceKind::Url => {
-                let format = self.row_format()?;
-                let url = self.url.ok_or_else(|| missing("url"))?;
-                // Until it is known that no business asks.
-                Ok(SourceRequest::Url {
-                    url,
-                    format,
-                    is_guarded: true,
-                })
-            }
-        }
-    }
-
-    fn row_format(&self) -> Result<RowFormat, ServiceError> {
-        let path = self.url.as_deref().unwrap_or_default();
-        let path = path.split(['?', '#']).next().unwrap_or_default();
-        let is_packing = |ending: &str| ["gz", "zst", "bz2", "xz"].contains(&ending);
-        let path = match path.rsplit_once('.') {
-            Some((plain, ending)) if is_packing(ending) => plain,
-            _ => path,
-        };
-        let told = match path.rsplit_once('.').map(|(_, ending)| ending) {
-            Some("csv") => Some(FileFormat::Csv),
-            Some("ndjson" | "jsonl") => Some(FileFormat::Ndjson),
-            Some("txt") => Some(FileFormat::Lines),
-            _ => None,
-        };
-        match self.format.or(told) {
-            Some(FileFormat::Csv) => Ok(RowFormat::Csv {
-                delimiter: self.delimiter.unwrap_or(','),
-                header: self.header.unwrap_or(true),
-                quote: Some('"'),
-                lenient: false,
-            }),
-            Some(FileFormat::Ndjson) => Ok(RowFormat::Ndjson),
-            Some(FileFormat::Lines) => Ok(RowFormat::Lines),
-            Some(FileFormat::Nul) => Ok(RowFormat::Nul),
-            None => Err(ServiceError::invalid(
-                "/source/format",
-                "say csv, ndjson or lines: the path doesn't tell",
-            )),
-        }
-    }
-
-    fn refuse_foreign(&self) -> Result<(), ServiceError> {
-        let named = [
-            ("total", self.total.is_some(), SourceKind::Range),
-            ("items", self.items.is_some(), SourceKind::Inline),
-            ("upload", self.upload.is_some(), SourceKind::File),
-            ("url", self.url.is_some(), SourceKind::Url),
-            ("format", self.format.is_some(), SourceKind::Url),
-            ("delimiter", self.delimiter.is_some(), SourceKind::Url),
-            ("header", self.header.is_some(), SourceKind::Url),
-        ];
-        let foreign = named
-            .into_iter()
-            .filter(|(_, is_named, owner)| *is_named && *owner != self.kind);
-        let faults: Vec<FieldFault> = foreign
-            .map(|(member, _, _)| {
-                FieldFault::new(
-                    format!("/source/{member}"),
-                    "it belongs to another type of source",
-                )
+            Ok(SourceRequest::Range {
+                total: ItemCount(total),
             })
-            .collect();
-        if faults.is_empty() {
-            Ok(())
-        } else {
-            Err(ServiceError::Invalid(faults))
         }
+        api::SourceKind::Inline => list(body.items.ok_or_else(|| missing("items"))?),
+        api::SourceKind::File => {
+            let text = body.upload.ok_or_else(|| missing("upload"))?;
+            let upload = text
+                .parse()
+                .map_err(|why: String| ServiceError::invalid("/source/upload", why))?;
+            Ok(SourceRequest::Upload { upload })
+        }
+        api::SourceKind::Url => {
+            let format = row_format(&body)?;
+            let url = body.url.ok_or_else(|| missing("url"))?;
+            // Until it is known that no business asks.
+            Ok(SourceRequest::Url {
+                url,
+                format,
+                is_guarded: true,
+            })
+        }
+    }
+}
+
+fn row_format(body: &api::NewSource) -> Result<RowFormat, ServiceError> {
+    let path = body.url.as_deref().unwrap_or_default();
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let is_packing = |ending: &str| ["gz", "zst", "bz2", "xz"].contains(&ending);
+    let path = match path.rsplit_once('.') {
+        Some((plain, ending)) if is_packing(ending) => plain,
+        _ => path,
+    };
+    let told = match path.rsplit_once('.').map(|(_, ending)| ending) {
+        Some("csv") => Some(api::FileFormat::Csv),
+        Some("ndjson" | "jsonl") => Some(api::FileFormat::Ndjson),
+        Some("txt") => Some(api::FileFormat::Lines),
+        _ => None,
+    };
+    match body.format.or(told) {
+        Some(api::FileFormat::Csv) => Ok(RowFormat::Csv {
+            delimiter: body.delimiter.unwrap_or(','),
+            header: body.header.unwrap_or(true),
+            quote: Some('"'),
+            lenient: false,
+        }),
+        Some(api::FileFormat::Ndjson) => Ok(RowFormat::Ndjson),
+        Some(api::FileFormat::Lines) => Ok(RowFormat::Lines),
+        Some(api::FileFormat::Nul) => Ok(RowFormat::Nul),
+        None => Err(ServiceError::invalid(
+            "/source/format",
+            "say csv, ndjson or lines: the path doesn't tell",
+        )),
+    }
+}
+
+fn refuse_foreign(body: &api::NewSource) -> Result<(), ServiceError> {
+    let named = [
+        ("total", body.total.is_some(), api::SourceKind::Range),
+        ("items", body.items.is_some(), api::SourceKind::Inline),
+        ("upload", body.upload.is_some(), api::SourceKind::File),
+        ("url", body.url.is_some(), api::SourceKind::Url),
+        ("format", body.format.is_some(), api::SourceKind::Url),
+        ("delimiter", body.delimiter.is_some(), api::SourceKind::Url),
+        ("header", body.header.is_some(), api::SourceKind::Url),
+    ];
+    let foreign = named
+        .into_iter()
+        .filter(|(_, is_named, owner)| *is_named && *owner != body.kind);
+    let faults: Vec<FieldFault> = foreign
+        .map(|(member, _, _)| {
+            FieldFault::new(
+                format!("/source/{member}"),
+                "it belongs to another type of source",
+            )
+        })
+        .collect();
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::Invalid(faults))
     }
 }
 
@@ -186,29 +126,11 @@ fn list(items: Box<RawValue>) -> Result<SourceRequest, ServiceError> {
     Ok(SourceRequest::Inline { items })
 }
 
-/// A task's source, without its items.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SourceJson {
-    /// `range`, `inline`, `csv`, `ndjson`, `lines`, `redrive`, or `appended` of an open task.
-    #[serde(rename = "type")]
-    kind: String,
-    /// The upload that holds the rows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    upload: Option<String>,
-    /// The address that they were fetched from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<String>,
-    /// The task whose failures they are.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    origin: Option<String>,
-}
-
-impl SourceJson {
-    /// What of a stored description is for people: neither items nor paths of a node.
-    pub(super) fn of(stored: &str) -> SourceJson {
+impl Of<&str> for api::TaskSource {
+    fn of(stored: &str) -> Self {
         let value: Value = serde_json::from_str(stored).unwrap_or_default();
         let text = |name: &str| value[name].as_str().map(str::to_owned);
-        SourceJson {
+        api::TaskSource {
             kind: text("kind").unwrap_or_else(|| "unknown".to_owned()),
             upload: value["upload"].as_i64().map(|id| format!("u{id}")),
             url: text("url"),
@@ -222,9 +144,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<SourceRequest, ServiceError> {
-        serde_json::from_str::<SourceBody>(text)
-            .expect("it is JSON of this shape")
-            .read()
+        read_source(serde_json::from_str(text).expect("it is JSON of this shape"))
     }
 
     #[test]
@@ -278,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_shown_source_tells_neither_items_nor_paths() {
-        let shown = |stored| serde_json::to_string(&SourceJson::of(stored)).expect("it is JSON");
+        let shown = |stored| serde_json::to_string(&api::TaskSource::of(stored)).expect("it is JSON");
         assert_eq!(
             shown(r#"{"kind":"inline","items":[{"secret":1}]}"#),
             r#"{"type":"inline"}"#

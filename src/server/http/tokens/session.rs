@@ -7,8 +7,6 @@ use axum::Extension;
 use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use utoipa::ToSchema;
 
 use crate::http::App;
 use crate::http::guard::Body;
@@ -18,21 +16,12 @@ use crate::http::problem::{HttpResult, RequestId};
 /// The cookie's name.
 pub(in crate::http) const COOKIE: &str = "windrow_session";
 
-/// What a browser signs in with.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SignInBody {
-    /// A token of any role.
-    #[schema(min_length = 1, max_length = 100)]
-    token: String,
-}
-
 /// Sign a browser in
 ///
 /// The answer sets a cookie that stands for the token, until it is ended, the token is revoked or has expired, or
 /// `auth.session_life` is over. Writes with the cookie are taken from the node's own pages only.
 #[utoipa::path(
-    post, path = "/v1/session", operation_id = "sign_in", tag = "access", security(()), request_body = SignInBody,
+    post, path = "/v1/session", operation_id = "sign_in", tag = "access", security(()), request_body = api::SignInRequest,
     responses(
         (status = 204, description = "Signed in", headers(("set-cookie" = String, description = "`windrow_session`, for browsers only"))),
         (status = 401, description = "unauthenticated"), (status = 403, description = "foreign-host, foreign-page"),
@@ -44,7 +33,7 @@ pub(crate) async fn sign_in(
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     id: Option<Extension<RequestId>>,
     headers: HeaderMap,
-    Body(body): Body<SignInBody>,
+    Body(body): Body<api::SignInRequest>,
 ) -> HttpResult {
     let address = peer.map(|Extension(ConnectInfo(peer))| peer.ip().to_canonical().to_string());
     let made = app

@@ -1,45 +1,23 @@
 //! `/v1/sessions`: which browsers are signed in. For administrators only.
 
 use axum::extract::{Path, State};
-use serde::Serialize;
-use utoipa::ToSchema;
 use windrow_core::text::quoted;
 
 use crate::http::App;
-use crate::http::answer::page::{Page, PageQuery, Paging};
+use crate::http::answer::Of;
+use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
 use crate::http::guard::{Call, DryRunQuery, Params, ReasonQuery};
 use crate::http::problem::HttpResult;
 use crate::service::ServiceError;
 use windrow_engine::ports::access::sign_in_store::SignInView;
 
-/// A browser that is signed in.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SessionJson {
-    /// Its number.
-    id: i64,
-    /// The number of the token that it stands for.
-    token: i64,
-    /// Who holds that.
-    name: String,
-    /// What it allows.
-    role: &'static str,
-    /// The address from which the browser signed in.
-    address: Option<String>,
-    /// When it signed in.
-    #[schema(format = DateTime)]
-    created_at: String,
-    /// Not believed from then on.
-    #[schema(format = DateTime)]
-    expires_at: String,
-}
-
-impl From<SignInView> for SessionJson {
-    fn from(view: SignInView) -> SessionJson {
-        SessionJson {
+impl Of<SignInView> for api::SignIn {
+    fn of(view: SignInView) -> Self {
+        api::SignIn {
             id: view.id,
             token: view.token.id,
-            role: view.token.role.as_str(),
+            role: view.token.role.as_str().to_owned(),
             name: view.token.name,
             address: view.address,
             created_at: rfc3339(view.created_at),
@@ -51,18 +29,18 @@ impl From<SignInView> for SessionJson {
 /// List the browsers that are signed in, in the order in which they did.
 #[utoipa::path(
     get, path = "/v1/sessions", operation_id = "list_sessions", tag = "access", params(PageQuery),
-    security(("bearer" = ["admin"])), responses((status = 200, body = Page<SessionJson>))
+    security(("bearer" = ["admin"])), responses((status = 200, body = api::Page<api::SignIn>))
 )]
 pub(crate) async fn list(State(app): State<App>, paging: Paging<i64>) -> HttpResult {
     let access = &app.service.access;
     let found = access.sign_ins.sign_ins(paging.after, paging.to_read()).await?;
-    let Page {
+    let api::Page {
         mut items,
         next_cursor,
     } = paging.page(found, |one| one.id);
     // What is over has a row until its token is next signed in with.
     items.retain(|one| one.is_live(app.service.now()));
-    Ok(paging.answer(Page { items, next_cursor }.map(SessionJson::from)))
+    Ok(paging.answer(api::Page { items, next_cursor }.map(api::SignIn::of)))
 }
 
 /// Sign a browser out, at once.

@@ -6,22 +6,23 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::IntoResponse;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::path::PathTask;
 use crate::http::App;
-use crate::http::answer::silent::{SilentJson, silent};
+use crate::http::answer::Of;
+use crate::http::answer::silent::silent;
 use crate::http::answer::time::rfc3339;
 use crate::http::guard::{Caller, Params, headers};
-use crate::http::limits::LimitPartJson;
 use crate::http::problem::HttpResult;
 use crate::http::tasks::explain::text::text;
-use crate::http::tasks::skips::SkipsJson;
-use crate::http::tasks::view::handler::{HandlerDownJson, LastErrorJson};
-use crate::http::tasks::view::shards::PlaceJson;
-use crate::http::tasks::view::shown::{NextJson, next};
+use crate::http::tasks::skips;
+use crate::http::tasks::skips::show_skips;
+use crate::http::tasks::view::handler::show_handler_down;
+use crate::http::tasks::view::handler::show_last_error;
+use crate::http::tasks::view::shown::next;
 use crate::service::ServiceError;
 use crate::service::explain::{Explained, HeldBy, SECONDS_DEFAULT, SECONDS_MAX, SECONDS_MIN};
 use windrow_core::explain::{Advice, Cause, CauseKind, Explanation};
@@ -38,138 +39,19 @@ pub(crate) struct ExplainQuery {
     seconds: Option<u32>,
 }
 
-/// Why a task is as fast as it is. The causes add up to what is missing.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Explanation)]
-pub(crate) struct ExplanationJson {
-    /// The task.
-    pub(super) task: String,
-    /// Where it stands.
-    pub(super) status: &'static str,
-    /// A machine slug, where the status needs a reason.
-    status_reason: Option<String>,
-    /// A sentence for people.
-    status_text: Option<String>,
-    /// Since when it has this status.
-    since: String,
-    /// What happens next by itself, and when.
-    next: Option<NextJson>,
-    /// The time that this is about: less than was asked for when the task is younger, or its rate is.
-    pub(super) span_seconds: f64,
-    /// What the rate gave, in items per second; null while no rate limits the task.
-    pub(super) target_rate: Option<f64>,
-    /// Attempts sent per second, in this time.
-    pub(super) actual_rate: f64,
-    /// Sum of the causes: the target less what was sent, but for what a burst kept or used. Null without a target.
-    pub(super) missing_rate: Option<f64>,
-    /// Attempts beyond the first of their item, per second: part of what was sent.
-    repeat_rate: f64,
-    /// Causes of what is missing, largest first.
-    pub(super) causes: Vec<CauseJson>,
-    /// What a task without a rate waits for, largest first.
-    pub(super) waits: Vec<WaitJson>,
-    /// While its handler doesn't answer: why, since when, and when it is tried next.
-    handler_down: Option<HandlerDownJson>,
-    /// What last went wrong with its calls.
-    last_error: Option<LastErrorJson>,
-    /// A few sentences.
-    pub(super) why: String,
-    /// What would help, the best first.
-    pub(super) advice: Vec<AdviceJson>,
-    /// The nodes that run it.
-    pub(super) nodes: Vec<PartJson>,
-    /// Its shards, and where they stand.
-    pub(super) shards: Vec<PlaceJson>,
-    /// Nodes that have a part of it and can't be asked: their part of the rate is the cause `unknown`.
-    pub(super) unreachable: Vec<SilentJson>,
-    /// The limit that it shares with other tasks, where that kept something back.
-    limit: Option<LimitJson>,
-    /// The items that people want skipped.
-    skips: Option<SkipsJson>,
-}
-
-/// A limit that tasks share on all nodes, and who uses it.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ExplainedLimit)]
-pub(crate) struct LimitJson {
-    /// Its name: that of the business whose own it is, or one of its own.
-    name: String,
-    /// `business` or `named`.
-    kind: &'static str,
-    /// The businesses that name it; a business is told only of itself.
-    businesses: Vec<String>,
-    /// The nodes whose runs want something of it now.
-    users: Vec<LimitPartJson>,
-}
-
-impl LimitJson {
-    fn new(limit: &HeldBy) -> LimitJson {
+impl Of<&HeldBy> for api::ExplainedLimit {
+    fn of(limit: &HeldBy) -> Self {
         let (kind, name) = match LimitKey::parse(&limit.key) {
             LimitKey::Business(slug) => ("business", slug),
             LimitKey::Named(name) => ("named", name),
         };
-        LimitJson {
+        api::ExplainedLimit {
             name: name.to_owned(),
-            kind,
+            kind: kind.to_owned(),
             businesses: limit.businesses.clone(),
-            users: limit.parts.iter().map(LimitPartJson::new).collect(),
+            users: limit.parts.iter().map(api::LimitPart::of).collect(),
         }
     }
-}
-
-/// A node that runs a part of a task.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ExplainedNode)]
-pub(crate) struct PartJson {
-    /// Its name.
-    pub(super) node: String,
-    /// How many runs of the task it has.
-    pub(super) runs: u32,
-}
-
-/// A part of what is missing.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ExplainedCause)]
-pub(crate) struct CauseJson {
-    /// What it is.
-    slug: &'static str,
-    /// The same in two or three words.
-    pub(super) title: &'static str,
-    /// Permits per second.
-    pub(super) rate: f64,
-    /// Its part of what is missing; null when nothing is.
-    pub(super) share: Option<f64>,
-    /// What else is known of it.
-    pub(super) text: String,
-}
-
-/// What a task without a rate waits for.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ExplainedWait)]
-pub(crate) struct WaitJson {
-    /// What it is.
-    slug: &'static str,
-    /// The same in two or three words.
-    pub(super) title: &'static str,
-    /// The share of the time since the run began.
-    pub(super) share: f64,
-}
-
-/// Something that would help, or why nothing does.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ExplainedAdvice)]
-pub(crate) struct AdviceJson {
-    /// Against which cause.
-    about: &'static str,
-    /// A sentence.
-    pub(super) text: String,
-    /// The members of a PATCH of the task, if settings help.
-    #[schema(value_type = Option<std::collections::BTreeMap<String, Value>>)]
-    pub(super) change: Option<Map<String, Value>>,
-    /// Attempts per second that would then be sent.
-    pub(super) predicted_rate: Option<f64>,
-    /// Why no setting helps, or not all the way.
-    pub(super) hindrance: Option<String>,
 }
 
 /// Explain the speed of a task.
@@ -180,7 +62,7 @@ pub(crate) struct AdviceJson {
     get, path = "/v1/tasks/{task}/explain", tag = "tasks", operation_id = "explain_task",
     params(ExplainQuery), security(("bearer" = ["viewer", "business"])),
     responses(
-        (status = 200, description = "The explanation", content((ExplanationJson = "application/json"), (String = "text/plain"))),
+        (status = 200, description = "The explanation", content((api::Explanation = "application/json"), (String = "text/plain"))),
     )
 )]
 pub(crate) async fn explain(
@@ -197,12 +79,12 @@ pub(crate) async fn explain(
     }
     let explain = &app.service.explain;
     let explained = explain.task(&task, seconds, caller.business.as_deref()).await;
-    let mut body = ExplanationJson::new(&task, &explained, app.service.config().cluster.restore_max);
+    let mut body = show_explanation(&task, &explained, app.service.config().cluster.restore_max);
     if let Some(warning) = app.service.tasks.warning_of_room(&task).await {
         body.why = format!("{}; but {}", body.why, warning.fault.detail);
     }
     if let Some(skips) = body.skips.as_ref().filter(|_| !task.status.is_terminal()) {
-        body.why = format!("{}; {}", body.why, skips.clause());
+        body.why = format!("{}; {}", body.why, skips::clause(skips));
     }
     if headers::accepts(&headers, "text/plain") {
         return Ok(text(&body).into_response());
@@ -210,70 +92,66 @@ pub(crate) async fn explain(
     Ok(Json(body).into_response())
 }
 
-impl ExplanationJson {
-    fn new(task: &TaskView, explained: &Explained, recoveries: u32) -> ExplanationJson {
-        let explanation = &explained.explanation;
-        let node = |(node, runs): &(String, u32)| PartJson {
-            node: node.clone(),
-            runs: *runs,
-        };
-        let rate = |micros| rounded(explanation.per_second(micros));
-        let wait = |(reason, share): &(_, u32)| {
-            let kind = CauseKind::Stall(*reason);
-            WaitJson {
-                slug: kind.slug(),
-                title: kind.title(),
-                share: f64::from(*share) / 1e6,
-            }
-        };
-        ExplanationJson {
-            task: task.id.to_string(),
-            status: task.status.as_str(),
-            status_reason: task.status_reason.clone(),
-            status_text: task.status_text.clone(),
-            since: rfc3339(task.since),
-            next: next(task, recoveries),
-            span_seconds: (explanation.covered.as_secs_f64() * 1e3).round() / 1e3,
-            target_rate: explanation.target.map(rate),
-            actual_rate: rate(explanation.actual),
-            missing_rate: explanation.missing().map(rate),
-            repeat_rate: rate(explanation.repeats.micros),
-            causes: explanation
-                .causes
-                .iter()
-                .map(|cause| CauseJson::new(cause, explanation))
-                .collect(),
-            waits: explanation.waits.iter().map(wait).collect(),
-            handler_down: HandlerDownJson::of(&explained.handler),
-            last_error: LastErrorJson::of(&explained.handler),
-            why: explanation.why.clone(),
-            advice: explanation.advice.iter().map(AdviceJson::new).collect(),
-            nodes: explained.nodes.iter().map(node).collect(),
-            shards: explained.shards.iter().map(PlaceJson::new).collect(),
-            unreachable: silent(&explained.silent),
-            limit: explained.limit.as_ref().map(LimitJson::new),
-            skips: SkipsJson::of(&task.skips),
+pub(crate) fn show_explanation(task: &TaskView, explained: &Explained, recoveries: u32) -> api::Explanation {
+    let explanation = &explained.explanation;
+    let node = |(node, runs): &(String, u32)| api::ExplainedNode {
+        node: node.clone(),
+        runs: *runs,
+    };
+    let rate = |micros| rounded(explanation.per_second(micros));
+    let wait = |(reason, share): &(_, u32)| {
+        let kind = CauseKind::Stall(*reason);
+        api::ExplainedWait {
+            slug: kind.slug().to_owned(),
+            title: kind.title().to_owned(),
+            share: f64::from(*share) / 1e6,
         }
+    };
+    api::Explanation {
+        task: task.id.to_string(),
+        status: task.status.as_str().to_owned(),
+        status_reason: task.status_reason.clone(),
+        status_text: task.status_text.clone(),
+        since: rfc3339(task.since),
+        next: next(task, recoveries),
+        span_seconds: (explanation.covered.as_secs_f64() * 1e3).round() / 1e3,
+        target_rate: explanation.target.map(rate),
+        actual_rate: rate(explanation.actual),
+        missing_rate: explanation.missing().map(rate),
+        repeat_rate: rate(explanation.repeats.micros),
+        causes: explanation
+            .causes
+            .iter()
+            .map(|cause| show_cause(cause, explanation))
+            .collect(),
+        waits: explanation.waits.iter().map(wait).collect(),
+        handler_down: show_handler_down(&explained.handler),
+        last_error: show_last_error(&explained.handler),
+        why: explanation.why.clone(),
+        advice: explanation.advice.iter().map(api::ExplainedAdvice::of).collect(),
+        nodes: explained.nodes.iter().map(node).collect(),
+        shards: explained.shards.iter().map(api::ExplainedShard::of).collect(),
+        unreachable: silent(&explained.silent),
+        limit: explained.limit.as_ref().map(api::ExplainedLimit::of),
+        skips: show_skips(&task.skips),
     }
 }
 
-impl CauseJson {
-    fn new(cause: &Cause, explanation: &Explanation) -> CauseJson {
-        let missing = explanation.missing().filter(|missing| *missing > 0);
-        CauseJson {
-            slug: cause.kind.slug(),
-            title: cause.kind.title(),
-            rate: rounded(explanation.per_second(cause.micros)),
-            share: missing.map(|missing| rounded(cause.micros as f64 / missing as f64)),
-            text: cause.text.clone(),
-        }
+pub(crate) fn show_cause(cause: &Cause, explanation: &Explanation) -> api::ExplainedCause {
+    let missing = explanation.missing().filter(|missing| *missing > 0);
+    api::ExplainedCause {
+        slug: cause.kind.slug().to_owned(),
+        title: cause.kind.title().to_owned(),
+        rate: rounded(explanation.per_second(cause.micros)),
+        share: missing.map(|missing| rounded(cause.micros as f64 / missing as f64)),
+        text: cause.text.clone(),
     }
 }
 
-impl AdviceJson {
-    fn new(advice: &Advice) -> AdviceJson {
-        AdviceJson {
-            about: advice.about.slug(),
+impl Of<&Advice> for api::ExplainedAdvice {
+    fn of(advice: &Advice) -> Self {
+        api::ExplainedAdvice {
+            about: advice.about.slug().to_owned(),
             text: advice.text.clone(),
             change: advice.change.as_deref().and_then(as_patch),
             predicted_rate: advice.predicted.map(rounded),

@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::http::tasks::explain::{AdviceJson, CauseJson, ExplanationJson};
-use crate::http::tasks::view::shards::PlaceJson;
 use windrow_core::explain::{MISSING_MIN, rate_like, rate_text};
 
 /// A part of the rate below this is noise and not shown.
 const SHOWN_MIN: f64 = 0.001;
 
 /// The text, with a line feed at its end.
-pub(crate) fn text(body: &ExplanationJson) -> String {
+pub(crate) fn text(body: &api::Explanation) -> String {
     if is_over(body) {
         return format!(
             "{}; windrow task report {} tells its story\n",
@@ -58,7 +56,7 @@ pub(crate) fn text(body: &ExplanationJson) -> String {
 }
 
 /// Which of several shards stand where, and what their nodes have no room for.
-fn places(shards: &[PlaceJson]) -> Vec<String> {
+fn places(shards: &[api::ExplainedShard]) -> Vec<String> {
     let mut lines = Vec::new();
     if shards.len() > 1 {
         let mut on: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -97,16 +95,16 @@ fn places(shards: &[PlaceJson]) -> Vec<String> {
 }
 
 /// Whether there is nothing more to explain: it has ended for good.
-fn is_over(body: &ExplanationJson) -> bool {
-    ["finished", "cancelled"].contains(&body.status)
+fn is_over(body: &api::Explanation) -> bool {
+    ["finished", "cancelled"].contains(&body.status.as_str())
 }
 
 /// Whether it isn't to run, so that no speed is missed.
-fn rests(body: &ExplanationJson) -> bool {
-    ["created", "stopped"].contains(&body.status)
+fn rests(body: &api::Explanation) -> bool {
+    ["created", "stopped"].contains(&body.status.as_str())
 }
 
-fn is_shown(body: &ExplanationJson, cause: &CauseJson) -> bool {
+fn is_shown(body: &api::Explanation, cause: &api::ExplainedCause) -> bool {
     let missing = body.target_rate.zip(body.missing_rate);
     if missing.is_some_and(|(target, missing)| missing < MISSING_MIN * target) {
         return false;
@@ -126,11 +124,11 @@ fn is_shown(body: &ExplanationJson, cause: &CauseJson) -> bool {
 }
 
 /// All rates of an explanation are written in the unit of this one.
-fn unit_of(body: &ExplanationJson) -> f64 {
+fn unit_of(body: &api::Explanation) -> f64 {
     body.target_rate.unwrap_or(body.actual_rate).max(body.actual_rate)
 }
 
-fn head(body: &ExplanationJson) -> String {
+fn head(body: &api::Explanation) -> String {
     let span = format!("(last {:.0} s)", body.span_seconds);
     let rate = |rate| rate_like(rate, unit_of(body));
     let actual = rate(body.actual_rate);
@@ -146,7 +144,7 @@ fn head(body: &ExplanationJson) -> String {
     }
 }
 
-fn advised(task: &str, advice: &AdviceJson) -> String {
+fn advised(task: &str, advice: &api::ExplainedAdvice) -> String {
     let mut text = match &advice.change {
         Some(change) => {
             let predicted = advice
@@ -181,13 +179,12 @@ fn command(task: &str, change: &Map<String, Value>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::tasks::view::shards::HeldBackJson;
 
     #[test]
     fn shards_are_named_by_node_and_those_without_room_apart() {
-        let place = |no: u32, state, node: Option<&str>| PlaceJson {
+        let place = |no: u32, state: &str, node: Option<&str>| api::ExplainedShard {
             shard: format!("t3.{no}"),
-            state,
+            state: String::from(state),
             node: node.map(str::to_owned),
             held_back: None,
         };
@@ -205,7 +202,7 @@ mod tests {
         shards.truncate(1);
         assert_eq!(places(&shards), [""; 0], "one shard is where the task is");
         let (rate, wanted, why) = ("75/s".to_owned(), "150/s".to_owned(), "it needs 150/s".to_owned());
-        shards[0].held_back = Some(HeldBackJson {
+        shards[0].held_back = Some(api::ExplainedHeldBack {
             rate,
             wanted,
             for_seconds: 3.0,

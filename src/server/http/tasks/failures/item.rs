@@ -3,15 +3,13 @@
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
-use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use utoipa::ToSchema;
 
-use super::FailureBody;
 use crate::http::App;
 use crate::http::answer::time::rfc3339;
 use crate::http::problem::{HttpResult, Problem};
+use crate::http::tasks::failures::show_failure;
 use crate::http::tasks::path::{PathTask, path_param};
 use crate::service::ServiceError;
 use crate::service::failures::item_data::Members;
@@ -20,44 +18,6 @@ use windrow_core::ids::{INDEX_MAX, ItemIndex};
 use windrow_core::life::SKIPPED_BY_OPERATOR;
 use windrow_engine::ports::tasks::failure_list::RecordedItem;
 use windrow_engine::ports::tasks::store::TaskView;
-
-/// What is known of one item.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ItemBody {
-    /// The item.
-    index: u64,
-    /// Its key: what its handler gets with every attempt.
-    key: String,
-    /// Its trace: the trace id in the `traceparent` of each of its calls.
-    trace_id: String,
-    /// `pending`, `in_window` (dispatched or about to be, never failed so far), `parked`, `abandoned`, `excluded`; `succeeded`
-    /// where what it came to was kept.
-    state: &'static str,
-    /// `skipped_by_operator`, where people want it skipped: without a call, unless one is out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    skip: Option<&'static str>,
-    /// Attempts made, as far as they are recorded.
-    attempts: u32,
-    /// Those that count against `max_attempts`: not those that an outage excuses, say.
-    charged: u32,
-    /// When the next attempt is due; only when parked.
-    #[schema(format = DateTime)]
-    due_at: Option<String>,
-    /// The last failure; only when it failed.
-    failure: Option<FailureBody>,
-    /// Its failed attempts, oldest first.
-    timeline: Vec<Value>,
-    /// What it carries; null where it carries nothing, and where it can't be shown.
-    #[schema(value_type = Option<Value>)]
-    data: Option<Box<RawValue>>,
-    /// Why its data can't be shown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data_missing: Option<String>,
-    /// What it came to, of a task that keeps results.
-    #[schema(value_type = Option<Value>)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<Box<RawValue>>,
-}
 
 /// The number in the path.
 pub(crate) struct Index(ItemIndex);
@@ -84,13 +44,13 @@ impl FromRequestParts<App> for Index {
     get, path = "/v1/tasks/{task}/items/{index}", tag = "failures", operation_id = "show_item",
     security(("bearer" = ["viewer", "business"])),
     params(("index" = u64, Path, description = "The item's 0-based index", example = 3817)),
-    responses((status = 200, body = ItemBody))
+    responses((status = 200, body = api::Item))
 )]
 pub(crate) async fn item(
     State(app): State<App>,
     PathTask(task): PathTask,
     Index(index): Index,
-) -> HttpResult<Json<ItemBody>> {
+) -> HttpResult<Json<api::Item>> {
     let output = kept_output(&app, &task, index).await?;
     let story = match &output {
         Some(_) => None,
@@ -102,12 +62,12 @@ pub(crate) async fn item(
     let carried = failures.item_data(&task, &Members::All, &[index]).await?;
     let carried = carried.into_iter().next().unwrap_or_default();
     let is_skipped = task.skips.contains(index) && story.as_ref().is_some_and(ItemStory::may_be_open);
-    let plain = |state| ItemBody {
+    let plain = |state| api::Item {
         index: index.0,
         key: keys.of(index, origin.flatten()),
         trace_id: keys.trace(index, origin.flatten()),
         state,
-        skip: is_skipped.then_some(SKIPPED_BY_OPERATOR),
+        skip: is_skipped.then_some(SKIPPED_BY_OPERATOR.to_owned()),
         attempts: 0,
         charged: 0,
         due_at: None,
@@ -118,18 +78,18 @@ pub(crate) async fn item(
         output,
     };
     Ok(Json(match story {
-        None => plain("succeeded"),
-        Some(ItemStory::Pending) => plain("pending"),
-        Some(ItemStory::Excluded) => plain("excluded"),
-        Some(ItemStory::InWindow) => plain("in_window"),
-        Some(ItemStory::Recorded(shown)) => ItemBody {
-            state: state_word(shown.item.state),
+        None => plain("succeeded".to_owned()),
+        Some(ItemStory::Pending) => plain("pending".to_owned()),
+        Some(ItemStory::Excluded) => plain("excluded".to_owned()),
+        Some(ItemStory::InWindow) => plain("in_window".to_owned()),
+        Some(ItemStory::Recorded(shown)) => api::Item {
+            state: state_word(shown.item.state).to_owned(),
             attempts: shown.item.attempts,
             charged: shown.item.charged,
             due_at: shown.item.due_at.map(rfc3339),
             timeline: timeline(&shown.item),
-            failure: shown.item.code.is_some().then(|| FailureBody::new(*shown, &keys)),
-            ..plain("")
+            failure: shown.item.code.is_some().then(|| show_failure(*shown, &keys)),
+            ..plain("".to_owned())
         },
     }))
 }

@@ -8,13 +8,13 @@ pub(crate) mod report_markdown;
 
 use axum::Json;
 use axum::extract::State;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use crate::http::App;
-use crate::http::answer::page::{Page, PageQuery, Paging};
+use crate::http::answer::Of;
+use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
 use crate::http::guard::Params;
 use crate::http::problem::{HttpResult, Problem};
@@ -27,43 +27,9 @@ use windrow_core::ids::{INDEX_MAX, ItemIndex};
 use windrow_engine::ports::tasks::failure_list::{FailurePage, RecordedItem};
 use windrow_engine::ports::tasks::store::{FailureGroup, TaskView};
 
-/// Failures of one code.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Group {
-    /// The code; `OTHER` holds all past the first hundred.
-    pub(crate) code: String,
-    /// How many items failed for good with it.
-    pub(crate) count: u64,
-    /// Those of them that are unconfirmed: nothing showed whether the handler failed for them alone.
-    pub(crate) unconfirmed: u64,
-    /// When the first of them was given up.
-    #[schema(format = DateTime)]
-    pub(crate) first_at: String,
-    /// When the last of them was given up.
-    #[schema(format = DateTime)]
-    pub(crate) last_at: String,
-    /// One of them.
-    pub(crate) example_index: u64,
-    /// Its message.
-    pub(crate) example: String,
-    /// In a redrive: the task whose failure the example was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) example_origin_task: Option<String>,
-    /// In a redrive: its index there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) example_origin_index: Option<u64>,
-    /// What the item of the example carries, where that is asked for and there is some.
-    #[schema(value_type = Option<Value>)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) example_data: Option<Box<RawValue>>,
-    /// Why its data can't be shown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) example_data_missing: Option<String>,
-}
-
-impl From<FailureGroup> for Group {
-    fn from(group: FailureGroup) -> Group {
-        Group {
+impl Of<FailureGroup> for api::FailureGroup {
+    fn of(group: FailureGroup) -> Self {
+        api::FailureGroup {
             code: group.code,
             count: group.count,
             unconfirmed: group.unconfirmed,
@@ -79,75 +45,22 @@ impl From<FailureGroup> for Group {
     }
 }
 
-/// All groups of a task.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Groups {
-    /// Most frequent first.
-    items: Vec<Group>,
-    /// Unconfirmed failures of all groups.
-    unconfirmed: u64,
-}
-
-/// An item that failed for good.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub(crate) struct FailureBody {
-    /// The item.
-    pub(crate) index: u64,
-    /// Its key: what its handler gets with every attempt.
-    pub(crate) key: String,
-    /// Its trace: the trace id in the `traceparent` of each of its calls.
-    pub(crate) trace_id: String,
-    /// The last failure's code.
-    pub(crate) code: Option<String>,
-    /// Its group; `OTHER` holds all codes past the first hundred.
-    pub(crate) group: Option<String>,
-    /// The last failure's message.
-    pub(crate) message: Option<String>,
-    /// The handler's own JSON about it.
-    pub(crate) output: Option<Value>,
-    /// Attempts made.
-    pub(crate) attempts: u32,
-    /// Those that count against `max_attempts`: not those that an outage excuses, say.
-    pub(crate) charged: u32,
-    /// Failed for good, and nothing showed whether the handler failed for it alone.
-    pub(crate) unconfirmed: bool,
-    /// Calls for other items that were answered since its first failure in the run in which it failed for good, at least; null
-    /// before that, and in failures of older versions.
-    pub(crate) others_answered: Option<u64>,
-    /// When it first failed.
-    #[schema(format = DateTime)]
-    pub(crate) first_at: String,
-    /// When it was given up.
-    #[schema(format = DateTime)]
-    pub(crate) last_at: String,
-    /// In a redrive: the task whose failure it was.
-    pub(crate) origin_task: Option<String>,
-    /// In a redrive: the item's index there.
-    pub(crate) origin_index: Option<u64>,
-    /// What the item carries; null where it carries nothing, where nobody asked, and where it can't be shown.
-    #[schema(value_type = Option<Value>)]
-    pub(crate) data: Option<Box<RawValue>>,
-    /// Why its data can't be shown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) data_missing: Option<String>,
-}
-
 /// Failures with what their items carry, where that is wanted.
 pub(crate) async fn bodies(
     app: &App,
     task: &TaskView,
     members: Option<Members>,
     found: Vec<ShownFailure>,
-) -> Result<Vec<FailureBody>, ServiceError> {
+) -> Result<Vec<api::Failure>, ServiceError> {
     let keys = app.service.failures.keys(task).await?;
-    let body = |shown| FailureBody::new(shown, &keys);
+    let body = |shown| show_failure(shown, &keys);
     let Some(members) = members else {
         return Ok(found.into_iter().map(body).collect());
     };
     let indexes: Vec<ItemIndex> = found.iter().map(|shown| shown.item.index).collect();
     let data = app.service.failures.item_data(task, &members, &indexes).await?;
     let joined = found.into_iter().zip(data);
-    let joined = joined.map(|(shown, ItemData { data, missing, .. })| FailureBody {
+    let joined = joined.map(|(shown, ItemData { data, missing, .. })| api::Failure {
         data,
         data_missing: missing,
         ..body(shown)
@@ -155,28 +68,26 @@ pub(crate) async fn bodies(
     Ok(joined.collect())
 }
 
-impl FailureBody {
-    fn new(shown: ShownFailure, keys: &Keys) -> FailureBody {
-        let ShownFailure { item, origin } = shown;
-        FailureBody {
-            index: item.index.0,
-            key: keys.of(item.index, origin),
-            trace_id: keys.trace(item.index, origin),
-            code: item.code,
-            group: item.place.map(|(group, _)| group),
-            message: item.message,
-            output: item.output.as_deref().map(value),
-            attempts: item.attempts,
-            charged: item.charged,
-            unconfirmed: item.is_unconfirmed,
-            others_answered: item.others_answered,
-            first_at: rfc3339(item.first_at),
-            last_at: rfc3339(item.last_at),
-            origin_task: origin.map(|(task, _)| task.to_string()),
-            origin_index: origin.map(|(_, index)| index.0),
-            data: None,
-            data_missing: None,
-        }
+pub(crate) fn show_failure(shown: ShownFailure, keys: &Keys) -> api::Failure {
+    let ShownFailure { item, origin } = shown;
+    api::Failure {
+        index: item.index.0,
+        key: keys.of(item.index, origin),
+        trace_id: keys.trace(item.index, origin),
+        code: item.code,
+        group: item.place.map(|(group, _)| group),
+        message: item.message,
+        output: item.output.as_deref().map(value),
+        attempts: item.attempts,
+        charged: item.charged,
+        unconfirmed: item.is_unconfirmed,
+        others_answered: item.others_answered,
+        first_at: rfc3339(item.first_at),
+        last_at: rfc3339(item.last_at),
+        origin_task: origin.map(|(task, _)| task.to_string()),
+        origin_index: origin.map(|(_, index)| index.0),
+        data: None,
+        data_missing: None,
     }
 }
 
@@ -203,7 +114,7 @@ pub(crate) struct ListParams {
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/failures", tag = "failures", operation_id = "list_failures",
     security(("bearer" = ["viewer", "business"])), params(ListParams, PageQuery),
-    responses((status = 200, body = Page<FailureBody>))
+    responses((status = 200, body = api::Page<api::Failure>))
 )]
 pub(crate) async fn list(
     State(app): State<App>,
@@ -218,10 +129,10 @@ pub(crate) async fn list(
         None => FailurePage::ByIndex(after.map(ItemIndex)),
     };
     let found = app.service.failures.page(&task, &begin, paging.to_read()).await?;
-    let Page { items, next_cursor } = paging.page(found, |shown| key(&shown.item, by_group));
+    let api::Page { items, next_cursor } = paging.page(found, |shown| key(&shown.item, by_group));
     let members = params.data.as_deref().map(|data| Members::of_list(data, &task));
     let items = bodies(&app, &task, members, items).await?;
-    Ok(paging.answer(Page { items, next_cursor }))
+    Ok(paging.answer(api::Page { items, next_cursor }))
 }
 
 fn key(item: &RecordedItem, by_group: bool) -> u64 {
@@ -246,25 +157,29 @@ pub(crate) struct GroupParams {
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/failures/groups", tag = "failures", operation_id = "failure_groups",
     security(("bearer" = ["viewer", "business"])), params(GroupParams),
-    responses((status = 200, body = Groups))
+    responses((status = 200, body = api::FailureGroups))
 )]
 pub(crate) async fn groups(
     State(app): State<App>,
     PathTask(task): PathTask,
     Params(params): Params<GroupParams>,
-) -> HttpResult<Json<Groups>> {
+) -> HttpResult<Json<api::FailureGroups>> {
     let groups = app.service.failures.list.groups(task.id).await?;
-    let mut items: Vec<Group> = groups.into_iter().map(Group::from).collect();
+    let mut items: Vec<api::FailureGroup> = groups.into_iter().map(api::FailureGroup::of).collect();
     add_origins(&app, &task, &mut items).await?;
     if let Some(members) = params.data.as_deref().map(|data| Members::of_list(data, &task)) {
         add_data(&app, &task, &members, &mut items).await?;
     }
     let unconfirmed = items.iter().map(|group| group.unconfirmed).sum();
-    Ok(Json(Groups { items, unconfirmed }))
+    Ok(Json(api::FailureGroups { items, unconfirmed }))
 }
 
 /// Gives the groups of a redrive the items that their examples were before.
-pub(crate) async fn add_origins(app: &App, task: &TaskView, groups: &mut [Group]) -> Result<(), Problem> {
+pub(crate) async fn add_origins(
+    app: &App,
+    task: &TaskView,
+    groups: &mut [api::FailureGroup],
+) -> Result<(), Problem> {
     let indexes: Vec<ItemIndex> = groups
         .iter()
         .map(|group| ItemIndex(group.example_index))
@@ -282,7 +197,7 @@ pub(crate) async fn add_data(
     app: &App,
     task: &TaskView,
     members: &Members,
-    groups: &mut [Group],
+    groups: &mut [api::FailureGroup],
 ) -> Result<(), Problem> {
     let indexes: Vec<ItemIndex> = groups
         .iter()

@@ -4,185 +4,33 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::App;
+use crate::http::answer::Of;
 use crate::http::answer::time::rfc3339;
 use crate::http::guard::{Params, headers};
 use crate::http::problem::HttpResult;
 use crate::http::tasks::failures::report_markdown::markdown;
-use crate::http::tasks::failures::{Group, add_data, add_origins, value};
+use crate::http::tasks::failures::{add_data, add_origins, value};
 use crate::http::tasks::path::PathTask;
-use crate::http::tasks::view::shown::CountsOfTask;
 use crate::service::failures::item_data::Members;
 use crate::service::tasks::report::{LIMIT_OF_PROOF, Report};
-use windrow_core::task::Tuning;
 use windrow_engine::ports::tasks::list::RunRecord;
 use windrow_engine::ports::tasks::store::{AuditEntry, ShardLife, TaskView};
 
-/// The whole story of a task.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ReportBody {
-    /// When it was made.
-    #[schema(format = DateTime)]
-    pub(crate) at: String,
-    /// What the task was.
-    pub(crate) task: TaskPart,
-    /// Its terms: they add up to the total.
-    pub(crate) counts: Counts,
-    /// Failures by code.
-    pub(crate) failures: Vec<Group>,
-    /// What is left of them after redrives.
-    pub(crate) net: Net,
-    /// Tasks that did failures again.
-    pub(crate) redrives: Vec<RedrivePart>,
-    /// The newest runs, newest first.
-    pub(crate) runs: Vec<RunPart>,
-    /// Its parts.
-    pub(crate) shards: Vec<ShardPart>,
-    /// What people and windrow did, oldest first.
-    pub(crate) timeline: Vec<Entry>,
-    /// Whether every item is accounted for.
-    pub(crate) proof: Proof,
-}
-
-/// What a task was.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct TaskPart {
-    pub(crate) id: String,
-    pub(crate) business: String,
-    pub(crate) name: Option<String>,
-    pub(crate) status: &'static str,
-    /// Only when finished.
-    pub(crate) result: Option<&'static str>,
-    /// Only when stopping or stopped.
-    pub(crate) stop_reason: Option<&'static str>,
-    pub(crate) status_text: Option<String>,
-    /// The task whose failures it did again.
-    pub(crate) parent: Option<String>,
-    /// The source's description.
-    pub(crate) source: Value,
-    /// The settings as written.
-    #[schema(value_type = Value)]
-    pub(crate) settings: Tuning,
-    pub(crate) labels: std::collections::BTreeMap<String, String>,
-    /// How often it was started.
-    pub(crate) starts: u32,
-    #[schema(format = DateTime)]
-    pub(crate) created_at: String,
-    #[schema(format = DateTime)]
-    pub(crate) started_at: Option<String>,
-    #[schema(format = DateTime)]
-    pub(crate) finished_at: Option<String>,
-    /// From its first start to its end. Unit: seconds.
-    pub(crate) took_seconds: Option<f64>,
-}
-
-/// The terms of a task; the saved ones, so nothing is in flight.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Counts {
-    pub(crate) total: u64,
-    #[serde(flatten)]
-    pub(crate) terms: CountsOfTask,
-}
-
-impl Counts {
-    fn of(task: &TaskView) -> Counts {
-        Counts {
+impl Of<&TaskView> for api::ReportCounts {
+    fn of(task: &TaskView) -> Self {
+        api::ReportCounts {
             total: task.total.0,
-            terms: CountsOfTask::of(task),
+            terms: api::TaskCounts::of(task),
         }
     }
 }
 
-/// What is left of a task's failures after its redrives.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Net {
-    pub(crate) abandoned: u64,
-    /// Settled well by redrives, and redrives of them.
-    pub(crate) made_good: u64,
-    pub(crate) still_failed: u64,
-    /// False only where redrives may share items and there are too many to look at each: then at least so many failed
-    /// still.
-    pub(crate) exact: bool,
-}
-
-/// A redrive.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct RedrivePart {
-    pub(crate) id: String,
-    pub(crate) name: Option<String>,
-    pub(crate) status: &'static str,
-    pub(crate) result: Option<&'static str>,
-    pub(crate) stop_reason: Option<&'static str>,
-    pub(crate) counts: Counts,
-}
-
-/// A run.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct RunPart {
-    pub(crate) shard: u32,
-    pub(crate) run: u32,
-    pub(crate) node: Option<String>,
-    #[schema(format = DateTime)]
-    pub(crate) started_at: String,
-    #[schema(format = DateTime)]
-    pub(crate) ended_at: Option<String>,
-    pub(crate) end_reason: Option<String>,
-    /// Why, for people.
-    pub(crate) end_text: Option<String>,
-    pub(crate) low_water: u64,
-    /// Items of its shard that were settled at its end.
-    pub(crate) settled: u64,
-}
-
-/// A part of the task.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ShardPart {
-    pub(crate) shard: u32,
-    pub(crate) state: &'static str,
-    pub(crate) first: u64,
-    /// One past the last index that was to be done.
-    pub(crate) end: u64,
-    pub(crate) range_end: u64,
-    pub(crate) low_water: u64,
-    pub(crate) high_water: u64,
-}
-
-/// Something that was done to the task.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ReportEntry)]
-pub(crate) struct Entry {
-    #[schema(format = DateTime)]
-    pub(crate) at: String,
-    pub(crate) actor: String,
-    pub(crate) source: String,
-    pub(crate) action: String,
-    pub(crate) reason: Option<String>,
-}
-
-/// Whether every item is accounted for, from sums over parts and groups.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Proof {
-    /// The task is finished and each check holds.
-    pub(crate) holds: bool,
-    pub(crate) checks: Vec<CheckPart>,
-    /// What can't be proved from here.
-    pub(crate) limit: &'static str,
-}
-
-/// One step of the proof.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct CheckPart {
-    pub(crate) claim: &'static str,
-    pub(crate) holds: bool,
-    pub(crate) evidence: String,
-}
-
-impl From<Report> for ReportBody {
-    fn from(report: Report) -> ReportBody {
+impl Of<Report> for api::Report {
+    fn of(report: Report) -> Self {
         let holds = report.is_proved();
         let Report {
             at,
@@ -192,16 +40,16 @@ impl From<Report> for ReportBody {
             net,
             proof,
         } = report;
-        let checks = proof.into_iter().map(|check| CheckPart {
-            claim: check.claim,
+        let checks = proof.into_iter().map(|check| api::ReportCheck {
+            claim: check.claim.to_owned(),
             holds: check.holds,
             evidence: check.evidence,
         });
-        ReportBody {
+        api::Report {
             at: rfc3339(at),
-            counts: Counts::of(&facts.task),
-            failures: facts.groups.into_iter().map(Group::from).collect(),
-            net: Net {
+            counts: api::ReportCounts::of(&facts.task),
+            failures: facts.groups.into_iter().map(api::FailureGroup::of).collect(),
+            net: api::ReportNet {
                 abandoned: net.abandoned,
                 made_good: net.made_good,
                 still_failed: net.still_failed,
@@ -211,28 +59,28 @@ impl From<Report> for ReportBody {
             runs: facts.runs.into_iter().map(run_part).collect(),
             shards: facts.task.shards.iter().map(shard_part).collect(),
             timeline: entries.into_iter().map(entry).collect(),
-            proof: Proof {
+            proof: api::ReportProof {
                 holds,
                 checks: checks.collect(),
-                limit: LIMIT_OF_PROOF,
+                limit: LIMIT_OF_PROOF.to_owned(),
             },
             task: task_part(&facts.task),
         }
     }
 }
 
-fn task_part(task: &TaskView) -> TaskPart {
+fn task_part(task: &TaskView) -> api::ReportTask {
     let took = task
         .started_at
         .zip(task.finished_at)
         .map(|(begin, end)| end.since(begin).as_secs_f64());
-    TaskPart {
+    api::ReportTask {
         id: task.id.to_string(),
         business: task.business.clone(),
         name: task.name.clone(),
-        status: task.status.as_str(),
-        result: task.result.map(|result| result.as_str()),
-        stop_reason: task.stop_reason.map(|reason| reason.as_str()),
+        status: task.status.as_str().to_owned(),
+        result: task.result.map(|result| result.as_str()).map(str::to_owned),
+        stop_reason: task.stop_reason.map(|reason| reason.as_str()).map(str::to_owned),
         status_text: task.status_text.clone(),
         parent: task.parent.map(|id| id.to_string()),
         source: value(&task.source),
@@ -246,19 +94,19 @@ fn task_part(task: &TaskView) -> TaskPart {
     }
 }
 
-fn redrive_part(task: &TaskView) -> RedrivePart {
-    RedrivePart {
+fn redrive_part(task: &TaskView) -> api::ReportRedrive {
+    api::ReportRedrive {
         id: task.id.to_string(),
         name: task.name.clone(),
-        status: task.status.as_str(),
-        result: task.result.map(|result| result.as_str()),
-        stop_reason: task.stop_reason.map(|reason| reason.as_str()),
-        counts: Counts::of(task),
+        status: task.status.as_str().to_owned(),
+        result: task.result.map(|result| result.as_str()).map(str::to_owned),
+        stop_reason: task.stop_reason.map(|reason| reason.as_str()).map(str::to_owned),
+        counts: api::ReportCounts::of(task),
     }
 }
 
-fn run_part(run: RunRecord) -> RunPart {
-    RunPart {
+fn run_part(run: RunRecord) -> api::ReportRun {
+    api::ReportRun {
         shard: run.shard.no,
         run: run.run.0,
         node: run.node,
@@ -271,10 +119,10 @@ fn run_part(run: RunRecord) -> RunPart {
     }
 }
 
-fn shard_part(shard: &ShardLife) -> ShardPart {
-    ShardPart {
+fn shard_part(shard: &ShardLife) -> api::ReportShard {
+    api::ReportShard {
         shard: shard.no,
-        state: shard.state.as_str(),
+        state: shard.state.as_str().to_owned(),
         first: shard.first.0,
         end: shard.end.0,
         range_end: shard.range_end.0,
@@ -283,8 +131,8 @@ fn shard_part(shard: &ShardLife) -> ShardPart {
     }
 }
 
-fn entry(entry: AuditEntry) -> Entry {
-    Entry {
+fn entry(entry: AuditEntry) -> api::ReportEntry {
+    api::ReportEntry {
         at: rfc3339(entry.at),
         actor: entry.actor,
         source: entry.source,
@@ -318,7 +166,7 @@ pub(crate) struct ReportParams {
     get, path = "/v1/tasks/{task}/report", tag = "tasks", operation_id = "task_report",
     security(("bearer" = ["viewer", "business"])), params(ReportParams),
     responses(
-        (status = 200, description = "The report", content((ReportBody = "application/json"), (String = "text/markdown"))),
+        (status = 200, description = "The report", content((api::Report = "application/json"), (String = "text/markdown"))),
     )
 )]
 pub(crate) async fn report(
@@ -327,7 +175,7 @@ pub(crate) async fn report(
     Params(params): Params<ReportParams>,
     headers: HeaderMap,
 ) -> HttpResult {
-    let mut body = ReportBody::from(app.service.reports.of_task(task.id).await?);
+    let mut body = api::Report::of(app.service.reports.of_task(task.id).await?);
     add_origins(&app, &task, &mut body.failures).await?;
     add_data(&app, &task, &Members::of_list("*", &task), &mut body.failures).await?;
     let accepts_markdown = headers::accepts(&headers, "text/markdown");

@@ -4,11 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::value::RawValue;
 
-use crate::http::tasks::failures::report::{Counts, ReportBody};
-use crate::http::tasks::view::shown::CountsOfTask;
-
 /// The report for people.
-pub(crate) fn markdown(report: &ReportBody) -> String {
+pub(crate) fn markdown(report: &api::Report) -> String {
     let mut out = String::new();
     head(report, &mut out);
     counts("Items", &report.counts, &mut out);
@@ -42,7 +39,7 @@ macro_rules! line {
     };
 }
 
-fn head(report: &ReportBody, out: &mut String) {
+fn head(report: &api::Report, out: &mut String) {
     let (task, net) = (&report.task, &report.net);
     let name = task
         .name
@@ -53,8 +50,8 @@ fn head(report: &ReportBody, out: &mut String) {
     let is_made_good = net.exact && net.made_good > 0 && net.still_failed == 0;
     let good = (is_made_good && task.status == "finished").then_some("all made good");
     let reason = good
-        .or(task.result)
-        .or(task.stop_reason)
+        .or(task.result.as_deref())
+        .or(task.stop_reason.as_deref())
         .map(|word| format!(" ({word})"))
         .unwrap_or_default();
     line!(out, "- Status: {}{reason}", task.status);
@@ -78,7 +75,7 @@ fn head(report: &ReportBody, out: &mut String) {
     line!(out, "- As of {}\n", report.at);
 }
 
-fn counts(title: &str, counts: &Counts, out: &mut String) {
+fn counts(title: &str, counts: &api::ReportCounts, out: &mut String) {
     line!(out, "## {title}\n");
     line!(
         out,
@@ -88,8 +85,8 @@ fn counts(title: &str, counts: &Counts, out: &mut String) {
     line!(out, "{}\n", row(counts));
 }
 
-fn row(Counts { total, terms }: &Counts) -> String {
-    let CountsOfTask {
+fn row(api::ReportCounts { total, terms }: &api::ReportCounts) -> String {
+    let api::TaskCounts {
         succeeded,
         skipped,
         abandoned,
@@ -103,7 +100,7 @@ fn row(Counts { total, terms }: &Counts) -> String {
     )
 }
 
-fn failures(report: &ReportBody, out: &mut String) {
+fn failures(report: &api::Report, out: &mut String) {
     line!(out, "## Failures\n");
     if report.failures.is_empty() {
         line!(out, "None.\n");
@@ -128,7 +125,7 @@ fn failures(report: &ReportBody, out: &mut String) {
     line!(out, "");
 }
 
-fn redrives(report: &ReportBody, out: &mut String) {
+fn redrives(report: &api::Report, out: &mut String) {
     if report.redrives.is_empty() {
         return;
     }
@@ -136,8 +133,8 @@ fn redrives(report: &ReportBody, out: &mut String) {
     line!(out, "| task | status | total | succeeded | skipped | abandoned |");
     line!(out, "|---|---|---:|---:|---:|---:|");
     for task in &report.redrives {
-        let (id, status, Counts { total, terms }) = (&task.id, task.status, &task.counts);
-        let CountsOfTask {
+        let (id, status, api::ReportCounts { total, terms }) = (&task.id, &task.status, &task.counts);
+        let api::TaskCounts {
             succeeded,
             skipped,
             abandoned,
@@ -163,7 +160,7 @@ fn redrives(report: &ReportBody, out: &mut String) {
     );
 }
 
-fn runs(report: &ReportBody, out: &mut String) {
+fn runs(report: &api::Report, out: &mut String) {
     line!(out, "## Runs\n");
     line!(out, "| run | node | from | to | end | low water | settled |");
     line!(out, "|---|---|---|---|---|---:|---:|");
@@ -185,7 +182,7 @@ fn runs(report: &ReportBody, out: &mut String) {
     line!(out, "");
 }
 
-fn timeline(report: &ReportBody, out: &mut String) {
+fn timeline(report: &api::Report, out: &mut String) {
     line!(out, "## Timeline\n");
     for entry in &report.timeline {
         let reason = entry
@@ -205,7 +202,7 @@ fn timeline(report: &ReportBody, out: &mut String) {
     line!(out, "");
 }
 
-fn proof(report: &ReportBody, out: &mut String) {
+fn proof(report: &api::Report, out: &mut String) {
     let holds = if report.proof.holds {
         "every item is accounted for"
     } else {

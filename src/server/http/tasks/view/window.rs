@@ -4,11 +4,12 @@ use std::num::NonZeroU32;
 
 use axum::Json;
 use axum::extract::State;
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use crate::http::App;
-use crate::http::answer::silent::{SilentJson, silent};
+use crate::http::answer::Of;
+use crate::http::answer::silent::silent;
 use crate::http::guard::Params;
 use crate::http::problem::HttpResult;
 use crate::http::tasks::path::PathTask;
@@ -30,78 +31,26 @@ pub(crate) struct WindowQuery {
     cells: Option<u32>,
 }
 
-/// The windows of a task.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = TaskWindow)]
-pub(crate) struct WindowJson {
-    /// One for each shard.
-    shards: Vec<ShardJson>,
-    /// Why this is not how things stand now, if so: `not_running_here` (some of it runs nowhere, and is as it was saved),
-    /// `unreachable` (the same, since its node can't be asked), `checkpoint_corrupt` (what was saved can't be read).
-    reason: Option<&'static str>,
-    /// Nodes that run a part of it and can't be asked.
-    unreachable: Vec<SilentJson>,
-}
-
-/// The window of a shard.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ShardWindow)]
-pub(crate) struct ShardJson {
-    /// The shard's number.
-    shard: u32,
-    /// The node that runs it; null while nobody does, or when it can't be asked.
-    node: Option<String>,
-    /// Below it every item is settled or parked.
-    low_water: u64,
-    /// One past the highest index dispatched.
-    high_water: u64,
-    /// The window's size; null where it doesn't run.
-    capacity: Option<u32>,
-    /// Indexes of a cell.
-    items_per_cell: u64,
-    /// What the indexes from low water on are doing, as letters with how many cells in a row have them: `F1S411P3`. `S`
-    /// settled (where it was only saved: or parked), `P` not given out, `F` with the handler, `K` parked (waiting outside of
-    /// the window for another attempt), `R` waiting for another attempt, `A` given up (once that is saved). A cell of
-    /// several indexes has the last one of this list that any of them has.
-    cells: String,
-    /// The item that low water waits for; null when nothing is given out.
-    head: Option<HeadJson>,
-}
-
-/// The item at low water.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = WindowHead)]
-pub(crate) struct HeadJson {
-    /// Its index.
-    index: u64,
-    /// The attempt that is out, or the last one; 0 when there was none.
-    attempt: u32,
-    /// For how long low water has stood there.
-    age_seconds: f64,
-    /// `in_flight`, `retry_wait` or `pending`.
-    state: &'static str,
-}
-
 /// See the window of a task.
 ///
 /// Where its items stand that may be in motion, one shard at a time, and which one low water waits for.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/window", tag = "tasks", operation_id = "task_window", params(WindowQuery),
-    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = WindowJson))
+    security(("bearer" = ["viewer", "business"])), responses((status = 200, body = api::TaskWindow))
 )]
 pub(crate) async fn window(
     State(app): State<App>,
     PathTask(task): PathTask,
     Params(query): Params<WindowQuery>,
-) -> HttpResult<Json<WindowJson>> {
+) -> HttpResult<Json<api::TaskWindow>> {
     let cells =
         NonZeroU32::new(query.cells.unwrap_or(CELLS_DEFAULT)).filter(|cells| cells.get() <= CELLS_MAX);
     let fault = || ServiceError::invalid("cells", format!("a window has 1 to {CELLS_MAX} cells"));
     let windows = &app.service.windows;
     let (windows, unreachable) = windows.of_task(task.id, cells.ok_or_else(fault)?).await?;
-    Ok(Json(WindowJson {
-        shards: windows.iter().map(ShardJson::of).collect(),
-        reason: reason(&windows, &unreachable),
+    Ok(Json(api::TaskWindow {
+        shards: windows.iter().map(api::ShardWindow::of).collect(),
+        reason: reason(&windows, &unreachable).map(str::to_owned),
         unreachable: silent(&unreachable),
     }))
 }
@@ -116,9 +65,9 @@ fn reason(windows: &[ShardWindow], unreachable: &[Unreachable]) -> Option<&'stat
     }
 }
 
-impl ShardJson {
-    fn of(window: &ShardWindow) -> ShardJson {
-        ShardJson {
+impl Of<&ShardWindow> for api::ShardWindow {
+    fn of(window: &ShardWindow) -> Self {
+        api::ShardWindow {
             shard: window.shard.no,
             node: window.node.clone(),
             low_water: window.low_water.0,
@@ -131,15 +80,15 @@ impl ShardJson {
     }
 }
 
-fn head(head: Head) -> HeadJson {
-    HeadJson {
+fn head(head: Head) -> api::WindowHead {
+    api::WindowHead {
         index: head.index.0,
         attempt: head.attempt,
         age_seconds: head.age.as_secs_f64(),
         state: match head.cell {
-            Cell::InFlight => "in_flight",
-            Cell::Retry => "retry_wait",
-            Cell::Free | Cell::Settled | Cell::Parked | Cell::Abandoned => "pending",
+            Cell::InFlight => "in_flight".to_owned(),
+            Cell::Retry => "retry_wait".to_owned(),
+            Cell::Free | Cell::Settled | Cell::Parked | Cell::Abandoned => "pending".to_owned(),
         },
     }
 }

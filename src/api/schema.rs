@@ -1,11 +1,11 @@
-//! Schemas of what the façade takes and gives as the domain's own types. Only their descriptions are used.
+//! Schemas of what bodies have as the domain's own types. Only their descriptions are used.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::settings::TuningSettings;
+use crate::TuningSettings;
 
 /// `auto`, or a number as text.
 #[derive(Debug, Serialize, ToSchema)]

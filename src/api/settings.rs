@@ -1,5 +1,5 @@
 //! The live settings in bodies: flat, as `[task_defaults]` has them. Those of retries may stand in `retry` too, where
-//! they were at first.
+//! they were at first. Their description is made from their table.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,22 +10,153 @@ use std::ops::Deref;
 use serde::de::value::{MapAccessDeserializer, StringDeserializer};
 use serde::de::{DeserializeSeed, Error, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::Schema;
+use utoipa::openapi::schema::{
+    AdditionalProperties, KnownFormat, Object as ObjectSchema, ObjectBuilder, OneOfBuilder, Schema,
+    SchemaFormat, SchemaType, Type,
+};
+use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::document::settings::{RETRY, properties, retry};
-use windrow_core::settings::json::Object;
-use windrow_core::settings::table::{SETTINGS, Tuning, TuningPatch};
+use crate::NumberOrAuto;
+use windrow_core::settings::json::{Object, TEXT_CHARS_MAX};
+use windrow_core::settings::table::{SETTINGS, Setting, Tuning, TuningPatch};
+use windrow_core::settings::value::Kind;
 use windrow_core::settings::{Backoff, OnExhausted};
 
+/// The member where the settings of retries stood at first, and stand too.
+pub const RETRY: &str = "retry";
+/// Those.
+const OF_RETRIES: [&str; 3] = ["max_attempts", "backoff", "on_exhausted"];
+
+/// A rate, or `unlimited`.
+const RATE_LIMIT: &str =
+    "^( *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *| *unlimited *)$";
+/// A span of time.
+const SPAN: &str = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$";
+const ON_EXHAUSTED: &str = "^ *(abandon|stop) *$";
+const RESULTS: &str = "^ *(off|keep) *$";
+
+/// The settings as properties: of a request, where each may be absent, or of an answer.
+pub fn properties(is_request: bool) -> impl Iterator<Item = (String, RefOr<Schema>)> {
+    let property = move |setting: &Setting| (setting.name.to_owned(), property(setting, is_request));
+    SETTINGS.iter().map(property)
+}
+
+fn property(setting: &Setting, is_request: bool) -> RefOr<Schema> {
+    let about = format!("{}.", setting.summary());
+    let object = |kind| {
+        ObjectBuilder::new()
+            .schema_type(nullable(kind, is_request))
+            .description(Some(about.clone()))
+    };
+    let text = || object(Type::String).max_length(Some(TEXT_CHARS_MAX));
+    let number = |least| {
+        let format = SchemaFormat::KnownFormat(KnownFormat::Int32);
+        object(Type::Integer).format(Some(format)).minimum(Some(least))
+    };
+    match setting.kind {
+        Kind::RateLimit => text().pattern(Some(RATE_LIMIT)),
+        Kind::Span => text().pattern(Some(SPAN)),
+        Kind::SpanOrAuto => text().pattern(Some(format!("^auto$|{SPAN}"))),
+        Kind::OnExhausted => text().pattern(Some(ON_EXHAUSTED)),
+        Kind::Results => text().pattern(Some(RESULTS)),
+        Kind::Backoff => text(),
+        Kind::Positive => number(1),
+        Kind::Number => number(0),
+        Kind::Switch => object(Type::Boolean),
+        Kind::NumberOrAuto => return number_or_auto(about, is_request),
+        Kind::Burst if is_request => return either(&about, text(), number(1)),
+        Kind::ErrorBudget if is_request => {
+            let number = number(0).format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)));
+            return either(&about, text(), number);
+        }
+        Kind::Burst | Kind::ErrorBudget => text(),
+    }
+    .into()
+}
+
+fn nullable(kind: Type, is_nullable: bool) -> SchemaType {
+    match is_nullable {
+        true => SchemaType::from_iter([kind, Type::Null]),
+        false => SchemaType::new(kind),
+    }
+}
+
+fn number_or_auto(about: String, is_nullable: bool) -> RefOr<Schema> {
+    let mut named = Ref::from_schema_name(NumberOrAuto::name());
+    named.description = about;
+    if !is_nullable {
+        return named.into();
+    }
+    let none = ObjectBuilder::new().schema_type(Type::Null);
+    OneOfBuilder::new().item(named).item(none).into()
+}
+
+/// A text, a number, or nothing.
+fn either(about: &str, text: ObjectBuilder, number: ObjectBuilder) -> RefOr<Schema> {
+    let number = number.schema_type(Type::Integer).description(None::<String>);
+    let either = OneOfBuilder::new()
+        .item(text.description(None::<String>))
+        .item(number);
+    either.description(Some(about)).into()
+}
+
+/// The member where the settings of retries stood at first.
+pub fn retry(is_request: bool) -> RefOr<Schema> {
+    let about = "The same as `max_attempts`, `backoff` and `on_exhausted`, where they were at first.";
+    let mut retry = object(about, is_request, |name| OF_RETRIES.contains(&name));
+    retry.schema_type = nullable(Type::Object, is_request);
+    RefOr::T(retry.into())
+}
+
+/// An object of some of the settings.
+fn object(about: &str, is_request: bool, has: impl Fn(&str) -> bool) -> ObjectSchema {
+    let mut object = ObjectBuilder::new().description(Some(about));
+    for (name, property) in properties(is_request).filter(|(name, _)| has(name)) {
+        if !is_request {
+            object = object.required(&name);
+        }
+        object = object.property(name, property);
+    }
+    if is_request {
+        object = object.additional_properties(Some(AdditionalProperties::FreeForm(false)));
+    }
+    object.build()
+}
+
+/// Some of the live settings of a task.
+#[derive(Debug, serde::Serialize)]
+pub struct TuningSettings;
+
+impl PartialSchema for TuningSettings {
+    fn schema() -> RefOr<Schema> {
+        let about = "Some of the live settings of a task; what isn't named stays. Keys and defaults: `[task_defaults]`.";
+        RefOr::T(object(about, true, |_| true).into())
+    }
+}
+
+impl PartialSchema for TaskSettings {
+    fn schema() -> RefOr<Schema> {
+        let mut settings = object("The live settings of a task, as they are written.", false, |_| {
+            true
+        });
+        settings.properties.insert(RETRY.to_owned(), retry(false));
+        settings.required.push(RETRY.to_owned());
+        RefOr::T(settings.into())
+    }
+}
+
+impl ToSchema for TuningSettings {}
+
+impl ToSchema for TaskSettings {}
+
 /// A body: members of its own, and the live settings beside them.
-#[derive(Debug)]
-pub(crate) struct WithSettings<T> {
+#[derive(Clone, Debug)]
+pub struct WithSettings<T> {
     /// Its own members.
-    pub(in crate::http) own: T,
+    pub own: T,
     /// The settings that are named.
-    pub(in crate::http) tuning: TuningPatch,
+    pub tuning: TuningPatch,
 }
 
 impl<T> Deref for WithSettings<T> {
@@ -69,7 +200,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
 struct Own<'a, A> {
     map: A,
     tuning: &'a mut TuningPatch,
-    retry: &'a mut Option<Object<Retry>>,
+    retry: &'a mut Option<Object<RetrySettings>>,
 }
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Own<'_, A> {
@@ -157,17 +288,8 @@ impl<T: ToSchema> ToSchema for WithSettings<T> {
     }
 }
 
-/// The settings of retries, where they were at first.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Retry {
-    max_attempts: Option<NonZeroU32>,
-    backoff: Option<Backoff>,
-    on_exhausted: Option<OnExhausted>,
-}
-
-impl From<Retry> for TuningPatch {
-    fn from(retry: Retry) -> TuningPatch {
+impl From<RetrySettings> for TuningPatch {
+    fn from(retry: RetrySettings) -> TuningPatch {
         TuningPatch {
             max_attempts: retry.max_attempts,
             backoff: retry.backoff,
@@ -177,25 +299,34 @@ impl From<Retry> for TuningPatch {
     }
 }
 
-/// The live settings of a task, as they are written.
-#[derive(Debug, Serialize)]
-pub(in crate::http) struct SettingsJson {
-    #[serde(flatten)]
-    tuning: Tuning,
-    retry: Retry,
-}
-
-impl From<&Tuning> for SettingsJson {
-    fn from(tuning: &Tuning) -> SettingsJson {
-        SettingsJson {
+impl From<&Tuning> for TaskSettings {
+    fn from(tuning: &Tuning) -> TaskSettings {
+        TaskSettings {
             tuning: tuning.clone(),
-            retry: Retry {
+            retry: RetrySettings {
                 max_attempts: Some(tuning.max_attempts),
                 backoff: Some(tuning.backoff),
                 on_exhausted: Some(tuning.on_exhausted),
             },
         }
     }
+}
+
+/// The live settings of a task, as they are written.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct TaskSettings {
+    #[serde(flatten)]
+    pub tuning: Tuning,
+    pub retry: RetrySettings,
+}
+
+/// The settings of retries, where they were at first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RetrySettings {
+    pub max_attempts: Option<NonZeroU32>,
+    pub backoff: Option<Backoff>,
+    pub on_exhausted: Option<OnExhausted>,
 }
 
 #[cfg(test)]

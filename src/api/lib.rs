@@ -1,0 +1,32 @@
+//! The bodies of the HTTP API, declared once: a node writes them, clients read the same types.
+//!
+//! Words from closed sets (a status, a stop reason) are text here, so that a client reads those of a newer node too;
+//! `windrow_core` has the enums, with `parse`. Times are RFC 3339 in UTC. This crate knows no HTTP and decides nothing.
+
+mod businesses;
+mod datasets;
+mod limits;
+mod logs;
+mod nodes;
+mod page;
+mod read;
+mod schedules;
+mod schema;
+mod settings;
+mod statistics;
+mod task;
+mod tokens;
+
+pub use self::businesses::*;
+pub use self::datasets::*;
+pub use self::limits::*;
+pub use self::logs::*;
+pub use self::nodes::*;
+pub use self::page::*;
+pub use self::read::*;
+pub use self::schedules::*;
+pub use self::schema::*;
+pub use self::settings::*;
+pub use self::statistics::*;
+pub use self::task::*;
+pub use self::tokens::*;

@@ -1,0 +1,111 @@
+//! Answers to changes of a task.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::*;
+
+/// The task, and what becomes of the items that were named.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct SkippingTask {
+    #[serde(flatten)]
+    pub task: Task,
+    /// What becomes of them.
+    pub skipping: Skipping,
+}
+
+/// Items that are skipped because people say so.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct Skipping {
+    /// What was named, in order.
+    pub indexes: String,
+    /// How many these are.
+    pub items: u64,
+    /// How many of them were settled, as last saved: they stay as they are. What was settled in the last second comes on top.
+    pub already_settled: u64,
+    /// How many of them are left out anyway, at the head or by an early finish.
+    pub excluded: u64,
+    /// How many are skipped, unless a call for them that is out succeeds.
+    pub skipped: u64,
+    /// Their code: `skipped_by_operator`.
+    pub code: String,
+}
+
+/// What the handler said.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct Preview {
+    /// Item by item, in the order asked for.
+    pub items: Vec<PreviewedItem>,
+    /// What of the task would not come about as it was wished.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<TaskWarning>,
+}
+
+/// What the handler said of an item.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct PreviewedItem {
+    /// The item.
+    pub index: u64,
+    /// `succeeded`, `skipped`, `abandoned`, `retry`, `failed` (the contract is broken) or `not_called`.
+    pub result: String,
+    /// Why, unless it went well.
+    pub code: Option<String>,
+    /// The same in words.
+    pub message: Option<String>,
+    /// How long the call took.
+    pub latency_seconds: f64,
+}
+
+/// Where appended items are.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct AppendedItems {
+    /// The index of the first; the others follow without a gap.
+    pub first_index: u64,
+    /// How many.
+    pub items: u64,
+    /// Whether an earlier request of the same `Idempotency-Key` had appended them.
+    pub repeated: bool,
+    /// How many items the task has now.
+    pub total: u64,
+}
+
+/// The answer where no failure is left to do again: no task was made.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct NothingToDo {
+    /// Items that are done again: 0.
+    pub total: u64,
+    /// Why, for people.
+    pub detail: String,
+    /// What may be wanted in its place.
+    #[serde(rename = "try")]
+    pub advice: Vec<String>,
+}
+
+/// The task, and what is given up.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct AbandonedTask {
+    #[serde(flatten)]
+    pub task: Task,
+    /// What is given up.
+    pub given_up: GivenUp,
+}
+
+/// Items that are given up.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct GivenUp {
+    /// The code of their last failure.
+    pub code: String,
+    /// How many of them were saved when it was asked for; those that failed in the last seconds come on top.
+    pub items: u64,
+}
+
+/// How many tasks have each status.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct TaskNumbers {
+    /// By status.
+    pub counts: BTreeMap<String, u64>,
+    /// A number that is as high as this may be higher.
+    pub counted_up_to: u32,
+}
