@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 /// named that no manifest depends on.
 pub(crate) const CRATES: &[(&str, &[&str])] = &[
     ("core", &[]),
+    ("api", &["core"]),
     ("config", &["core"]),
     ("engine", &["core"]),
     ("host", &["core", "engine"]),
@@ -14,7 +15,7 @@ pub(crate) const CRATES: &[(&str, &[&str])] = &[
     ("store", &["core", "config", "engine", "host"]),
     ("handlers", &["core", "config", "engine", "tls", "net"]),
     ("sources", &["core", "engine", "net"]),
-    ("server", &["core", "config", "engine"]),
+    ("server", &["core", "api", "config", "engine"]),
     (
         "node",
         &[
@@ -70,7 +71,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("ractor", &["src/engine/actors"]),
     ("tokio_rustls", &["src/server/http"]),
     ("axum", &["src/server/http"]),
-    ("utoipa", &["src/server/http"]),
+    ("utoipa", &["src/api", "src/server/http"]),
     (
         "hyper",
         &[
