@@ -39,6 +39,7 @@ pub mod output;
 mod process;
 pub mod remote;
 pub mod run;
+pub mod shell;
 mod signals;
 pub mod task;
 
@@ -50,51 +51,16 @@ use std::time::Duration;
 
 use clap::FromArgMatches;
 
-use self::args::{Cli, Command, Verbosity};
+use self::args::{Cli, Command};
 use self::exit::Exit;
 use self::fault::Fault;
-use crate::output::screen::Screen;
-use windrow_client::EnvironmentProxies;
+use self::shell::Shell;
+use crate::output::screen::{Screen, Verbosity};
 use windrow_config::{process_env, process_env_os};
 use windrow_node::Runtimes;
 
 /// How long what is left over (worker processes, blocked reads) may take to end with the process.
 const END_PATIENCE: Duration = Duration::from_secs(2);
-
-/// What every command is given of the world around the process.
-pub struct Shell {
-    /// The environment, for the configuration.
-    env: Vec<(String, String)>,
-    /// The environment, for workers.
-    environment: Vec<(OsString, OsString)>,
-    /// Standard error.
-    screen: Arc<Screen>,
-}
-
-impl Shell {
-    /// Who runs this, for the audit.
-    fn user(&self) -> String {
-        self.known_user().unwrap_or("unknown").to_owned()
-    }
-
-    /// Who runs this, where the environment tells: in containers it often doesn't.
-    fn known_user(&self) -> Option<&str> {
-        self.var("USER").or_else(|| self.var("LOGNAME"))
-    }
-
-    /// The proxies of the environment.
-    fn proxies(&self) -> EnvironmentProxies {
-        EnvironmentProxies::read(|name| self.var(name))
-    }
-
-    /// A variable of the environment; an empty one isn't there.
-    fn var(&self, wanted: &str) -> Option<&str> {
-        let found = self.env.iter().find(|(name, _)| name == wanted);
-        found
-            .map(|(_, value)| value.as_str())
-            .filter(|value| !value.is_empty())
-    }
-}
 
 /// Reads the command line and does what it says.
 pub fn main() -> ExitCode {
@@ -102,6 +68,7 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let words: Vec<OsString> = std::env::args_os().collect();
+    fault::know_command_line(args::command);
     let matches = args::command().try_get_matches_from(&words);
     let matches = matches.map_err(|error| input::misread::advised(error, &words));
     let read = matches.and_then(|matches| Cli::from_arg_matches(&matches));
@@ -175,7 +142,7 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Node(args) => on_client(remote::node::node(&args, shell)),
         Command::Cluster(args) => on_client(remote::cluster::cluster(&args, shell)),
         Command::Token(args) => on_client(remote::token::token(&args, shell)),
-        Command::Log(args) => on_client(remote::log::log(&args, shell)),
+        Command::Log(args) => on_client(task::log::log(&args, shell)),
         Command::Audit(args) => on_client(remote::audit::audit(&args, shell)),
         Command::Doctor(args) => on_client(local::doctor::doctor(&args, shell)),
         Command::Db(args) => on_client(local::db::db(&args, shell)),

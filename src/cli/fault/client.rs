@@ -1,6 +1,9 @@
 //! What a node refused, and why there was no answer, as people see it.
 
-use crate::args;
+use std::sync::OnceLock;
+
+use clap::Command;
+
 use crate::exit::Exit;
 use crate::fault::Fault;
 use windrow_client::{ClientError, Problem, ProblemField, Readiness};
@@ -113,6 +116,9 @@ const FLAGS: [(&str, &str); 21] = [
     ("timeout", "--call-timeout"),
 ];
 
+/// Makes the command line. It is set at the start, since all commands stand above their faults.
+static COMMAND_LINE: OnceLock<fn() -> Command> = OnceLock::new();
+
 /// The flag for a member of a request, with the key that is meant of several; none where there is none.
 fn flag(pointer: &str) -> Option<String> {
     let pointer = pointer.trim_start_matches('/').replace("retry/", "");
@@ -127,15 +133,23 @@ fn flag(pointer: &str) -> Option<String> {
     let same = || {
         let name = pointer.split('/').next()?;
         let long = name.replace('_', "-");
-        is_flag(&args::command(), &long).then_some((format!("--{long}"), rest(name)?))
+        let is_known = COMMAND_LINE
+            .get()
+            .is_some_and(|command| is_flag(&command(), &long));
+        is_known.then_some((format!("--{long}"), rest(name)?))
     };
     let (flag, key) = known.or_else(same).filter(|(flag, _)| !flag.is_empty())?;
     let is_number = key.bytes().all(|byte| byte.is_ascii_digit());
     Some(if is_number { flag } else { format!("{flag} {key}") })
 }
 
+/// Says how the command line is made, so that a member of a request that was refused is named as its flag.
+pub(crate) fn know_command_line(command: fn() -> Command) {
+    COMMAND_LINE.get_or_init(|| command);
+}
+
 /// Whether some command has it.
-fn is_flag(command: &clap::Command, long: &str) -> bool {
+fn is_flag(command: &Command, long: &str) -> bool {
     command.get_arguments().any(|one| one.get_long() == Some(long))
         || command.get_subcommands().any(|verb| is_flag(verb, long))
 }
@@ -406,6 +420,7 @@ mod tests {
     use windrow_core::task::lifecycle::Verb;
 
     fn fault(status: u16, slug: &str) -> Fault {
+        know_command_line(crate::args::command);
         let body = json!({"type": format!("http://n1/problems/{slug}"), "title": "No way", "detail": "d", "status": status,
             "request_id": "r-1", "try": ["this", "that"]});
         Fault::of_problem(

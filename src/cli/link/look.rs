@@ -4,12 +4,12 @@ use console::Term;
 use serde_json::{Value, json};
 
 use super::args::{CsvGuard, Form, View};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::screen;
 use crate::output::table::times::{TimeStyle, Times};
 use crate::output::table::{Listing, Paper};
+use crate::shell::Shell;
 
 /// How things are shown.
 #[derive(Clone, Copy, Debug)]

@@ -5,13 +5,14 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgGroup, Args, ValueEnum, ValueHint};
+use clap::{ArgGroup, Args, Command, FromArgMatches, ValueEnum, ValueHint};
 
-use crate::args::{HttpArgs, Items, Verbosity};
+use crate::input::flags::{HttpArgs, Items};
+use crate::input::settings::Settings;
 use crate::link::CsvGuard;
+use crate::output::screen::Verbosity;
 use crate::run::handler::each::{EachArgs, WITH_PROGRAM};
 use crate::run::handler::request::RequestArgs;
-use crate::task::args::settings::Settings;
 use windrow_core::settings::text::parse_span;
 use windrow_core::text::{names, steers};
 
@@ -81,7 +82,7 @@ for others it says what to type.
 Exit codes: windrow help exit-codes";
 
 /// How items are driven; what isn't said here comes from the configuration.
-pub type Tunes = Settings<true>;
+pub(crate) type Tunes = Settings<true>;
 
 /// More processes than any machine is helped by; a slip of the finger must not take it down.
 const WORKERS_MAX: u32 = 4096;
@@ -297,6 +298,20 @@ pub enum Output {
     Json,
 }
 
+impl RunArgs {
+    /// The flags of a run, without the program around them.
+    pub(in crate::run) fn command() -> Command {
+        RunArgs::augment_args(Command::new("run"))
+    }
+
+    /// Reads words of which the first is `run`.
+    pub(in crate::run) fn read<W: Into<OsString> + Clone>(
+        words: impl IntoIterator<Item = W>,
+    ) -> Result<RunArgs, clap::Error> {
+        RunArgs::from_arg_matches(&RunArgs::command().try_get_matches_from(words)?)
+    }
+}
+
 /// The longest name that a person may give. Unit: bytes; the column holds 190.
 const NAME_BYTES_MAX: usize = 128;
 
@@ -325,10 +340,7 @@ fn new_name(text: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
-    use super::EXAMPLES;
-    use crate::args::Cli;
+    use super::*;
     use windrow_config::TaskDefaults;
     use windrow_core::settings::text::span_text;
 
@@ -349,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_run_needs_one_source_and_one_handler() {
-        let parse = |words: &str| Cli::try_parse_from(words.split(' ').filter(|word| !word.is_empty()));
+        let parse = |words: &str| RunArgs::read(words.split(' ').skip(1).filter(|word| !word.is_empty()));
         assert!(parse("windrow run --total 3 -- true").is_ok());
         assert!(parse("windrow run --total 0 --if-empty error -- true").is_ok());
         assert!(parse("windrow run --csv u.csv --url http://x --rate 500/s").is_ok());

@@ -11,7 +11,8 @@ use super::super::fault::Fault;
 use super::super::signals::{ProcessSignal, Signals};
 use super::end::outcome;
 use super::picture::{Meter, Picture};
-use crate::output::screen::{RunLines, Screen};
+use crate::output::screen::Screen;
+use crate::run::lines::RunLines;
 use windrow_core::execution::Progress;
 use windrow_core::handler::text;
 use windrow_core::ids::{ItemIndex, Moment, TaskId, WallMs};
@@ -83,7 +84,7 @@ pub(super) enum Stopping {
 impl Watch<'_> {
     /// Follows the task to its end.
     pub(super) async fn follow(&self, task: TaskView, signals: &mut Signals) -> Result<End, Fault> {
-        let mut lines = self.screen.run();
+        let mut lines = RunLines::on(self.screen);
         let end = self.look_on(task, signals, &mut lines).await;
         lines.clear();
         end
@@ -208,7 +209,7 @@ impl Watch<'_> {
         if let Some(why) = self.stops_for.get().filter(|_| is_at_end) {
             picture.why = Some(why.clone());
         }
-        self.screen.show(lines, &picture, clock.now());
+        lines.show(self.screen, &picture, clock.now());
         self.shown.send_replace(Some(picture));
     }
 

@@ -6,8 +6,9 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Command, Error};
 
-use super::{misplaced, nearest, noun, reason, same, tipped};
+use super::{misplaced, noun, reason, same, tipped};
 use crate::args;
+use crate::input::nearest::nearest;
 
 /// Flags of other programs, and ours of the same meaning; the first that a command has is meant. Behind it may stand a
 /// value of it.

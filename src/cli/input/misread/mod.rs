@@ -4,7 +4,6 @@
 mod flags;
 mod misplaced;
 
-use std::collections::BTreeSet;
 use std::error::Error as _;
 use std::ffi::OsString;
 use std::num::{IntErrorKind, ParseIntError};
@@ -14,6 +13,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
 use crate::args;
+use crate::input::nearest::nearest;
 
 /// Verbs of other programs, and ours of the same meaning: the first one that a noun has is meant.
 const MEANT: [(&str, &str); 24] = [
@@ -232,21 +232,6 @@ fn tipped(mut error: Error, tip: impl Into<String>) -> Error {
     let tip = StyledStr::from(tip.into());
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     error
-}
-
-/// The word with the fewest slips of the finger between: one in short words, two in others. A short word with another
-/// letter in it is another word.
-pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let is_short = word.chars().count() <= 4;
-    let slips_max = if is_short { 1 } else { 2 };
-    let letters = |word: &str| word.chars().collect::<BTreeSet<char>>();
-    let may = |known: &str| !is_short || word.len() != known.len() || letters(word) == letters(known);
-    let near = known
-        .filter(|known| may(known))
-        .map(|known| (strsim::osa_distance(word, known), known));
-    near.filter(|(slips, _)| *slips <= slips_max)
-        .min()
-        .map(|(_, known)| known)
 }
 
 /// The command that stands before a word, with its path.

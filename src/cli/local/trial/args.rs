@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueHint};
 
-use crate::args::{HttpArgs, Items, Verbosity};
 use crate::input::choice::{self, Choice};
+use crate::input::flags::{HttpArgs, Items};
+use crate::output::screen::Verbosity;
 use crate::run::handler::each::{EachArgs, WITH_PROGRAM};
 use crate::run::handler::request::RequestArgs;
 use windrow_core::settings::text::parse_span;

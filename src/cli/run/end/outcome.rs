@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use super::stop_hint;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::output::judgement::of_them_unconfirmed;
+use crate::output::table::human::{self, seconds};
 use crate::run::kept::only_failed::Net;
 use crate::run::kept::resume::goes_on_at;
 use crate::run::watch::Seen;
-use crate::task::look::judgement::of_them_unconfirmed;
-use crate::task::wait::until::seconds;
 use windrow_core::explain::rate_text;
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::items::counters::Counters;
@@ -215,7 +215,7 @@ impl Outcome {
                 "abandoned" if self.net.is_none() => of_them_unconfirmed(self.unconfirmed()),
                 _ => String::new(),
             };
-            text += &format!("\n  {term:<10} {:>15}{of_them}", grouped(count));
+            text += &format!("\n  {term:<10} {:>15}{of_them}", human::count(count));
         }
         if let Some((took, _)) = self.driven {
             text += &format!(
@@ -258,7 +258,8 @@ impl Outcome {
             .max()
             .unwrap_or(0)
             .max(4);
-        let count = |group: &FailureGroup| grouped(group.count) + &of_them_unconfirmed(group.unconfirmed);
+        let count =
+            |group: &FailureGroup| human::count(group.count) + &of_them_unconfirmed(group.unconfirmed);
         let many = self.groups.iter().map(|group| count(group).len()).max();
         let many = many.unwrap_or(0).max(9);
         let mut add = |line: std::fmt::Arguments<'_>| {
@@ -373,28 +374,12 @@ pub(in crate::run) fn thousandths(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
 }
 
-/// `1,234,567`
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped_and_times_are_utc() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_234_567), "1,234,567");
+    fn times_are_utc() {
         assert_eq!(second_text(WallMs(1_500)), "1970-01-01T00:00:01Z");
     }
 }

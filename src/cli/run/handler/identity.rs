@@ -3,7 +3,7 @@
 
 use xxhash_rust::xxh3::Xxh3Default;
 
-use crate::args::RunArgs;
+use crate::run::args::RunArgs;
 use crate::run::kept::only_failed::Net;
 use crate::run::kept::recall;
 use windrow_engine::ports::tasks::store::TaskView;

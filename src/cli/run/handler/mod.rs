@@ -11,10 +11,11 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::args::{HttpArgs, RunArgs};
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::input::flags::HttpArgs;
 use crate::run::JobRun;
+use crate::run::args::RunArgs;
 use crate::run::kept::recall;
 use windrow_core::business::secrets::unmarked;
 use windrow_core::template::unfilled;
@@ -126,8 +127,10 @@ pub(in crate::run) fn behind(args: &RunArgs) -> Option<String> {
     let is_ours = Path::new(program)
         .file_name()
         .is_some_and(|name| name == "windrow");
-    let root = crate::args::command();
-    let run = root.find_subcommand("run").filter(|_| !is_ours)?;
+    if is_ours {
+        return None;
+    }
+    let run = RunArgs::command();
     let is_flag = |word: &str| {
         let long = word
             .strip_prefix("--")

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::args::RemoveArgs;
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::contexts::like;
@@ -16,6 +15,7 @@ use crate::output::shell_word;
 use crate::output::table::human;
 use crate::run::kept::shelf::KeptJob;
 use crate::run::kept::{only_failed, place, resume, shelf};
+use crate::shell::Shell;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::{Actor, TaskStore, Write};
 use windrow_node::jobs::{self, BUSINESS};

@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::args::ListArgs;
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Look, View};
@@ -12,6 +11,7 @@ use crate::output::screen;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
 use crate::run::items::introduction::long_period;
+use crate::shell::Shell;
 use crate::task::look::columns::with_made_good;
 use windrow_core::explain::rate_text;
 use windrow_core::settings::RateLimit;

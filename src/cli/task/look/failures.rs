@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::contexts::like;
 use crate::link::{Link, Listed};
 use crate::output::body::{member, number, text};
+use crate::output::judgement::{judgement, of_them_unconfirmed};
 use crate::output::table::times::Times;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, clean, human};
+use crate::shell::Shell;
 use crate::task::args::look::{FailuresArgs, PreviewArgs};
-use crate::task::look::judgement::{judgement, of_them_unconfirmed};
 use crate::task::look::report;
 use crate::task::make::draft::Draft;
 use windrow_client::Request;

@@ -7,7 +7,6 @@ pub(crate) mod failures;
 pub(crate) mod follow;
 pub(crate) mod history;
 pub(crate) mod item;
-pub(crate) mod judgement;
 pub(crate) mod list;
 pub(crate) mod report;
 pub(crate) mod results;

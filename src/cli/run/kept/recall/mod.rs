@@ -8,17 +8,16 @@ mod words;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
 use serde::{Deserialize, Serialize};
 
 use super::{beside, resume};
-use crate::Shell;
-use crate::args::{Cli, Command, IfFinished, RunArgs};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::shell_word;
 use crate::run::JobRun;
+use crate::run::args::{IfFinished, RunArgs};
 use crate::run::handler::identity;
+use crate::shell::Shell;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::{TaskCommand, TaskEdit, TaskStore, TaskView};
 use windrow_node::StateDir;
@@ -165,12 +164,8 @@ fn take(args: &mut RunArgs, kept: RunArgs) {
 
 /// The words of a handler as clap reads them.
 fn read(kept: &Kept) -> Option<RunArgs> {
-    let own = ["windrow", "run", "--total", "1"];
-    let words = own.into_iter().chain(kept.words.iter().map(String::as_str));
-    match Cli::try_parse_from(words).ok()?.command {
-        Command::Run(args) => Some(*args),
-        _ => None,
-    }
+    let own = ["run", "--total", "1"];
+    RunArgs::read(own.into_iter().chain(kept.words.iter().map(String::as_str))).ok()
 }
 
 /// A job that is to go on.
