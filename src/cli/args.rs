@@ -1,5 +1,6 @@
-//! The command line, as clap reads it: the commands, and what several of them take. What one command takes is in its
-//! own folder. Nothing here does anything.
+//! The command line, as clap reads it: the commands. The flags of one command are in its own folder. Nothing here does
+//! anything.
+
 
 use clap::{CommandFactory, Parser, Subcommand};
 use console::Term;

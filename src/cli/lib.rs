@@ -2,15 +2,18 @@
 //!
 //! | room | has |
 //! |---|---|
-//! | `args` | the commands, and what several of them take; what one command takes is in its own folder |
+//! | `args` | the commands; what one of them takes is in its own folder |
 //! | `run` | one job in this process, and `windrow job`, which steers it from another terminal |
 //! | `local` | commands that need no node: `try`, `serve`, `dev`, `init`, `config`, `doctor`, `db` |
 //! | `task`, `remote` | clients of a running node: a noun each, a file a verb |
 //! | `link` | what clients share: flags, contexts, the open link to a node, pages of lists |
 //! | `output` | lists and cards for people, the same for scripts; standard error |
-//! | `input` | items, times and slips of the finger, read |
+//! | `input` | flags that several commands take; items, times and slips of the finger, read |
 //! | `help` | topics; what a word may become when Tab is pressed |
-//! | `signals`, `fault`, `exit` | Ctrl-C, errors in three parts, exit codes |
+//! | `shell`, `signals`, `fault`, `exit` | the surroundings, Ctrl-C, errors in three parts, exit codes |
+//!
+//! Rooms import downwards only: `args` and `help` stand on top, then `local` and `remote`, `task`, `run`, `link`, `input`,
+//! `output`, `fault`.
 //!
 //! Standard output carries the outcome only; everything else goes to standard error.
 //!

@@ -527,7 +527,7 @@ mod tests {
         assert_eq!(said, "allowed now: windrow task start t7, windrow task set t7");
         let said = hint(&["stop", "stop_now", "cancel"]);
         assert_eq!(said, "allowed now: windrow task stop t7, windrow task cancel t7");
-        let task = args::command().find_subcommand("task").cloned().expect("a noun");
+        let task = crate::args::command().find_subcommand("task").cloned().expect("a noun");
         let commands = Verb::ALL.iter().filter(|verb| verb.is_command());
         for named in commands.map(|command| verb(command.as_str())) {
             assert!(task.find_subcommand(named).is_some(), "windrow task {named}");

@@ -8,6 +8,7 @@ mod end;
 pub(crate) mod handler;
 pub(crate) mod items;
 pub mod job;
+mod json;
 pub(crate) mod kept;
 pub(super) mod lines;
 pub(super) mod picture;
@@ -73,7 +74,7 @@ pub(super) async fn run(args: Box<RunArgs>, shell: &Shell, runtimes: Arc<Runtime
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let prepared = prepare::prepare(args, shell, &runtimes, &clock)?;
-    handler::behind(args)
+    handler::of_run::behind(args)
         .iter()
         .for_each(|line| shell.screen.say(line));
     if args.only_failed && !StateDir::database_in(&prepared.place).is_file() {

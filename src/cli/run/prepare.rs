@@ -11,9 +11,10 @@ use crate::fault::Fault;
 use crate::run::args::{RunArgs, Tunes};
 use crate::run::handler;
 use crate::run::handler::each::Beside;
+use crate::run::handler::identity;
 use crate::run::handler::request::{self, RequestWanted};
 use crate::run::items::source;
-use crate::run::kept::{place, recall, resume};
+use crate::run::kept::{place, resume};
 use crate::shell::Shell;
 use windrow_config::{CommandHandler, Config};
 use windrow_core::settings::check;
@@ -85,7 +86,7 @@ pub(super) fn prepare(
     };
     let nowhere: Sink = Arc::new(|_| {});
     let making = prepared.making(shell, runtimes.calls(), clock, nowhere, None);
-    if recall::has_handler(args) {
+    if identity::has_handler(args) {
         handlers::factory(&prepared.wanted(args)?, making)?;
     }
     Ok(prepared)

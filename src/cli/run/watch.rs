@@ -9,7 +9,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::signals::{ProcessSignal, Signals};
-use super::end::outcome;
+use super::end::outcome::{self, Seen};
 use super::picture::{Meter, Picture};
 use crate::output::screen::Screen;
 use crate::run::lines::RunLines;
@@ -42,15 +42,6 @@ pub(super) enum End {
     Stopped(Box<TaskView>, Seen),
     /// The second Ctrl-C.
     Cut,
-}
-
-/// What a run saw that its task doesn't tell.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
-    /// The last call that failed, if the handler was in trouble when the run ended.
-    pub(super) trouble: Option<String>,
-    /// Whether the disk with the progress was full at any time.
-    pub(super) disk_full: bool,
 }
 
 /// See the module.

@@ -15,7 +15,6 @@ use self::args::{TaskArgs, Verb};
 use super::exit::Exit;
 use super::fault::Fault;
 use crate::shell::Shell;
-pub use crate::task::look::columns::TASKS;
 
 /// Does what the verb says; without one it lists.
 ///

@@ -11,12 +11,11 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::judgement::of_them_unconfirmed;
 use crate::output::table::human::{self, seconds};
+use crate::run::json::counts_json;
 use crate::run::kept::only_failed::Net;
 use crate::run::kept::resume::goes_on_at;
-use crate::run::watch::Seen;
 use windrow_core::explain::rate_text;
 use windrow_core::ids::{ItemIndex, WallMs};
-use windrow_core::items::counters::Counters;
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
 use windrow_core::text::steers;
 use windrow_engine::ports::sources::source::Source;
@@ -28,6 +27,15 @@ use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
 
 /// What is shown of an item's data beside its failure. Unit: characters.
 const WHO_CHARS_MAX: usize = 60;
+
+/// What a run saw that its task doesn't tell.
+#[derive(Clone, Debug, Default)]
+pub(in crate::run) struct Seen {
+    /// The last call that failed, if the handler was in trouble when the run ended.
+    pub(in crate::run) trouble: Option<String>,
+    /// Whether the disk with the progress was full at any time.
+    pub(in crate::run) disk_full: bool,
+}
 
 /// See the module.
 pub(in crate::run) struct Outcome {
@@ -359,14 +367,6 @@ fn group_json((group, example): (&FailureGroup, &ItemData)) -> Value {
 /// A time as people read it, to the second.
 pub(in crate::run) fn second_text(at: WallMs) -> String {
     rfc3339(WallMs(at.0 / 1000 * 1000)).replace(".000Z", "Z")
-}
-
-/// Every term of the sum, as the API has them.
-pub(in crate::run) fn counts_json(counts: &Counters, pending: u64) -> Value {
-    json!({
-        "succeeded": counts.succeeded, "skipped": counts.skipped, "abandoned": counts.abandoned,
-        "parked": counts.parked, "in_flight": counts.in_flight, "pending": pending, "excluded": counts.excluded,
-    })
 }
 
 /// With three digits behind the point: more would be noise.

@@ -14,7 +14,6 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use self::args::{JobArgs, OneArgs, SetArgs, StopArgs, Verb, Which};
-pub(super) use self::remove::remove_directory;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::View;

@@ -1,10 +1,10 @@
 //! A run that was refused before its job began leaves nothing that would be listed as one.
 
+use super::place::remove_directory;
 use super::resume::{self, command, is_piped};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::run::JobRun;
-use crate::run::job::remove_directory;
 use windrow_node::StateDir;
 use windrow_server::service::JobError;
 

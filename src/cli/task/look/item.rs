@@ -11,7 +11,7 @@ use crate::output::table::times::{Times, written};
 use crate::output::table::{Card, Column, Keep, Listing, Side, Tone, human};
 use crate::shell::Shell;
 use crate::task::args::look::ItemArgs;
-use crate::task::look::failures::carried;
+use crate::task::look::carried::carried;
 
 /// An item, for scripts.
 const ITEM: Listing = Listing {

@@ -1,5 +1,6 @@
 //! Tasks that are looked at.
 
+pub(crate) mod carried;
 pub(crate) mod columns;
 pub mod explain;
 pub(crate) mod export;

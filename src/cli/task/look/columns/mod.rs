@@ -11,7 +11,7 @@ use crate::task::words;
 const BAR_CELLS: usize = 7;
 
 /// Tasks.
-pub const TASKS: Listing = Listing {
+pub(crate) const TASKS: Listing = Listing {
     columns: &[
         Column::text("ID", Keep::Always, 4, "id").tone(Tone::Strong),
         Column::text("BUSINESS", Keep::Rank(40), 8, "business"),
