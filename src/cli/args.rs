@@ -1,7 +1,6 @@
 //! The command line, as clap reads it: the commands. The flags of one command are in its own folder. Nothing here does
 //! anything.
 
-
 use clap::{CommandFactory, Parser, Subcommand};
 use console::Term;
 
@@ -13,6 +12,7 @@ use super::run::args::RunArgs;
 use super::run::job;
 use super::task::log;
 use super::{run, task};
+use crate::input::flags::Colors;
 use crate::local::serve::args::ServeArgs;
 use crate::local::settings::args::ConfigArgs;
 use crate::local::trial::args::TryArgs;
@@ -33,6 +33,9 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// Colours.
+    #[command(flatten)]
+    pub colors: Colors,
 }
 
 /// What to do.
@@ -127,13 +130,106 @@ fn is_sized() -> bool {
     terminals.iter().any(|terminal| terminal.size_checked().is_some()) || process_env().any(is_named)
 }
 
+/// Verbs of every noun and what other programs call them.
+const ALIASES: [(&str, &[&str]); 5] = [
+    ("list", &["ls", "ps"]),
+    ("show", &["get", "describe"]),
+    ("delete", &["rm"]),
+    ("remove", &["rm", "delete"]),
+    ("revoke", &["rm", "delete"]),
+];
+
+/// The same noun with the aliases of its verbs, but for those that are verbs of their own.
+fn aliased(noun: clap::Command) -> clap::Command {
+    ALIASES.iter().fold(noun, |noun, (verb, names)| {
+        if !noun.get_subcommands().any(|known| known.get_name() == *verb) {
+            return noun;
+        }
+        let free = names.iter().filter(|name| noun.find_subcommand(name).is_none());
+        let free: Vec<&'static str> = free.copied().collect();
+        noun.mut_subcommand(verb, |verb| verb.visible_aliases(free))
+    })
+}
+
 fn flowing(command: clap::Command) -> clap::Command {
     let after = command.get_after_help().map(|text| unwrapped(&text.to_string()));
     let command = match after {
-        Some(text) => command.after_help(text),
+        Some(text) => command.after_help(first_examples(&text)).after_long_help(text),
         None => command,
     };
-    command.mut_subcommands(flowing)
+    shortened(aliased(command)).mut_subcommands(flowing)
+}
+
+/// Flags and verbs up to which `-h` shows every flag of a command.
+const SHORT_MAX: usize = 30;
+/// Lines of examples in `-h`.
+const EXAMPLE_LINES_MAX: usize = 8;
+/// Flags that `-h` shows of commands with more.
+const USUAL: [&str; 43] = [
+    "csv",
+    "ndjson",
+    "lines",
+    "glob",
+    "total",
+    "items",
+    "url",
+    "each",
+    "request",
+    "json",
+    "header",
+    "workers",
+    "name",
+    "resume",
+    "restart",
+    "only-failed",
+    "rate",
+    "concurrency",
+    "batch",
+    "call-timeout",
+    "max-attempts",
+    "error-budget",
+    "results-out",
+    "failures-out",
+    "output",
+    "state",
+    "server",
+    "context",
+    "dry-run",
+    "start",
+    "follow",
+    "business",
+    "status",
+    "label",
+    "all",
+    "code",
+    "unconfirmed",
+    "indexes",
+    "cron",
+    "every",
+    "at",
+    "limit",
+    "cmd",
+];
+
+/// The same command whose `-h` fits two screens: of many flags it shows the usual ones, and `--help` all of them.
+fn shortened(command: clap::Command) -> clap::Command {
+    if command.get_arguments().count() + command.get_subcommands().count() <= SHORT_MAX {
+        return command;
+    }
+    command.mut_args(|arg| {
+        let is_usual = arg.get_long().is_none_or(|long| USUAL.contains(&long));
+        arg.hide_short_help(!is_usual)
+    })
+}
+
+/// The first paragraph, as many whole examples of it as `-h` has room for.
+fn first_examples(text: &str) -> String {
+    let examples = text.lines().take_while(|line| !line.is_empty());
+    let mut lines: Vec<&str> = examples.take(EXAMPLE_LINES_MAX).collect();
+    while lines.last().is_some_and(|line| line.ends_with('\\')) {
+        lines.pop();
+    }
+    lines.join("\n")
 }
 
 /// Lines of a paragraph become one. What is indented, a heading or an empty line stays as it is.
@@ -158,6 +254,23 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_short_help_of_any_command_fits_60_lines() {
+        let mut root = command().term_width(100);
+        root.build();
+        let mut open = vec![(String::new(), &mut root)];
+        let mut long = Vec::new();
+        while let Some((path, command)) = open.pop() {
+            let path = format!("{path} {}", command.get_name());
+            let lines = command.render_help().to_string().lines().count();
+            if lines > 60 {
+                long.push(format!("{lines}{path}"));
+            }
+            open.extend(command.get_subcommands_mut().map(|verb| (path.clone(), verb)));
+        }
+        assert!(long.is_empty(), "{long:#?}");
     }
 
     #[test]

@@ -46,7 +46,6 @@ pub mod shell;
 mod signals;
 pub mod task;
 
-use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -70,9 +69,10 @@ pub fn main() -> ExitCode {
     if help::completion::answer(std::env::args_os().collect(), quiet_shell) {
         return ExitCode::SUCCESS;
     }
-    let words: Vec<OsString> = std::env::args_os().collect();
     fault::know_command_line(args::command);
-    let matches = args::command().try_get_matches_from(&words);
+    let command = args::command();
+    let words = input::front::arranged(std::env::args_os().collect(), &command);
+    let matches = command.try_get_matches_from(&words);
     let matches = matches.map_err(|error| input::misread::advised(error, &words));
     let read = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     let wants_json = output::failure::wants_json(&words);
@@ -90,6 +90,7 @@ fn quiet_shell() -> Shell {
     Shell {
         env: process_env().collect(),
         environment: process_env_os(),
+        colors: None,
         screen,
     }
 }
@@ -104,9 +105,13 @@ fn execute(cli: Cli, wants_json: bool) -> Exit {
         }
     };
     output::screen::report_panics(screen.clone());
+    if let Some(wanted) = cli.colors.wanted() {
+        console::set_colors_enabled_stderr(wanted);
+    }
     let shell = Shell {
         env,
         environment: process_env_os(),
+        colors: cli.colors.wanted(),
         screen: screen.clone(),
     };
     obey(cli.command, &shell).unwrap_or_else(|fault| {

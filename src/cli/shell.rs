@@ -15,6 +15,8 @@ pub struct Shell {
     pub(crate) env: Vec<(String, String)>,
     /// The environment, for workers.
     pub(crate) environment: Vec<(OsString, OsString)>,
+    /// Whether a flag wants colours; none where the environment and the terminal decide.
+    pub(crate) colors: Option<bool>,
     /// Standard error.
     pub(crate) screen: Arc<Screen>,
 }

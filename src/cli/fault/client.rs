@@ -73,7 +73,7 @@ impl Fault {
 
 /// What to try where no answer came in time. Who says how it is speaks no TLS.
 fn late_hint(server: &str, node: Option<&Readiness>) -> String {
-    let again = "the same again: nothing is done twice; --timeout waits longer";
+    let again = "the same again: nothing is done twice; --request-timeout waits longer";
     let secure = server.strip_prefix("http://").filter(|_| node.is_none());
     match (node, secure) {
         (Some(node), _) if node.lacks_its_database() => STORE_HINT.to_owned(),
@@ -419,11 +419,15 @@ mod tests {
     use super::*;
     use windrow_core::task::lifecycle::Verb;
 
-    fn fault(status: u16, slug: &str) -> Fault {
+    fn of_problem(problem: Problem, names: Names) -> Fault {
         know_command_line(crate::args::command);
+        Fault::of_problem(problem, names)
+    }
+
+    fn fault(status: u16, slug: &str) -> Fault {
         let body = json!({"type": format!("http://n1/problems/{slug}"), "title": "No way", "detail": "d", "status": status,
             "request_id": "r-1", "try": ["this", "that"]});
-        Fault::of_problem(
+        of_problem(
             serde_json::from_value::<Problem>(body).expect("a problem"),
             Names::Flags,
         )
@@ -469,7 +473,7 @@ mod tests {
     fn each_fault_of_a_body_has_its_line_and_pointer() {
         let body = json!({"title": "T", "detail": "two members", "status": 400, "errors": [
             {"pointer": "/rate", "detail": "not a rate", "try": "\"500/s\""}, {"pointer": "/x", "detail": "unknown"}]});
-        let fault = Fault::of_problem(
+        let fault = of_problem(
             serde_json::from_value::<Problem>(body).expect("a problem"),
             Names::Flags,
         );
@@ -502,7 +506,7 @@ mod tests {
         }
         let body = json!({"title": "T", "status": 409, "max_rate": {"n1": "888/s"}, "allowed": ["stop", "tune", "edit"],
                 "try": ["one of the `allowed` actions"]});
-        let hint = Fault::of_problem(
+        let hint = of_problem(
             serde_json::from_value::<Problem>(body).expect("a problem"),
             Names::Flags,
         )
@@ -516,7 +520,7 @@ mod tests {
         let hint = |allowed: &[&str]| {
             let body = json!({"title": "T", "status": 409, "allowed": allowed, "instance": "/v1/tasks/t7/finish",
                 "try": ["one of the `allowed` actions"]});
-            Fault::of_problem(
+            of_problem(
                 serde_json::from_value::<Problem>(body).expect("a problem"),
                 Names::Flags,
             )
@@ -527,7 +531,10 @@ mod tests {
         assert_eq!(said, "allowed now: windrow task start t7, windrow task set t7");
         let said = hint(&["stop", "stop_now", "cancel"]);
         assert_eq!(said, "allowed now: windrow task stop t7, windrow task cancel t7");
-        let task = crate::args::command().find_subcommand("task").cloned().expect("a noun");
+        let task = crate::args::command()
+            .find_subcommand("task")
+            .cloned()
+            .expect("a noun");
         let commands = Verb::ALL.iter().filter(|verb| verb.is_command());
         for named in commands.map(|command| verb(command.as_str())) {
             assert!(task.find_subcommand(named).is_some(), "windrow task {named}");
@@ -546,7 +553,7 @@ mod tests {
                 json!({"type": "http://n1/problems/not-found", "title": "T", "status": 404, "detail": "d"});
             let members = more.as_object().expect("an object").clone();
             body.as_object_mut().expect("an object").extend(members);
-            Fault::of_problem(serde_json::from_value(body).expect("a problem"), Names::Flags)
+            of_problem(serde_json::from_value(body).expect("a problem"), Names::Flags)
         };
         let none = json!([{"pointer": "/filter", "detail": "t1 has no failures", "try": "`windrow task report t1`"}]);
         let none =
@@ -562,7 +569,7 @@ mod tests {
     fn a_fault_is_told_once_and_no_advice_points_to_what_stands_there() {
         let body = json!({"title": "T", "status": 422, "detail": "/rate: no rate", "try": ["look at `errors`"],
             "errors": [{"pointer": "/rate", "detail": "no rate"}]});
-        let fault = Fault::of_problem(
+        let fault = of_problem(
             serde_json::from_value::<Problem>(body).expect("a problem"),
             Names::Flags,
         );
@@ -576,7 +583,7 @@ mod tests {
     fn what_is_not_there_is_looked_for_in_the_list_of_its_kind() {
         let body = json!({"type": "/problems/not-found", "title": "T", "status": 404, "detail": "there is no task t9",
             "instance": "/v1/tasks/t9", "try": ["list what there is"]});
-        let fault = Fault::of_problem(
+        let fault = of_problem(
             serde_json::from_value::<Problem>(body).expect("a problem"),
             Names::Flags,
         );
@@ -586,7 +593,7 @@ mod tests {
         );
         let body = json!({"type": "/problems/not-found", "title": "T", "status": 404, "instance": "/v1/limits/gat",
             "try": ["list what there is"]});
-        let fault = Fault::of_problem(
+        let fault = of_problem(
             serde_json::from_value::<Problem>(body).expect("a problem"),
             Names::Flags,
         );
@@ -601,7 +608,7 @@ mod tests {
         let body = json!({"type": "/problems/validation-failed", "title": "Validation failed", "status": 422,
             "instance": "/v1/tasks/t1/move", "missing": "/v1/nodes/n9", "try": ["look at `errors`"],
             "errors": [{"pointer": "/to", "detail": "there is no node n9"}]});
-        let fault = Fault::of_problem(
+        let fault = of_problem(
             serde_json::from_value::<Problem>(body).expect("a problem"),
             Names::Flags,
         );
@@ -640,7 +647,7 @@ mod tests {
         let of = |instance: &str, slug: &str, pointer: &str, names| {
             let body = json!({"type": format!("/problems/{slug}"), "title": "T", "status": 422, "instance": instance,
                 "errors": [{"pointer": pointer, "detail": "small letters"}]});
-            Fault::of_problem(serde_json::from_value(body).expect("a problem"), names).to_string()
+            of_problem(serde_json::from_value(body).expect("a problem"), names).to_string()
         };
         let name = of("/v1/businesses", "validation-failed", "/name", Names::Flags);
         assert!(

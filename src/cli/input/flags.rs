@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 
 use windrow_config::Config;
 
@@ -92,5 +92,49 @@ impl HttpArgs {
             of_http.ca_file.clone_from(&self.handler_ca_file);
         }
         of_http.insecure_skip_verify |= self.insecure_skip_verify;
+    }
+}
+
+/// When there are colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// As the environment and the terminal say
+    Auto,
+    /// Always, also into pipes
+    Always,
+    /// Never
+    Never,
+}
+
+/// Colours of all that is printed.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub struct Colors {
+    /// Colours: --color is always; without it the terminal, NO_COLOR, CLICOLOR_FORCE and TERM=dumb decide
+    #[arg(
+        long,
+        global = true,
+        alias = "colour",
+        value_enum,
+        value_name = "WHEN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "always"
+    )]
+    pub color: Option<When>,
+    /// No colours: --color=never
+    #[arg(long, global = true, overrides_with = "color")]
+    pub no_color: bool,
+}
+
+impl Colors {
+    /// Whether there are colours; none where the environment and the terminal decide.
+    pub(crate) fn wanted(self) -> Option<bool> {
+        match self.color {
+            _ if self.no_color => Some(false),
+            Some(When::Always) => Some(true),
+            Some(When::Never) => Some(false),
+            Some(When::Auto) | None => None,
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod choice;
 pub(crate) mod flags;
+pub(crate) mod front;
 pub(crate) mod misread;
 pub(crate) mod moment;
 pub(crate) mod nearest;

@@ -16,3 +16,15 @@ pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> O
         .min()
         .map(|(_, known)| known)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_short_word_is_no_slip() {
+        assert_eq!(nearest("nope", ["node", "task"].into_iter()), None);
+        assert_eq!(nearest("ndoe", ["node", "task"].into_iter()), Some("node"));
+        assert_eq!(nearest("tas", ["node", "task"].into_iter()), Some("task"));
+    }
+}

@@ -53,7 +53,7 @@ impl<'a> Link<'a> {
         let client = Client::new(Options {
             server: reach.server,
             token: reach.token,
-            timeout: remote.timeout,
+            timeout: remote.request_timeout,
             ca_file: reach.ca_file,
             proxies: shell.proxies(),
             tap: Tap::new(depth, move |line| screen.must_say(line)),
@@ -161,7 +161,7 @@ impl<'a> Link<'a> {
 
     /// How long a request may take.
     pub fn timeout(&self) -> Duration {
-        self.remote.timeout
+        self.remote.request_timeout
     }
 
     /// Says what may help, to people only.

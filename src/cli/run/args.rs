@@ -72,7 +72,7 @@ data; 2xx: done, 429 pauses, 5xx is tried again, other 4xx abandon the item.
   stdin is the row as JSON, WINDROW_INDEX, WINDROW_KEY and WINDROW_ATTEMPT are
   set; as many run at once as there are cores, or --concurrency N
 
-Without flags: as fast as the handler answers, --batch 1 --concurrency auto --timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget auto
+Without flags: as fast as the handler answers, --batch 1 --concurrency auto --call-timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget auto
 
 Ctrl-C stops calmly: calls under way end, then the program does. The same command resumes and repeats nothing. After a crash
 or a kill -9 it does too; items that were in flight, and those of the last moments, are done again under the same keys.
@@ -348,7 +348,7 @@ mod tests {
     fn the_help_has_the_defaults() {
         let tuning = TaskDefaults::default().tuning;
         let flags = format!(
-            "--batch {} --concurrency {} --timeout {} --max-attempts {} --backoff '{}' --error-budget {}",
+            "--batch {} --concurrency {} --call-timeout {} --max-attempts {} --backoff '{}' --error-budget {}",
             tuning.batch,
             tuning.concurrency,
             span_text(tuning.timeout),
@@ -391,7 +391,7 @@ mod tests {
             "windrow run --total 3 --allow-dashes -- true",
             "windrow run --total 3 --rate 0/s -- true",
             "windrow run --total 3 --rate fast -- true",
-            "windrow run --total 3 --timeout 3 -- true",
+            "windrow run --total 3 --call-timeout 3 -- true",
             "windrow run --total 3 --url http://x --workers 2",
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");

@@ -173,7 +173,7 @@ impl Trial<'_> {
                 items: dispatches(&left, Attempt::new(attempt)),
                 rows: self.data.rows(&left).await?,
                 gate_time: begun,
-                timeout: self.args.timeout,
+                timeout: self.args.call_timeout,
             };
             self.show(&call)?;
             let reply = self.handler.process(call).await;

@@ -35,9 +35,7 @@ Exit codes: 0 finished (also once redrives made all failures good), 8 with failu
 /// Tasks that are asked after at the same time.
 const AT_ONCE: usize = 16;
 /// `windrow task wait`
-// `--timeout` is how long is waited; what a request may take has another name here.
 #[derive(Debug, Args)]
-#[command(mut_arg("request_timeout", |arg| arg.long("request-timeout")))]
 pub struct WaitArgs {
     /// The tasks: t42, or business/name
     #[arg(required = true, value_name = "TASK")]
