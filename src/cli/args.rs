@@ -162,6 +162,8 @@ fn flowing(command: clap::Command) -> clap::Command {
 
 /// Flags and verbs up to which `-h` shows every flag of a command.
 const SHORT_MAX: usize = 30;
+/// The longest help text of a flag that `-h` shows whole. Unit: bytes.
+const CLAUSE_MAX: usize = 75;
 /// Lines of examples in `-h`.
 const EXAMPLE_LINES_MAX: usize = 8;
 /// Flags that `-h` shows of commands with more.
@@ -218,8 +220,21 @@ fn shortened(command: clap::Command) -> clap::Command {
     }
     command.mut_args(|arg| {
         let is_usual = arg.get_long().is_none_or(|long| USUAL.contains(&long));
-        arg.hide_short_help(!is_usual)
+        let arg = arg.hide_short_help(!is_usual);
+        let whole = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        match beginning(&whole) {
+            first if first != whole => arg.help(first.to_owned()).long_help(whole),
+            _ => arg,
+        }
     })
+}
+
+/// The first clause of a help text, and less of one that is longer than a line.
+fn beginning(text: &str) -> &str {
+    let cut = |text: &str, ends: [&str; 2]| ends.iter().filter_map(|end| text.find(end)).min();
+    let first = cut(text, ["; ", ". "]).map_or(text, |end| &text[..end]);
+    let end = cut(first, [": ", ", "]).filter(|_| first.len() > CLAUSE_MAX);
+    end.map_or(first, |end| &first[..end])
 }
 
 /// The first paragraph, as many whole examples of it as `-h` has room for.

@@ -110,10 +110,11 @@ pub enum When {
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub struct Colors {
-    /// Colours: --color is always; without it the terminal, NO_COLOR, CLICOLOR_FORCE and TERM=dumb decide
+    /// Colours; without it the terminal, NO_COLOR, CLICOLOR_FORCE and TERM=dumb decide
     #[arg(
         long,
         global = true,
+        hide_short_help = true,
         alias = "colour",
         value_enum,
         value_name = "WHEN",
@@ -123,7 +124,7 @@ pub struct Colors {
     )]
     pub color: Option<When>,
     /// No colours: --color=never
-    #[arg(long, global = true, overrides_with = "color")]
+    #[arg(long, global = true, hide_short_help = true, overrides_with = "color")]
     pub no_color: bool,
 }
 

@@ -111,10 +111,8 @@ fn missing(error: Error) -> Error {
     let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else {
         return error;
     };
-    match missing
-        .iter()
-        .any(|argument| argument.contains("COMMAND") && !argument.contains("--cmd"))
-    {
+    let lacks = |part: &str| missing.iter().any(|argument| argument.contains(part));
+    match lacks("COMMAND") && !lacks("--cmd") && !lacks("--each") {
         true => tipped(error, HANDLER_TIP),
         false => error,
     }
