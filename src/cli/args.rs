@@ -167,51 +167,10 @@ const CLAUSE_MAX: usize = 75;
 /// Lines of examples in `-h`.
 const EXAMPLE_LINES_MAX: usize = 8;
 /// Flags that `-h` shows of commands with more.
-const USUAL: [&str; 43] = [
-    "csv",
-    "ndjson",
-    "lines",
-    "glob",
-    "total",
-    "items",
-    "url",
-    "each",
-    "request",
-    "json",
-    "header",
-    "workers",
-    "name",
-    "resume",
-    "restart",
-    "only-failed",
-    "rate",
-    "concurrency",
-    "batch",
-    "call-timeout",
-    "max-attempts",
-    "error-budget",
-    "results-out",
-    "failures-out",
-    "output",
-    "state",
-    "server",
-    "context",
-    "dry-run",
-    "start",
-    "follow",
-    "business",
-    "status",
-    "label",
-    "all",
-    "code",
-    "unconfirmed",
-    "indexes",
-    "cron",
-    "every",
-    "at",
-    "limit",
-    "cmd",
-];
+const USUAL: &str = "csv ndjson lines glob total items url each request json header workers name resume restart \
+    only-failed rate concurrency batch call-timeout max-attempts error-budget results-out failures-out output \
+    state server context dry-run start follow business status label all code unconfirmed indexes cron \
+    every at limit cmd";
 
 /// The same command whose `-h` fits two screens: of many flags it shows the usual ones, and `--help` all of them.
 fn shortened(command: clap::Command) -> clap::Command {
@@ -219,7 +178,9 @@ fn shortened(command: clap::Command) -> clap::Command {
         return command;
     }
     command.mut_args(|arg| {
-        let is_usual = arg.get_long().is_none_or(|long| USUAL.contains(&long));
+        let is_usual = arg
+            .get_long()
+            .is_none_or(|long| USUAL.split_whitespace().any(|usual| usual == long));
         let arg = arg.hide_short_help(!is_usual);
         let whole = arg.get_help().map(ToString::to_string).unwrap_or_default();
         match beginning(&whole) {
@@ -269,6 +230,32 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn verbs_of_other_programs_are_understood_on_every_noun() {
+        let root = command();
+        for (noun, verb) in [
+            ("task", "delete"),
+            ("schedule", "delete"),
+            ("limit", "delete"),
+            ("dataset", "delete"),
+            ("token", "revoke"),
+            ("ctx", "remove"),
+            ("job", "rm"),
+        ] {
+            let noun = root.find_subcommand(noun).expect("a noun");
+            let named = |word: &str| noun.find_subcommand(word).map(clap::Command::get_name);
+            assert_eq!(
+                (named("ls"), named("ps"), named("rm")),
+                (Some("list"), Some("list"), Some(verb))
+            );
+        }
+        for noun in ["task", "biz", "schedule", "limit", "node", "ctx", "job"] {
+            let noun = root.find_subcommand(noun).expect("a noun");
+            let named = |word: &str| noun.find_subcommand(word).map(clap::Command::get_name);
+            assert_eq!((named("get"), named("describe")), (Some("show"), Some("show")));
+        }
     }
 
     #[test]

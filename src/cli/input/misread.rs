@@ -96,8 +96,8 @@ fn misplaced(word: &str, command: &Command, words: &[OsString]) -> Option<&'stat
         .get_arguments()
         .find(|argument| argument.get_id() == HANDLER)?;
     let at = words.iter().position(|given| given == word)?;
-    let before = words[..at].iter().filter_map(|given| given.to_str());
-    let flag = before.filter(|given| given.starts_with("--")).next_back();
+    let mut before = words[..at].iter().rev().filter_map(|given| given.to_str());
+    let flag = before.find(|given| given.starts_with("--"));
     match flag.unwrap_or_default().split('=').next()? {
         "--each" => Some(EACH_TIP),
         _ if word.starts_with('-') => None,
