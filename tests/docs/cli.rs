@@ -26,7 +26,7 @@ Three flags limit time: `--call-timeout` one call of a handler, `--request-timeo
 how long a command waits (`windrow task wait`).
 
 Verbs have the names of other programs too: `ls` and `ps` list, `get` and `describe` show, `rm` deletes, removes or revokes.
-`--json` is `-o json`, and flags of the server may stand before the command: `windrow --server URL task list`.
+`--json` is `-o json`, and flags of the server (`--server`, `--context` …) may stand before the command.
 ";
 
 /// The heading of the flags that each command of a client takes, as `remote` names it.

@@ -1,9 +1,10 @@
 //! What went wrong, as people see it: what, because, what to try. The only place that turns errors into exit codes.
 
 mod client;
+mod flags;
 
 pub use client::Names;
-pub(crate) use client::{as_flags, know_command_line};
+pub(crate) use flags::{as_flags, know_command_line};
 
 use std::fmt;
 
