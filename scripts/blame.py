@@ -81,7 +81,7 @@ def play(bad, fault, flags, down=None, limit=600, share=0.0):
         failures = os.path.join(place, "failures.ndjson")
         url = f"http://127.0.0.1:{handler.server_address[1]}/"
         words = [PROGRAM, "run", "-q", "--name", "blame", "--url", url, "--state", os.path.join(place, "state")]
-        words += ["--failures-out", failures, "--timeout", f"{CALL_TIMEOUT:.0f}s", *flags]
+        words += ["--failures-out", failures, "--call-timeout", f"{CALL_TIMEOUT:.0f}s", *flags]
         begun = time.monotonic()
         try:
             code = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=limit).returncode

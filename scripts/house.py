@@ -379,7 +379,7 @@ class Source:
         code, imports = self.code, {at for first, behind in self.imports for at in range(first, behind)}
         for at, token in enumerate(code[:-2]):
             if token.text in ("crate", "super", "self") and token.kind == "id" and code[at + 1].text == "::":
-                if at in imports or (at and code[at - 1].text == "::"):
+                if at in imports or (at and code[at - 1].text in ("::", "in")):
                     continue
                 path, index = [token.text], at + 1
                 while index + 1 < len(code) and code[index].text == "::" and code[index + 1].kind == "id":

@@ -151,7 +151,7 @@ def command(kind, place, port, options):
     usual = options.rate or UNPACED_CALLS / UNPACED_CALL * options.batch
     total = int(usual * (CALM + AFTER))
     run = [options.windrow, "run", "--total", str(total), *pace, "--wait", "-o", "json", "-q",
-           "--state", os.path.join(place, "state"), "--timeout", f"{TIMEOUT}s", *options.flags]
+           "--state", os.path.join(place, "state"), "--call-timeout", f"{TIMEOUT}s", *options.flags]
     if kind in WORKERS:
         run += [] if options.rate else ["--workers", str(UNPACED_CALLS)]
         return total, [*run, "--", sys.executable, "-c", WORKER, place, str(0 if options.rate else UNPACED_CALL)]

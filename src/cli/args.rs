@@ -1,22 +1,22 @@
-//! The command line, as clap reads it: the commands, and what several of them take. What one command takes is in its
-//! own folder. Nothing here does anything.
+//! The command line, as clap reads it: the commands. The flags of one command are in its own folder. Nothing here does
+//! anything.
 
-use std::path::PathBuf;
-
-use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueHint};
+use clap::{CommandFactory, Parser, Subcommand};
 use console::Term;
 
 use super::local::{db, doctor, serve, trial, version};
 use super::remote::{
-    api, audit, biz, cluster, ctx, dataset, limit, log, node, openapi, schedule, statistics, token,
+    api, audit, biz, cluster, ctx, dataset, limit, node, openapi, schedule, statistics, token,
 };
-pub use super::run::args::{IfEmpty, IfFinished, Output, RunArgs, Switch, Tunes};
+use super::run::args::RunArgs;
 use super::run::job;
+use super::task::log;
 use super::{run, task};
-pub use crate::local::serve::args::ServeArgs;
-pub use crate::local::settings::args::{ConfigArgs, ConfigVerb};
-pub use crate::local::trial::args::TryArgs;
-use windrow_config::{Config, process_env};
+use crate::input::flags::Colors;
+use crate::local::serve::args::ServeArgs;
+use crate::local::settings::args::ConfigArgs;
+use crate::local::trial::args::TryArgs;
+use windrow_config::process_env;
 
 /// The width of help where nobody says how wide lines may be. Unit: terminal cells.
 pub(crate) const WIDTH_UNSIZED: usize = 80;
@@ -33,6 +33,9 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// Colours.
+    #[command(flatten)]
+    pub colors: Colors,
 }
 
 /// What to do.
@@ -111,106 +114,6 @@ pub enum Command {
     },
 }
 
-/// How much is printed beside the outcome.
-#[derive(Clone, Copy, Debug, Default, Args)]
-pub struct Verbosity {
-    /// Print nothing but errors and the outcome
-    #[arg(short, long)]
-    pub quiet: bool,
-    /// Print more: -v what happens and what workers print, -vv everything (WINDROW_LOG=filter wins)
-    #[arg(short, long, action = ArgAction::Count)]
-    pub verbose: u8,
-}
-
-/// Where items come from.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Items")]
-pub struct Items {
-    /// Rows of a CSV file; - is standard input
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["ndjson", "lines"])]
-    pub csv: Option<String>,
-    /// Lines of JSON; - is standard input
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "lines")]
-    pub ndjson: Option<String>,
-    /// Lines of text, each an item {"line": "…"}; lines without any character are skipped; - is standard input
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub lines: Option<String>,
-    /// A NUL ends each text of --lines, as find -print0 writes it
-    #[arg(short = '0', long, requires = "lines")]
-    pub null: bool,
-    /// Between the fields of the CSV; "tab" is a tab
-    #[arg(long, value_name = "CHAR", value_parser = one_char)]
-    pub delimiter: Option<char>,
-    /// The first row of the CSV is data; columns are c1, c2 …
-    #[arg(long)]
-    pub no_header: bool,
-    /// Quotes in the CSV are text
-    #[arg(long)]
-    pub no_quote: bool,
-    /// Take rows of the CSV whose quotes don't pair; fields may change, rows may be swallowed
-    #[arg(long)]
-    pub lenient: bool,
-}
-
-impl Items {
-    /// The flags that only a CSV has, of those that are given.
-    pub(crate) fn csv_flags(&self) -> impl Iterator<Item = &'static str> {
-        let flags = [
-            ("--delimiter", self.delimiter.is_some()),
-            ("--no-header", self.no_header),
-            ("--no-quote", self.no_quote),
-            ("--lenient", self.lenient),
-        ];
-        flags
-            .into_iter()
-            .filter(|(_, is_given)| *is_given)
-            .map(|(name, _)| name)
-    }
-
-    /// The files that are named, - included.
-    pub(crate) fn files(&self) -> impl Iterator<Item = &String> {
-        self.csv.iter().chain(&self.ndjson).chain(&self.lines)
-    }
-}
-
-fn one_char(text: &str) -> Result<char, String> {
-    let mut chars = text.chars();
-    match (text, chars.next(), chars.next()) {
-        ("tab" | "\\t", ..) => Ok('\t'),
-        (_, Some(only), None) => Ok(only),
-        _ => Err("one character is needed, such as , ; | or tab".to_owned()),
-    }
-}
-
-/// How a URL is called.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Handler")]
-pub struct HttpArgs {
-    /// A header to send to the URL, as 'name: value'; may be repeated
-    #[arg(long = "header", value_name = "HEADER")]
-    pub headers: Vec<String>,
-    /// A file with the secrets that sign calls of the URL, one whsec_… a line, newest first
-    #[arg(long, value_name = "FILE")]
-    pub secret_file: Option<PathBuf>,
-    /// Authorities to trust at the URL beside the system's, as PEM
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub handler_ca_file: Option<PathBuf>,
-    /// Trust any certificate of the URL; for a test system only
-    #[arg(long)]
-    pub insecure_skip_verify: bool,
-}
-
-impl HttpArgs {
-    /// Whom these flags trust, in the place of what a configuration says.
-    pub(crate) fn trust(&self, config: &mut Config) {
-        let of_http = &mut config.http_handler;
-        if self.handler_ca_file.is_some() {
-            of_http.ca_file.clone_from(&self.handler_ca_file);
-        }
-        of_http.insecure_skip_verify |= self.insecure_skip_verify;
-    }
-}
-
 /// The command line with help that is wrapped once: by the terminal that shows it.
 pub fn command() -> clap::Command {
     let command = flowing(Cli::command());
@@ -227,13 +130,82 @@ fn is_sized() -> bool {
     terminals.iter().any(|terminal| terminal.size_checked().is_some()) || process_env().any(is_named)
 }
 
+/// Verbs of every noun and what other programs call them.
+const ALIASES: [(&str, &[&str]); 5] = [
+    ("list", &["ls", "ps"]),
+    ("show", &["get", "describe"]),
+    ("delete", &["rm"]),
+    ("remove", &["rm", "delete"]),
+    ("revoke", &["rm", "delete"]),
+];
+
+/// The same noun with the aliases of its verbs, but for those that are verbs of their own.
+fn aliased(noun: clap::Command) -> clap::Command {
+    ALIASES.iter().fold(noun, |noun, (verb, names)| {
+        if !noun.get_subcommands().any(|known| known.get_name() == *verb) {
+            return noun;
+        }
+        let free = names.iter().filter(|name| noun.find_subcommand(name).is_none());
+        let free: Vec<&'static str> = free.copied().collect();
+        noun.mut_subcommand(verb, |verb| verb.visible_aliases(free))
+    })
+}
+
 fn flowing(command: clap::Command) -> clap::Command {
     let after = command.get_after_help().map(|text| unwrapped(&text.to_string()));
     let command = match after {
-        Some(text) => command.after_help(text),
+        Some(text) => command.after_help(first_examples(&text)).after_long_help(text),
         None => command,
     };
-    command.mut_subcommands(flowing)
+    shortened(aliased(command)).mut_subcommands(flowing)
+}
+
+/// Flags and verbs up to which `-h` shows every flag of a command.
+const SHORT_MAX: usize = 30;
+/// The longest help text of a flag that `-h` shows whole. Unit: bytes.
+const CLAUSE_MAX: usize = 75;
+/// Lines of examples in `-h`.
+const EXAMPLE_LINES_MAX: usize = 8;
+/// Flags that `-h` shows of commands with more.
+const USUAL: &str = "csv ndjson lines glob total items url each request json header workers name resume restart \
+    only-failed rate concurrency batch call-timeout max-attempts error-budget results-out failures-out output \
+    state server context dry-run start follow business status label all code unconfirmed indexes cron \
+    every at limit cmd";
+
+/// The same command whose `-h` fits two screens: of many flags it shows the usual ones, and `--help` all of them.
+fn shortened(command: clap::Command) -> clap::Command {
+    if command.get_arguments().count() + command.get_subcommands().count() <= SHORT_MAX {
+        return command;
+    }
+    command.mut_args(|arg| {
+        let is_usual = arg
+            .get_long()
+            .is_none_or(|long| USUAL.split_whitespace().any(|usual| usual == long));
+        let arg = arg.hide_short_help(!is_usual);
+        let whole = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        match beginning(&whole) {
+            first if first != whole => arg.help(first.to_owned()).long_help(whole),
+            _ => arg,
+        }
+    })
+}
+
+/// The first clause of a help text, and less of one that is longer than a line.
+fn beginning(text: &str) -> &str {
+    let cut = |text: &str, ends: [&str; 2]| ends.iter().filter_map(|end| text.find(end)).min();
+    let first = cut(text, ["; ", ". "]).map_or(text, |end| &text[..end]);
+    let end = cut(first, [": ", ", "]).filter(|_| first.len() > CLAUSE_MAX);
+    end.map_or(first, |end| &first[..end])
+}
+
+/// The first paragraph, as many whole examples of it as `-h` has room for.
+fn first_examples(text: &str) -> String {
+    let examples = text.lines().take_while(|line| !line.is_empty());
+    let mut lines: Vec<&str> = examples.take(EXAMPLE_LINES_MAX).collect();
+    while lines.last().is_some_and(|line| line.ends_with('\\')) {
+        lines.pop();
+    }
+    lines.join("\n")
 }
 
 /// Lines of a paragraph become one. What is indented, a heading or an empty line stays as it is.
@@ -258,6 +230,49 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn verbs_of_other_programs_are_understood_on_every_noun() {
+        let root = command();
+        for (noun, verb) in [
+            ("task", "delete"),
+            ("schedule", "delete"),
+            ("limit", "delete"),
+            ("dataset", "delete"),
+            ("token", "revoke"),
+            ("ctx", "remove"),
+            ("job", "rm"),
+        ] {
+            let noun = root.find_subcommand(noun).expect("a noun");
+            let named = |word: &str| noun.find_subcommand(word).map(clap::Command::get_name);
+            assert_eq!(
+                (named("ls"), named("ps"), named("rm")),
+                (Some("list"), Some("list"), Some(verb))
+            );
+        }
+        for noun in ["task", "biz", "schedule", "limit", "node", "ctx", "job"] {
+            let noun = root.find_subcommand(noun).expect("a noun");
+            let named = |word: &str| noun.find_subcommand(word).map(clap::Command::get_name);
+            assert_eq!((named("get"), named("describe")), (Some("show"), Some("show")));
+        }
+    }
+
+    #[test]
+    fn the_short_help_of_any_command_fits_60_lines() {
+        let mut root = command().term_width(100);
+        root.build();
+        let mut open = vec![(String::new(), &mut root)];
+        let mut long = Vec::new();
+        while let Some((path, command)) = open.pop() {
+            let path = format!("{path} {}", command.get_name());
+            let lines = command.render_help().to_string().lines().count();
+            if lines > 60 {
+                long.push(format!("{lines}{path}"));
+            }
+            open.extend(command.get_subcommands_mut().map(|verb| (path.clone(), verb)));
+        }
+        assert!(long.is_empty(), "{long:#?}");
     }
 
     #[test]

@@ -2,15 +2,18 @@
 //!
 //! | room | has |
 //! |---|---|
-//! | `args` | the commands, and what several of them take; what one command takes is in its own folder |
+//! | `args` | the commands; what one of them takes is in its own folder |
 //! | `run` | one job in this process, and `windrow job`, which steers it from another terminal |
 //! | `local` | commands that need no node: `try`, `serve`, `dev`, `init`, `config`, `doctor`, `db` |
 //! | `task`, `remote` | clients of a running node: a noun each, a file a verb |
 //! | `link` | what clients share: flags, contexts, the open link to a node, pages of lists |
 //! | `output` | lists and cards for people, the same for scripts; standard error |
-//! | `input` | items, times and slips of the finger, read |
+//! | `input` | flags that several commands take; items, times and slips of the finger, read |
 //! | `help` | topics; what a word may become when Tab is pressed |
-//! | `signals`, `fault`, `exit` | Ctrl-C, errors in three parts, exit codes |
+//! | `shell`, `signals`, `fault`, `exit` | the surroundings, Ctrl-C, errors in three parts, exit codes |
+//!
+//! Rooms import downwards only: `args` and `help` stand on top, then `local` and `remote`, `task`, `run`, `link`, `input`,
+//! `output`, `fault`.
 //!
 //! Standard output carries the outcome only; everything else goes to standard error.
 //!
@@ -39,10 +42,10 @@ pub mod output;
 mod process;
 pub mod remote;
 pub mod run;
+pub mod shell;
 mod signals;
 pub mod task;
 
-use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -50,59 +53,26 @@ use std::time::Duration;
 
 use clap::FromArgMatches;
 
-use self::args::{Cli, Command, Verbosity};
+use self::args::{Cli, Command};
 use self::exit::Exit;
 use self::fault::Fault;
-use crate::output::screen::Screen;
-use windrow_client::EnvironmentProxies;
+use self::shell::Shell;
+use crate::output::screen::{Screen, Verbosity};
 use windrow_config::{process_env, process_env_os};
 use windrow_node::Runtimes;
 
 /// How long what is left over (worker processes, blocked reads) may take to end with the process.
 const END_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What every command is given of the world around the process.
-pub struct Shell {
-    /// The environment, for the configuration.
-    env: Vec<(String, String)>,
-    /// The environment, for workers.
-    environment: Vec<(OsString, OsString)>,
-    /// Standard error.
-    screen: Arc<Screen>,
-}
-
-impl Shell {
-    /// Who runs this, for the audit.
-    fn user(&self) -> String {
-        self.known_user().unwrap_or("unknown").to_owned()
-    }
-
-    /// Who runs this, where the environment tells: in containers it often doesn't.
-    fn known_user(&self) -> Option<&str> {
-        self.var("USER").or_else(|| self.var("LOGNAME"))
-    }
-
-    /// The proxies of the environment.
-    fn proxies(&self) -> EnvironmentProxies {
-        EnvironmentProxies::read(|name| self.var(name))
-    }
-
-    /// A variable of the environment; an empty one isn't there.
-    fn var(&self, wanted: &str) -> Option<&str> {
-        let found = self.env.iter().find(|(name, _)| name == wanted);
-        found
-            .map(|(_, value)| value.as_str())
-            .filter(|value| !value.is_empty())
-    }
-}
-
 /// Reads the command line and does what it says.
 pub fn main() -> ExitCode {
     if help::completion::answer(std::env::args_os().collect(), quiet_shell) {
         return ExitCode::SUCCESS;
     }
-    let words: Vec<OsString> = std::env::args_os().collect();
-    let matches = args::command().try_get_matches_from(&words);
+    fault::know_command_line(args::command);
+    let command = args::command();
+    let words = input::front::arranged(std::env::args_os().collect(), &command);
+    let matches = command.try_get_matches_from(&words);
     let matches = matches.map_err(|error| input::misread::advised(error, &words));
     let read = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     let wants_json = output::failure::wants_json(&words);
@@ -120,6 +90,7 @@ fn quiet_shell() -> Shell {
     Shell {
         env: process_env().collect(),
         environment: process_env_os(),
+        colors: None,
         screen,
     }
 }
@@ -134,9 +105,13 @@ fn execute(cli: Cli, wants_json: bool) -> Exit {
         }
     };
     output::screen::report_panics(screen.clone());
+    if let Some(wanted) = cli.colors.wanted() {
+        console::set_colors_enabled_stderr(wanted);
+    }
     let shell = Shell {
         env,
         environment: process_env_os(),
+        colors: cli.colors.wanted(),
         screen: screen.clone(),
     };
     obey(cli.command, &shell).unwrap_or_else(|fault| {
@@ -175,7 +150,7 @@ fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
         Command::Node(args) => on_client(remote::node::node(&args, shell)),
         Command::Cluster(args) => on_client(remote::cluster::cluster(&args, shell)),
         Command::Token(args) => on_client(remote::token::token(&args, shell)),
-        Command::Log(args) => on_client(remote::log::log(&args, shell)),
+        Command::Log(args) => on_client(task::log::log(&args, shell)),
         Command::Audit(args) => on_client(remote::audit::audit(&args, shell)),
         Command::Doctor(args) => on_client(local::doctor::doctor(&args, shell)),
         Command::Db(args) => on_client(local::db::db(&args, shell)),

@@ -174,7 +174,7 @@ const STAYS: [&str; 9] = [
     "1",
     "--state",
     "state",
-    "--timeout",
+    "--call-timeout",
     "1h",
     "--each",
     "sh -c 'sleep 1000 & echo $$ > leader; echo $! > child; mv child started; wait'",

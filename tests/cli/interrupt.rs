@@ -263,7 +263,7 @@ fn another_terminal_looks_at_a_run_changes_it_and_stops_it() {
     };
     assert!(csv.split(',').all(is_short), "{csv}");
     let set = place
-        .windrow(&["job", "set", "mine", "--rate", "7/s", "--timeout", "1m"])
+        .windrow(&["job", "set", "mine", "--rate", "7/s", "--call-timeout", "1m"])
         .expect(0);
     assert!(
         set.stdout.contains("rate unlimited → 7/s") && set.stdout.contains("timeout 10s → 60s"),

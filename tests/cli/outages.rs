@@ -240,7 +240,7 @@ fn a_worker_that_answers_an_id_that_no_item_has_is_named_before_the_timeout_that
         "run",
         "--total",
         "3",
-        "--timeout",
+        "--call-timeout",
         "500ms",
         "--",
         "sh",

@@ -641,7 +641,7 @@ fn the_proxies_of_the_environment_are_gone_through_and_named() {
         dead.stderr
     );
     // The client goes the same way.
-    let server = ["task", "list", "--server", &api.origin, "--timeout", "1s"];
+    let server = ["task", "list", "--server", &api.origin, "--request-timeout", "1s"];
     let told = place.windrow_with(&server, "", &[("http_proxy", &format!("http://{nobody}"))]);
     assert!(told.stderr.contains("(http_proxy)"), "{}", told.stderr);
 }

@@ -161,7 +161,7 @@ fn a_handler_that_breaks_the_contract_is_told_so() {
         "try",
         "--items",
         "0",
-        "--timeout",
+        "--call-timeout",
         "300ms",
         "--",
         "sh",

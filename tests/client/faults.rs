@@ -262,7 +262,7 @@ async fn a_server_that_closes_or_keeps_silent_may_speak_tls() {
         let person = Person::new().env("WINDROW_SERVER", &format!("http://{place}"));
         let told = format!("--server https://{place}");
         person
-            .windrow("task list --timeout 1s")
+            .windrow("task list --request-timeout 1s")
             .await
             .refused(6, &["speak", "TLS", &told]);
     }
@@ -274,7 +274,7 @@ async fn who_hangs_up_each_time_is_not_asked_for_as_long_as_a_command_may_take()
     let person = Person::new().env("WINDROW_SERVER", &format!("http://{place}"));
     let begun = std::time::Instant::now();
     person
-        .windrow("task list --timeout 1m")
+        .windrow("task list --request-timeout 1m")
         .await
         .refused(6, &["closed the connection without an answer"]);
     assert!(
@@ -320,11 +320,11 @@ async fn a_node_that_answers_late_is_told_with_what_it_says_of_itself() {
         (
             ready,
             "it says of itself that it is ready",
-            "--timeout waits longer",
+            "--request-timeout waits longer",
         ),
     ] {
         let person = Person::new().env("WINDROW_SERVER", &slow_node(readiness).await);
-        let done = person.windrow("cluster status --timeout 1s").await;
+        let done = person.windrow("cluster status --request-timeout 1s").await;
         let done = done.refused(6, &["gave no answer within 1s", told, advised]);
         assert!(!done.stderr.contains("TLS"), "{}", done.stderr);
     }
@@ -336,10 +336,13 @@ async fn who_waits_for_an_answer_hears_for_whose() {
     let person = Person::new().env("WINDROW_SERVER", &format!("http://{place}"));
     let told = format!("still waiting for an answer of http://{place}");
     person
-        .windrow("task list --timeout 4s")
+        .windrow("task list --request-timeout 4s")
         .await
         .refused(6, &[&told, "gave no answer within 4s"]);
-    let quiet = person.windrow("task list --timeout 4s --quiet").await.expect(6);
+    let quiet = person
+        .windrow("task list --request-timeout 4s --quiet")
+        .await
+        .expect(6);
     assert!(!quiet.stderr.contains("still waiting"), "{}", quiet.stderr);
 }
 

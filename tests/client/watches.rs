@@ -353,8 +353,8 @@ async fn a_watch_survives_the_restart_of_its_node_and_says_that_it_is_stale() {
     node.business("push", &business.url(), json!({})).await;
     node.task("push", 60, json!({"rate": "5/s", "start": true})).await;
     let person = Person::admin(&node);
-    let mut plain = person.start(&["task", "watch", "t1", "--timeout", "90s"]);
-    let mut live = in_terminal(&person, "task watch t1 --timeout 90s");
+    let mut plain = person.start(&["task", "watch", "t1", "--request-timeout", "90s"]);
+    let mut live = in_terminal(&person, "task watch t1 --request-timeout 90s");
     plain.says("▶ running").await;
     live.says("rate 5/s").await;
     node.stop().await;

@@ -19,7 +19,7 @@ fn is_odd(index: u64) -> bool {
 
 async fn run(diary: &Diary, place: &Path, words: &str) -> End {
     let words = format!(
-        "--total {TOTAL} --concurrency 64 --timeout 300ms --backoff 400ms..400ms --error-budget none {words}"
+        "--total {TOTAL} --concurrency 64 --call-timeout 300ms --backoff 400ms..400ms --error-budget none {words}"
     );
     let failures = place.join("failures.ndjson");
     let job = Job::new(&place.join("state"), &words)

@@ -21,6 +21,12 @@ A task is named `t42`, or `business/name`. Which node is asked: `--server`, else
 (`windrow ctx`), else http://127.0.0.1:7700. Completions:
 `windrow completions bash > ~/.local/share/bash-completion/completions/windrow`, or for zsh, fish, elvish, powershell; they
 know flags, and the tasks, businesses and nodes of the node.
+
+Three flags limit time: `--call-timeout` one call of a handler, `--request-timeout` one request to the node, and `--timeout`
+how long a command waits (`windrow task wait`).
+
+Verbs have the names of other programs too: `ls` and `ps` list, `get` and `describe` show, `rm` deletes, removes or revokes.
+`--json` is `-o json`, and flags of the server (`--server`, `--context` …) may stand before the command.
 ";
 
 /// The heading of the flags that each command of a client takes, as `remote` names it.

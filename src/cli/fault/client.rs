@@ -1,6 +1,6 @@
 //! What a node refused, and why there was no answer, as people see it.
 
-use crate::args;
+use super::flags::{as_flags, flag};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use windrow_client::{ClientError, Problem, ProblemField, Readiness};
@@ -70,7 +70,7 @@ impl Fault {
 
 /// What to try where no answer came in time. Who says how it is speaks no TLS.
 fn late_hint(server: &str, node: Option<&Readiness>) -> String {
-    let again = "the same again: nothing is done twice; --timeout waits longer";
+    let again = "the same again: nothing is done twice; --request-timeout waits longer";
     let secure = server.strip_prefix("http://").filter(|_| node.is_none());
     match (node, secure) {
         (Some(node), _) if node.lacks_its_database() => STORE_HINT.to_owned(),
@@ -86,58 +86,6 @@ pub enum Names {
     Members,
     /// Flags of the command line, from which the body was made.
     Flags,
-}
-
-/// Members of requests whose flag has another name than they, or that have none.
-const FLAGS: [(&str, &str); 21] = [
-    ("business", ""),
-    ("data", "--key-column"),
-    ("defaults/batch", "--batch"),
-    ("defaults/concurrency", "--concurrency"),
-    ("defaults/rate", "--rate"),
-    ("defaults/timeout", "--call-timeout"),
-    ("defaults", "--default"),
-    ("filter/codes", "--code"),
-    ("filter/indexes", "--indexes"),
-    ("filter/unconfirmed", "--unconfirmed"),
-    ("headers", "--header"),
-    ("hooks", "--hook"),
-    ("indexes", "--items"),
-    ("labels", "--label"),
-    ("limits/concurrency", "--limit-concurrency"),
-    ("limits/named", "--limit"),
-    ("limits/rate", "--limit-rate"),
-    ("limits", "--limit"),
-    ("source/items", "--items"),
-    ("source/total", "--total"),
-    ("timeout", "--call-timeout"),
-];
-
-/// The flag for a member of a request, with the key that is meant of several; none where there is none.
-fn flag(pointer: &str) -> Option<String> {
-    let pointer = pointer.trim_start_matches('/').replace("retry/", "");
-    // The task of a schedule is said with the flags of a task.
-    let pointer = pointer.strip_prefix("task/").unwrap_or(&pointer);
-    let rest = |member: &str| {
-        let rest = pointer.strip_prefix(member)?;
-        (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/').replace('/', "."))
-    };
-    let of_member = |(member, flag): &(&str, &str)| Some(((*flag).to_owned(), rest(member)?));
-    let known = FLAGS.iter().find_map(of_member);
-    let same = || {
-        let name = pointer.split('/').next()?;
-        let long = name.replace('_', "-");
-        is_flag(&args::command(), &long).then_some((format!("--{long}"), rest(name)?))
-    };
-    let (flag, key) = known.or_else(same).filter(|(flag, _)| !flag.is_empty())?;
-    let is_number = key.bytes().all(|byte| byte.is_ascii_digit());
-    Some(if is_number { flag } else { format!("{flag} {key}") })
-}
-
-/// Whether some command has it.
-fn is_flag(command: &clap::Command, long: &str) -> bool {
-    command.get_arguments().any(|one| one.get_long() == Some(long))
-        || command.get_subcommands().any(|verb| is_flag(verb, long))
 }
 
 impl Fault {
@@ -228,11 +176,6 @@ fn line(field: &ProblemField, names: Names) -> String {
             flag(&field.pointer).map_or_else(|| text.clone(), |flag| format!("{flag}: {text}"))
         }
     }
-}
-
-/// Members in a text as their flags.
-pub(crate) fn as_flags(text: &str) -> String {
-    text.replace("`again`", "--again")
 }
 
 /// Where a name is no flag, but stands behind the verb; what it is called there.
@@ -405,10 +348,15 @@ mod tests {
     use super::*;
     use windrow_core::task::lifecycle::Verb;
 
+    fn of_problem(problem: Problem, names: Names) -> Fault {
+        crate::fault::know_command_line(crate::args::command);
+        Fault::of_problem(problem, names)
+    }
+
     fn fault(status: u16, slug: &str) -> Fault {
         let body = json!({"type": format!("http://n1/problems/{slug}"), "title": "No way", "detail": "d", "status": status,
             "request_id": "r-1", "try": ["this", "that"]});
-        Fault::of_problem(
+        of_problem(
             serde_json::from_value::<Problem>(body).expect("a problem"),
             Names::Flags,
         )
@@ -454,7 +402,7 @@ mod tests {
     fn each_fault_of_a_body_has_its_line_and_pointer() {
         let body = json!({"title": "T", "detail": "two members", "status": 400, "errors": [
             {"pointer": "/rate", "detail": "not a rate", "try": "\"500/s\""}, {"pointer": "/x", "detail": "unknown"}]});
-        let fault = Fault::of_problem(
+        let fault = of_problem(
             serde_json::from_value::<Problem>(body).expect("a problem"),
             Names::Flags,
         );
@@ -487,7 +435,7 @@ mod tests {
         }
         let body = json!({"title": "T", "status": 409, "max_rate": {"n1": "888/s"}, "allowed": ["stop", "tune", "edit"],
                 "try": ["one of the `allowed` actions"]});
-        let hint = Fault::of_problem(
+        let hint = of_problem(
             serde_json::from_value::<Problem>(body).expect("a problem"),
             Names::Flags,
         )
@@ -501,7 +449,7 @@ mod tests {
         let hint = |allowed: &[&str]| {
             let body = json!({"title": "T", "status": 409, "allowed": allowed, "instance": "/v1/tasks/t7/finish",
                 "try": ["one of the `allowed` actions"]});
-            Fault::of_problem(
+            of_problem(
                 serde_json::from_value::<Problem>(body).expect("a problem"),
                 Names::Flags,
             )
@@ -512,7 +460,10 @@ mod tests {
         assert_eq!(said, "allowed now: windrow task start t7, windrow task set t7");
         let said = hint(&["stop", "stop_now", "cancel"]);
         assert_eq!(said, "allowed now: windrow task stop t7, windrow task cancel t7");
-        let task = args::command().find_subcommand("task").cloned().expect("a noun");
+        let task = crate::args::command()
+            .find_subcommand("task")
+            .cloned()
+            .expect("a noun");
         let commands = Verb::ALL.iter().filter(|verb| verb.is_command());
         for named in commands.map(|command| verb(command.as_str())) {
             assert!(task.find_subcommand(named).is_some(), "windrow task {named}");
@@ -531,7 +482,7 @@ mod tests {
                 json!({"type": "http://n1/problems/not-found", "title": "T", "status": 404, "detail": "d"});
             let members = more.as_object().expect("an object").clone();
             body.as_object_mut().expect("an object").extend(members);
-            Fault::of_problem(serde_json::from_value(body).expect("a problem"), Names::Flags)
+            of_problem(serde_json::from_value(body).expect("a problem"), Names::Flags)
         };
         let none = json!([{"pointer": "/filter", "detail": "t1 has no failures", "try": "`windrow task report t1`"}]);
         let none =
@@ -547,7 +498,7 @@ mod tests {
     fn a_fault_is_told_once_and_no_advice_points_to_what_stands_there() {
         let body = json!({"title": "T", "status": 422, "detail": "/rate: no rate", "try": ["look at `errors`"],
             "errors": [{"pointer": "/rate", "detail": "no rate"}]});
-        let fault = Fault::of_problem(
+        let fault = of_problem(
             serde_json::from_value::<Problem>(body).expect("a problem"),
             Names::Flags,
         );
@@ -561,7 +512,7 @@ mod tests {
     fn what_is_not_there_is_looked_for_in_the_list_of_its_kind() {
         let body = json!({"type": "/problems/not-found", "title": "T", "status": 404, "detail": "there is no task t9",
             "instance": "/v1/tasks/t9", "try": ["list what there is"]});
-        let fault = Fault::of_problem(
+        let fault = of_problem(
             serde_json::from_value::<Problem>(body).expect("a problem"),
             Names::Flags,
         );
@@ -571,7 +522,7 @@ mod tests {
         );
         let body = json!({"type": "/problems/not-found", "title": "T", "status": 404, "instance": "/v1/limits/gat",
             "try": ["list what there is"]});
-        let fault = Fault::of_problem(
+        let fault = of_problem(
             serde_json::from_value::<Problem>(body).expect("a problem"),
             Names::Flags,
         );
@@ -586,7 +537,7 @@ mod tests {
         let body = json!({"type": "/problems/validation-failed", "title": "Validation failed", "status": 422,
             "instance": "/v1/tasks/t1/move", "missing": "/v1/nodes/n9", "try": ["look at `errors`"],
             "errors": [{"pointer": "/to", "detail": "there is no node n9"}]});
-        let fault = Fault::of_problem(
+        let fault = of_problem(
             serde_json::from_value::<Problem>(body).expect("a problem"),
             Names::Flags,
         );
@@ -625,7 +576,7 @@ mod tests {
         let of = |instance: &str, slug: &str, pointer: &str, names| {
             let body = json!({"type": format!("/problems/{slug}"), "title": "T", "status": 422, "instance": instance,
                 "errors": [{"pointer": pointer, "detail": "small letters"}]});
-            Fault::of_problem(serde_json::from_value(body).expect("a problem"), names).to_string()
+            of_problem(serde_json::from_value(body).expect("a problem"), names).to_string()
         };
         let name = of("/v1/businesses", "validation-failed", "/name", Names::Flags);
         assert!(

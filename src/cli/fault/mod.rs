@@ -1,22 +1,21 @@
 //! What went wrong, as people see it: what, because, what to try. The only place that turns errors into exit codes.
 
 mod client;
+mod flags;
 
 pub use client::Names;
-pub(crate) use client::as_flags;
+pub(crate) use flags::{as_flags, know_command_line};
 
 use std::fmt;
 
 use super::exit::Exit;
 use super::process;
-use super::run::kept::resume::{command, is_piped};
 
 use windrow_engine::ports::handling::handler::{BAD_HANDLER, OpenError};
 use windrow_engine::ports::{NO_DATABASE, RESTORE_CUT_OFF, STAYED_AWAY, StoreError};
 use windrow_node::handlers::COMMAND_NOT_STARTED;
 use windrow_node::sources::OpenSourceError;
 use windrow_node::{LockError, NotStarted, StartError};
-use windrow_server::service::JobError;
 
 /// A command can't go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -286,48 +285,6 @@ impl From<OpenError> for Fault {
             _ => Exit::Rejected,
         };
         Fault::new(exit, "the handler can't be used", error.failure.message).hint(hint)
-    }
-}
-
-impl From<JobError> for Fault {
-    fn from(error: JobError) -> Fault {
-        match error {
-            JobError::Store(error) => error.into(),
-            JobError::OtherMeaning { task } => {
-                let name = task.name.as_deref().unwrap_or_default();
-                let because = format!(
-                    "{name} is {} with {} items of another content, or read otherwise",
-                    task.id, task.total.0
-                );
-                let beside = "or --name NAME to begin beside it";
-                let hint = if task.status.is_terminal() {
-                    format!(
-                        "--restart to forget that job, which has ended (in a script --if-finished restart), {beside}"
-                    )
-                } else if is_piped(&task) {
-                    let resume = command(name);
-                    format!(
-                        "{resume} goes on with the old items, which are kept; --restart to forget that job, {beside}"
-                    )
-                } else {
-                    format!("bring the old items back, --restart to forget that job, {beside}")
-                };
-                Fault::new(Exit::Rejected, "the name is taken by another job", because).hint(hint)
-            }
-            JobError::NoResults { task } => {
-                let settled = task.counters.settled();
-                let because = format!("{settled} of its items were settled by a run without --results-out");
-                Fault::new(
-                    Exit::Conflict,
-                    "the job's results weren't kept from its beginning",
-                    because,
-                )
-                .hint("go on without --results-out, or --restart to begin anew with it")
-            }
-            JobError::Create(_) | JobError::Command(_) => {
-                Fault::new(Exit::Conflict, "the job can't start", error.to_string())
-            }
-        }
     }
 }
 

@@ -7,7 +7,7 @@ use console::Term;
 use super::args::{self, WIDTH_UNSIZED};
 use super::exit::Exit;
 use super::fault::Fault;
-use crate::input::misread::nearest;
+use crate::input::nearest::nearest;
 use crate::output::fold;
 use crate::output::screen;
 

@@ -1,5 +1,9 @@
 //! What people type, read: items, times, slips.
 
 pub mod choice;
+pub(crate) mod flags;
+pub(crate) mod front;
 pub(crate) mod misread;
 pub(crate) mod moment;
+pub(crate) mod nearest;
+pub(crate) mod settings;

@@ -64,7 +64,7 @@ impl From<CsvGuard> for Guard {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct View {
-    /// How the answer is printed on standard output
+    /// How the answer is printed on standard output; --json is -o json
     #[arg(short = 'o', long, value_enum, value_name = "FORM", default_value_t = Form::Table)]
     pub output: Form,
     /// In CSV, keep texts from being formulas of a spreadsheet
@@ -73,9 +73,6 @@ pub struct View {
     /// How times are shown
     #[arg(long, value_enum, value_name = "STYLE", default_value_t = TimeStyle::Relative)]
     pub time: TimeStyle,
-    /// No colours; NO_COLOR and TERM=dumb say the same, CLICOLOR_FORCE the opposite
-    #[arg(long)]
-    pub no_color: bool,
     /// No hints and no progress
     #[arg(short, long)]
     pub quiet: bool,
@@ -98,8 +95,8 @@ pub struct Remote {
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
     /// How long a request may take, with all that is tried again
-    #[arg(long = "timeout", id = "request_timeout", value_name = "SPAN", value_parser = parse_span, default_value = "30s")]
-    pub timeout: Duration,
+    #[arg(long, value_name = "SPAN", value_parser = parse_span, default_value = "30s")]
+    pub request_timeout: Duration,
     /// Show each request: -v a line, -vv headers and bodies too; secrets are masked
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,

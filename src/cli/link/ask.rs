@@ -3,9 +3,9 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use super::open::Link;
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::shell::Shell;
 
 /// What is at stake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use toml::{Table, Value};
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::shell_word;
+use crate::shell::Shell;
 
 /// Members of the file, and of a context.
 const FILE_KEYS: [&str; 2] = ["current", "context"];

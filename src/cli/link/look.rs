@@ -4,12 +4,12 @@ use console::Term;
 use serde_json::{Value, json};
 
 use super::args::{CsvGuard, Form, View};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::screen;
 use crate::output::table::times::{TimeStyle, Times};
 use crate::output::table::{Listing, Paper};
+use crate::shell::Shell;
 
 /// How things are shown.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl Look {
             .size_checked()
             .map(|(_, columns)| usize::from(columns))
             .filter(|width| *width > 0);
-        let colours = colours(view.no_color, is_terminal, |name| shell.var(name));
+        let colours = colours(shell.colors, is_terminal, |name| shell.var(name));
         let paper = Paper {
             width: width.filter(|_| is_terminal),
             colours,
@@ -93,8 +93,11 @@ impl Look {
 }
 
 /// Whether there are colours: the flag, then NO_COLOR, then CLICOLOR_FORCE, then the terminal decide.
-fn colours<'a>(no_color: bool, is_terminal: bool, var: impl Fn(&str) -> Option<&'a str>) -> bool {
-    if no_color || var("NO_COLOR").is_some() {
+fn colours<'a>(wanted: Option<bool>, is_terminal: bool, var: impl Fn(&str) -> Option<&'a str>) -> bool {
+    if let Some(wanted) = wanted {
+        return wanted;
+    }
+    if var("NO_COLOR").is_some() {
         return false;
     }
     if var("CLICOLOR_FORCE").is_some_and(|value| value != "0") {
@@ -108,18 +111,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_color_wins_and_force_reaches_pipes() {
+    fn flags_win_then_no_color_and_force_reaches_pipes() {
         let of = |flag, terminal, env: &'static [(&str, &str)]| {
             colours(flag, terminal, |name| {
                 env.iter().find(|(key, _)| *key == name).map(|(_, value)| *value)
             })
         };
-        assert!(of(false, true, &[]));
-        assert!(!of(false, false, &[]));
-        assert!(!of(true, true, &[("CLICOLOR_FORCE", "1")]));
-        assert!(!of(false, true, &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]));
-        assert!(of(false, false, &[("CLICOLOR_FORCE", "1"), ("TERM", "dumb")]));
-        assert!(!of(false, false, &[("CLICOLOR_FORCE", "0")]));
-        assert!(!of(false, true, &[("TERM", "dumb")]));
+        assert!(of(None, true, &[]));
+        assert!(!of(None, false, &[]));
+        assert!(!of(Some(false), true, &[("CLICOLOR_FORCE", "1")]));
+        assert!(of(Some(true), false, &[("NO_COLOR", "1")]));
+        assert!(!of(None, true, &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]));
+        assert!(of(None, false, &[("CLICOLOR_FORCE", "1"), ("TERM", "dumb")]));
+        assert!(!of(None, false, &[("CLICOLOR_FORCE", "0")]));
+        assert!(!of(None, true, &[("TERM", "dumb")]));
     }
 }

@@ -3,6 +3,7 @@
 pub mod args;
 mod ask;
 pub mod change;
+pub(crate) mod checks;
 pub mod contexts;
 pub(crate) mod document;
 mod look;

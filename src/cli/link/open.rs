@@ -10,7 +10,6 @@ use super::args::{Form, Remote};
 use super::look::Look;
 use super::pages::Listed;
 use super::reach;
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::{Fault, Names};
 use crate::output::body;
@@ -18,6 +17,7 @@ use crate::output::screen;
 use crate::output::screen::Meter;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Listing};
+use crate::shell::Shell;
 use windrow_client::{Answer, Client, Depth, Options, Request, Tap};
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::clock::Clock;
@@ -53,7 +53,7 @@ impl<'a> Link<'a> {
         let client = Client::new(Options {
             server: reach.server,
             token: reach.token,
-            timeout: remote.timeout,
+            timeout: remote.request_timeout,
             ca_file: reach.ca_file,
             proxies: shell.proxies(),
             tap: Tap::new(depth, move |line| screen.must_say(line)),
@@ -161,7 +161,7 @@ impl<'a> Link<'a> {
 
     /// How long a request may take.
     pub fn timeout(&self) -> Duration {
-        self.remote.timeout
+        self.remote.request_timeout
     }
 
     /// Says what may help, to people only.

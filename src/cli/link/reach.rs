@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use super::args::Remote;
 use super::contexts::{Context, Contexts};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::shell::Shell;
 use windrow_core::business::secrets::unmarked;
 
 /// Where a node is by default. (`config.toml`, `http.listen`.)

@@ -3,11 +3,11 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link, Remote};
 use crate::output::screen;
+use crate::shell::Shell;
 
 /// `windrow version`
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::value::RawValue;
 
-use crate::input::misread::nearest;
+use crate::input::nearest::nearest;
 
 /// Members that are remembered, and told.
 const KEPT_MAX: usize = 200;

@@ -2,9 +2,10 @@
 
 pub mod body;
 pub(crate) mod browser;
-pub(crate) mod checks;
+pub(crate) mod difference;
 pub(crate) mod failure;
 pub(crate) mod fold;
+pub(crate) mod judgement;
 pub(crate) mod members;
 pub(crate) mod safe;
 pub(crate) mod screen;

@@ -6,20 +6,28 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use console::{Term, colors_enabled_stderr};
+use clap::{ArgAction, Args};
+use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 use tracing::Level;
 
-use crate::args::Verbosity;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::{fold, safe};
-use crate::run::picture::Picture;
-use crate::run::plain::PlainLines;
-use windrow_core::ids::Moment;
 use windrow_node::sources::IndexProgress;
 use windrow_server::telemetry::{self, Style};
+
+/// How much is printed beside the outcome.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Verbosity {
+    /// Print nothing but errors and the outcome
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Print more: -v what happens and what workers print, -vv everything (WINDROW_LOG=filter wins)
+    #[arg(short, long, action = ArgAction::Count)]
+    pub verbose: u8,
+}
 
 /// Everything that is said beside the outcome.
 pub(crate) struct Screen {
@@ -134,41 +142,11 @@ impl Screen {
         Meter { bar }
     }
 
-    /// The live picture of a run.
-    pub(crate) fn run(&self) -> RunLines {
-        // Wide: cut off at the edge of a narrow terminal, not wrapped.
-        let [bar, below, why] =
-            ["{wide_msg}", "  {wide_msg}", "  {wide_msg}"].map(|template| self.add(template));
-        RunLines {
-            bar,
-            below,
-            why,
-            plain: PlainLines::default(),
-        }
-    }
-
-    fn add(&self, template: &str) -> ProgressBar {
+    /// A line that changes in place, drawn by a template.
+    pub(crate) fn add(&self, template: &str) -> ProgressBar {
         let bar = self.bars.add(ProgressBar::new(0));
         let style = ProgressStyle::with_template(template);
         bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-    }
-
-    /// Shows a picture: the bar on a terminal; elsewhere a line when the status changed or some time has passed.
-    pub(crate) fn show(&self, lines: &mut RunLines, picture: &Picture, now: Moment) {
-        if self.live {
-            let columns = usize::from(Term::stderr().size().1);
-            lines
-                .bar
-                .set_message(safe::visible(&picture.bar_line(columns, colors_enabled_stderr())).into_owned());
-            lines
-                .below
-                .set_message(safe::visible(&picture.counts_text()).into_owned());
-            lines
-                .why
-                .set_message(safe::visible(&picture.why_line(columns.saturating_sub(2))).into_owned());
-        } else if let Some(line) = lines.plain.due(picture, now) {
-            self.say(&line);
-        }
     }
 }
 
@@ -214,23 +192,6 @@ impl Meter {
 impl Drop for Meter {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
-    }
-}
-
-/// The bar of a run, or its lines.
-pub(crate) struct RunLines {
-    bar: ProgressBar,
-    below: ProgressBar,
-    why: ProgressBar,
-    plain: PlainLines,
-}
-
-impl RunLines {
-    /// Takes the bar off the screen.
-    pub(crate) fn clear(&self) {
-        self.bar.finish_and_clear();
-        self.below.finish_and_clear();
-        self.why.finish_and_clear();
     }
 }
 

@@ -4,11 +4,11 @@ use std::io::{IsTerminal, Read};
 
 use clap::Args;
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::{Fault, Names};
 use crate::link::{Form, Link, Remote};
 use crate::output::table::clean;
+use crate::shell::Shell;
 use windrow_client::Request;
 
 /// How it is used.

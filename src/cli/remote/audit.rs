@@ -3,15 +3,15 @@
 use clap::Args;
 use serde_json::Value;
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::moment::{self, Lean};
 use crate::link::{Link, Paging, Remote};
 use crate::output::body::text;
-use crate::output::table::times::{Times, written};
+use crate::output::difference::change;
+use crate::output::table::times::written;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
-use crate::task::difference_but;
+use crate::shell::Shell;
 use windrow_client::Request;
 
 /// How it is used.
@@ -79,15 +79,6 @@ fn object(entry: &Value) -> Cell {
         true => Cell::new(format!("{}:{}", text(&object["kind"]), text(&object["name"]))),
         false => Cell::nothing(),
     }
-}
-
-/// The members that differ.
-pub(crate) fn change(entry: &Value, times: &Times) -> Cell {
-    let (before, after) = (&entry["before"], &entry["after"]);
-    if !before.is_object() || !after.is_object() {
-        return Cell::nothing();
-    }
-    Cell::new(times.style.within(&difference_but(before, after, &[])))
 }
 
 /// Lists changes, newest first.

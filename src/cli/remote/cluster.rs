@@ -3,7 +3,6 @@
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link, Remote};
@@ -11,6 +10,7 @@ use crate::output::body::{list, number, text};
 use crate::output::screen;
 use crate::output::table::human;
 use crate::remote::node::list::NODES;
+use crate::shell::Shell;
 
 /// How the cluster is looked at.
 const STATUS_EXAMPLES: &str = "\

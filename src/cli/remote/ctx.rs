@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::contexts::{Context, Contexts};
@@ -15,6 +14,7 @@ use crate::link::{Form, Look, View};
 use crate::output::body::text;
 use crate::output::screen;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
+use crate::shell::Shell;
 use windrow_client::{Client, EnvironmentProxies, Options, Tap};
 use windrow_core::text::{names, quoted};
 

@@ -7,7 +7,6 @@ use std::str::FromStr;
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::change::differences;
@@ -16,6 +15,7 @@ use crate::output::body::{joined, number, text, texts};
 use crate::output::shell_word;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Column, Keep, Listing, Tone, human};
+use crate::shell::Shell;
 use windrow_client::{Request, segment};
 use windrow_core::explain::rate_text;
 use windrow_core::settings::Rate;

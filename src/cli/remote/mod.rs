@@ -7,7 +7,6 @@ pub mod cluster;
 pub mod ctx;
 pub mod dataset;
 pub mod limit;
-pub mod log;
 pub mod node;
 pub mod openapi;
 pub mod schedule;

@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, Remote};
+use crate::shell::Shell;
 
 /// `windrow openapi`
 #[derive(Debug, Args)]

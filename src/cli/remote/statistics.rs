@@ -3,7 +3,6 @@
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::moment::{self, Lean};
@@ -11,6 +10,7 @@ use crate::link::{Link, Paging, Remote, word};
 use crate::output::body::text;
 use crate::output::table::times::written;
 use crate::output::table::{Column, Keep, Listing, Tone};
+use crate::shell::Shell;
 use windrow_client::Request;
 
 /// How it is used.

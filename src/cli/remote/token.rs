@@ -6,7 +6,6 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::moment::{self, Lean};
@@ -14,6 +13,7 @@ use crate::link::{Danger, Form, Link, Pages, Write, word};
 use crate::output::body::text;
 use crate::output::table::times::{Times, written};
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
+use crate::shell::Shell;
 use windrow_client::Request;
 use windrow_core::settings::text::parse_span;
 use windrow_engine::ports::clock::Clock;

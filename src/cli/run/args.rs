@@ -5,13 +5,14 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgGroup, Args, ValueEnum, ValueHint};
+use clap::{ArgGroup, Args, Command, FromArgMatches, ValueEnum, ValueHint};
 
-use crate::args::{HttpArgs, Items, Verbosity};
+use crate::input::flags::{HttpArgs, Items};
+use crate::input::settings::Settings;
 use crate::link::CsvGuard;
+use crate::output::screen::Verbosity;
 use crate::run::handler::each::{EachArgs, WITH_PROGRAM};
 use crate::run::handler::request::RequestArgs;
-use crate::task::args::settings::Settings;
 use windrow_core::settings::text::parse_span;
 use windrow_core::text::{names, steers};
 
@@ -71,7 +72,7 @@ data; 2xx: done, 429 pauses, 5xx is tried again, other 4xx abandon the item.
   stdin is the row as JSON, WINDROW_INDEX, WINDROW_KEY and WINDROW_ATTEMPT are
   set; as many run at once as there are cores, or --concurrency N
 
-Without flags: as fast as the handler answers, --batch 1 --concurrency auto --timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget auto
+Without flags: as fast as the handler answers, --batch 1 --concurrency auto --call-timeout 10s --max-attempts 5 --backoff '1s..60s x2 jitter 20%' --error-budget auto
 
 Ctrl-C stops calmly: calls under way end, then the program does. The same command resumes and repeats nothing. After a crash
 or a kill -9 it does too; items that were in flight, and those of the last moments, are done again under the same keys.
@@ -81,7 +82,7 @@ for others it says what to type.
 Exit codes: windrow help exit-codes";
 
 /// How items are driven; what isn't said here comes from the configuration.
-pub type Tunes = Settings<true>;
+pub(crate) type Tunes = Settings<true>;
 
 /// More processes than any machine is helped by; a slip of the finger must not take it down.
 const WORKERS_MAX: u32 = 4096;
@@ -297,6 +298,20 @@ pub enum Output {
     Json,
 }
 
+impl RunArgs {
+    /// The flags of a run, without the program around them.
+    pub(in crate::run) fn command() -> Command {
+        RunArgs::augment_args(Command::new("run"))
+    }
+
+    /// Reads words of which the first is `run`.
+    pub(in crate::run) fn read<W: Into<OsString> + Clone>(
+        words: impl IntoIterator<Item = W>,
+    ) -> Result<RunArgs, clap::Error> {
+        RunArgs::from_arg_matches(&RunArgs::command().try_get_matches_from(words)?)
+    }
+}
+
 /// The longest name that a person may give. Unit: bytes; the column holds 190.
 const NAME_BYTES_MAX: usize = 128;
 
@@ -325,10 +340,7 @@ fn new_name(text: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
-    use super::EXAMPLES;
-    use crate::args::Cli;
+    use super::*;
     use windrow_config::TaskDefaults;
     use windrow_core::settings::text::span_text;
 
@@ -336,7 +348,7 @@ mod tests {
     fn the_help_has_the_defaults() {
         let tuning = TaskDefaults::default().tuning;
         let flags = format!(
-            "--batch {} --concurrency {} --timeout {} --max-attempts {} --backoff '{}' --error-budget {}",
+            "--batch {} --concurrency {} --call-timeout {} --max-attempts {} --backoff '{}' --error-budget {}",
             tuning.batch,
             tuning.concurrency,
             span_text(tuning.timeout),
@@ -349,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_run_needs_one_source_and_one_handler() {
-        let parse = |words: &str| Cli::try_parse_from(words.split(' ').filter(|word| !word.is_empty()));
+        let parse = |words: &str| RunArgs::read(words.split(' ').skip(1).filter(|word| !word.is_empty()));
         assert!(parse("windrow run --total 3 -- true").is_ok());
         assert!(parse("windrow run --total 0 --if-empty error -- true").is_ok());
         assert!(parse("windrow run --csv u.csv --url http://x --rate 500/s").is_ok());
@@ -379,7 +391,7 @@ mod tests {
             "windrow run --total 3 --allow-dashes -- true",
             "windrow run --total 3 --rate 0/s -- true",
             "windrow run --total 3 --rate fast -- true",
-            "windrow run --total 3 --timeout 3 -- true",
+            "windrow run --total 3 --call-timeout 3 -- true",
             "windrow run --total 3 --url http://x --workers 2",
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");

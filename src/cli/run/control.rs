@@ -18,13 +18,11 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::end::outcome::counts_json;
+use super::json::{counts_json, settings_json};
 use super::picture::Picture;
 use windrow_core::ids::TaskId;
 use windrow_core::settings::check;
 use windrow_core::settings::table::TuningPatch;
-use windrow_core::settings::text::span_text;
-use windrow_core::task::Tuning;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::tasks::store::{TaskCommand, TaskStore, TaskView, Write};
@@ -287,17 +285,6 @@ fn current(seen: Option<Picture>, kept: Picture) -> Picture {
         },
         _ => kept,
     }
-}
-
-/// What can be changed while it runs, as it is written on the command line.
-pub(super) fn settings_json(tuning: &Tuning) -> Value {
-    json!({
-        "rate": tuning.rate, "burst": tuning.burst, "concurrency": tuning.concurrency, "window": tuning.window,
-        "batch": tuning.batch, "timeout": span_text(tuning.timeout), "max_attempts": tuning.max_attempts,
-        "backoff": tuning.backoff, "on_exhausted": tuning.on_exhausted, "error_budget": tuning.error_budget,
-        "ordered": tuning.ordered, "outage_patience": span_text(tuning.outage_patience),
-        "judge_after": tuning.judge_after.to_string(),
-    })
 }
 
 #[cfg(test)]

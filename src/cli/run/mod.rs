@@ -8,9 +8,10 @@ mod end;
 pub(crate) mod handler;
 pub(crate) mod items;
 pub mod job;
+mod json;
 pub(crate) mod kept;
+pub(super) mod lines;
 pub(super) mod picture;
-pub(super) mod plain;
 mod prepare;
 mod watch;
 
@@ -21,21 +22,19 @@ use tokio::sync::watch::{Receiver, channel};
 
 use self::control::{Control, ControlTarget};
 use self::end::outcome::Outcome;
-pub(super) use self::end::outcome::grouped;
 use self::end::results_out::ResultsOut;
 use self::kept::resume::Before;
 use self::kept::{apart, beside, only_failed, recall, refused, resume};
 use self::picture::Picture;
 use self::prepare::Prepared;
-pub(super) use self::prepare::load;
 use self::watch::{End, Watch};
-use super::Shell;
-use super::args::{IfFinished, RunArgs, Switch};
 use super::exit::Exit;
 use super::fault::Fault;
 use super::signals::Signals;
 use crate::output::table::clean;
 use crate::output::table::human::counted;
+use crate::run::args::{IfFinished, RunArgs, Switch};
+use crate::shell::Shell;
 
 use crate::run::items::source::{Opened, open_shown};
 use windrow_core::ids::{ItemIndex, ShardId};
@@ -75,7 +74,7 @@ pub(super) async fn run(args: Box<RunArgs>, shell: &Shell, runtimes: Arc<Runtime
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let prepared = prepare::prepare(args, shell, &runtimes, &clock)?;
-    handler::behind(args)
+    handler::of_run::behind(args)
         .iter()
         .for_each(|line| shell.screen.say(line));
     if args.only_failed && !StateDir::database_in(&prepared.place).is_file() {

@@ -1,20 +1,21 @@
 //! Everything about a run that can be checked before anything is written: configuration, settings, source, handler.
 
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::Shell;
-use super::super::args::{RunArgs, Tunes};
-use super::super::exit::Exit;
-use super::super::fault::Fault;
 use super::end::{failures_out, results_out};
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::run::args::{RunArgs, Tunes};
 use crate::run::handler;
 use crate::run::handler::each::Beside;
+use crate::run::handler::identity;
 use crate::run::handler::request::{self, RequestWanted};
 use crate::run::items::source;
-use crate::run::kept::{place, recall, resume};
+use crate::run::kept::{place, resume};
+use crate::shell::Shell;
 use windrow_config::{CommandHandler, Config};
 use windrow_core::settings::check;
 use windrow_core::settings::table::TuningPatch;
@@ -51,7 +52,7 @@ pub(super) fn prepare(
 ) -> Result<Prepared, Fault> {
     failures_out::check(args)?;
     results_out::check(args)?;
-    let mut config = load(args.config.as_deref(), shell)?;
+    let mut config = shell.config(args.config.as_deref())?;
     args.http.trust(&mut config);
     let startup = &mut config.command_handler.startup_timeout;
     if !args.wait && *startup == CommandHandler::default().startup_timeout {
@@ -85,7 +86,7 @@ pub(super) fn prepare(
     };
     let nowhere: Sink = Arc::new(|_| {});
     let making = prepared.making(shell, runtimes.calls(), clock, nowhere, None);
-    if recall::has_handler(args) {
+    if identity::has_handler(args) {
         handlers::factory(&prepared.wanted(args)?, making)?;
     }
     Ok(prepared)
@@ -146,11 +147,6 @@ impl Prepared {
     }
 }
 
-/// The configuration of a file and the environment.
-pub(in super::super) fn load(file: Option<&Path>, shell: &Shell) -> Result<Config, Fault> {
-    windrow_config::load(file, shell.env.iter().cloned()).map_err(|faults| Fault::of_config(&faults))
-}
-
 /// The settings that flags change. Without `--rate` a run is unpaced, whatever the configuration says.
 fn tuned(tunes: &Tunes, base: &Tuning) -> Result<Tuning, Fault> {
     let unpaced = TuningPatch {
@@ -177,18 +173,11 @@ fn checked(tuning: Tuning) -> Result<Tuning, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::args::{Cli, Command};
     use windrow_config::TaskDefaults;
 
     fn args(words: &str) -> RunArgs {
-        let cli = Cli::try_parse_from(words.split(' ')).expect("a sound command line");
-        let Command::Run(args) = cli.command else {
-            panic!("not a run")
-        };
-        *args
+        RunArgs::read(words.split(' ').skip(1)).expect("a sound command line")
     }
 
     #[test]

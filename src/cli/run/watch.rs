@@ -9,9 +9,10 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::signals::{ProcessSignal, Signals};
-use super::end::outcome;
+use super::end::outcome::{self, Seen};
 use super::picture::{Meter, Picture};
-use crate::output::screen::{RunLines, Screen};
+use crate::output::screen::Screen;
+use crate::run::lines::RunLines;
 use windrow_core::execution::Progress;
 use windrow_core::handler::text;
 use windrow_core::ids::{ItemIndex, Moment, TaskId, WallMs};
@@ -41,15 +42,6 @@ pub(super) enum End {
     Stopped(Box<TaskView>, Seen),
     /// The second Ctrl-C.
     Cut,
-}
-
-/// What a run saw that its task doesn't tell.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
-    /// The last call that failed, if the handler was in trouble when the run ended.
-    pub(super) trouble: Option<String>,
-    /// Whether the disk with the progress was full at any time.
-    pub(super) disk_full: bool,
 }
 
 /// See the module.
@@ -83,7 +75,7 @@ pub(super) enum Stopping {
 impl Watch<'_> {
     /// Follows the task to its end.
     pub(super) async fn follow(&self, task: TaskView, signals: &mut Signals) -> Result<End, Fault> {
-        let mut lines = self.screen.run();
+        let mut lines = RunLines::on(self.screen);
         let end = self.look_on(task, signals, &mut lines).await;
         lines.clear();
         end
@@ -208,7 +200,7 @@ impl Watch<'_> {
         if let Some(why) = self.stops_for.get().filter(|_| is_at_end) {
             picture.why = Some(why.clone());
         }
-        self.screen.show(lines, &picture, clock.now());
+        lines.show(self.screen, &picture, clock.now());
         self.shown.send_replace(Some(picture));
     }
 

@@ -2,6 +2,7 @@
 
 pub mod args;
 mod ending;
+pub mod log;
 pub mod look;
 pub(crate) mod make;
 pub(crate) mod steer;
@@ -11,12 +12,9 @@ mod which;
 pub mod words;
 
 use self::args::{TaskArgs, Verb};
-use super::Shell;
 use super::exit::Exit;
 use super::fault::Fault;
-use crate::remote::log;
-pub use crate::task::look::columns::TASKS;
-pub(super) use crate::task::steer::set::difference_but;
+use crate::shell::Shell;
 
 /// Does what the verb says; without one it lists.
 ///

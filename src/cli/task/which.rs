@@ -10,6 +10,7 @@ use crate::link::{Danger, Form, Link, Paging};
 use crate::output::body::text;
 use crate::output::screen;
 use crate::output::table::{clean, human};
+use crate::task::look::columns::TASKS;
 use windrow_client::{Answer, Request};
 
 /// Tasks that are named in a question.
@@ -171,7 +172,7 @@ fn show(link: &Link<'_>, bodies: &[Answer], is_one: bool) -> Result<(), Fault> {
         (_, []) => Ok(()),
         (Form::Csv, [.., last]) => {
             let tasks = bodies.iter().map(Answer::json).collect::<Result<Vec<_>, _>>()?;
-            screen::put(&super::TASKS.csv(&tasks, &link.times(last), link.look.guard.into()))
+            screen::put(&TASKS.csv(&tasks, &link.times(last), link.look.guard.into()))
         }
         (Form::Json, [body]) if is_one => screen::put(&body.text()),
         _ => screen::put(&bodies.iter().map(|body| body.line() + "\n").collect::<String>()),

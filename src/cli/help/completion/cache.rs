@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::Shell;
+use crate::shell::Shell;
 
 /// How long an answer is as good as new.
 const FRESH: Duration = Duration::from_secs(5);

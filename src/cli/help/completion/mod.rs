@@ -16,9 +16,9 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::Shells;
 
 use self::suggestions::Suggestion;
-use crate::Shell;
 use crate::args::Cli;
 use crate::link::Remote;
+use crate::shell::Shell;
 use crate::task::steer;
 
 /// The variable with which a shell's script asks.

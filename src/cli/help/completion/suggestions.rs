@@ -6,14 +6,15 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{Kind, Line, cache};
+use crate::args;
 use crate::help::{EXIT_CODES, TEMPLATES};
 use crate::link::contexts::Contexts;
 use crate::link::reach::{Reach, reach};
 use crate::output::table::clean;
 use crate::run::job;
 use crate::run::kept::beside;
+use crate::shell::Shell;
 use crate::task::words;
-use crate::{Shell, args};
 use windrow_client::{Client, Depth, EnvironmentProxies, Options, Request, Tap};
 
 /// How long somebody who presses Tab waits for a node.

@@ -4,11 +4,11 @@ use std::fs;
 
 use super::args::BackupArgs;
 use super::{Target, configured, key};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::screen;
 use crate::output::table::human;
+use crate::shell::Shell;
 use windrow_node::database::BackupError;
 use windrow_node::{ServerAddress, ServerKind};
 

@@ -2,10 +2,10 @@
 
 use super::args::MigrateArgs;
 use super::{Target, configured, held};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::screen;
+use crate::shell::Shell;
 use windrow_engine::ports::StoreError;
 use windrow_node::database;
 

@@ -10,11 +10,10 @@ mod status;
 use std::path::PathBuf;
 
 use self::args::{DbArgs, Place, Verb};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::local::configuration;
-use crate::run::load;
+use crate::shell::Shell;
 use windrow_config::{Config, StoreUrl};
 use windrow_node::database::{self, Inspection};
 use windrow_node::{LockError, ServerAddress, StateDir};
@@ -39,7 +38,7 @@ pub(crate) async fn db(args: &DbArgs, shell: &Shell) -> Result<Exit, Fault> {
 /// # Errors
 /// `Config` with every fault of it.
 pub(crate) fn configured(place: &Place, shell: &Shell) -> Result<Config, Fault> {
-    let mut config = load(configuration(place.config.as_ref()).as_deref(), shell)?;
+    let mut config = shell.config(configuration(place.config.as_ref()).as_deref())?;
     if let Some(directory) = &place.data_dir {
         config.node.data_dir.clone_from(directory);
         // Who names a directory means the database in it.

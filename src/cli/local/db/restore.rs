@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::args::RestoreArgs;
 use super::{configured, held, key, restored};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::screen;
 use crate::output::table::human;
+use crate::shell::Shell;
 use windrow_config::Config;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::clock::Clock as _;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::args::RestoredArgs;
 use super::{Target, configured, held};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::screen;
+use crate::shell::Shell;
 use windrow_engine::ports::clock::Clock as _;
 use windrow_node::database::{self, Heartbeat, Inspection, Restored};
 use windrow_node::{ServerAddress, SystemClock};

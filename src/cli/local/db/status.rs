@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::args::StatusArgs;
 use super::{Target, configured};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::link::checks::{self, Outcome};
 use crate::link::{Form, Look};
-use crate::output::checks::{self, Outcome};
 use crate::output::screen;
 use crate::output::table::{Card, Tone, human};
+use crate::shell::Shell;
 use windrow_engine::ports::StoreError;
 use windrow_node::database::{self, Schema};
 

@@ -13,12 +13,12 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use self::place::Place;
 use self::report::{Following, Summary};
-use crate::Shell;
-use crate::args::Verbosity;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::local::serve::of_serve;
 use crate::output::browser;
+use crate::output::screen::Verbosity;
+use crate::shell::Shell;
 use crate::signals::{ProcessSignal, Signals};
 use windrow_core::ids::ItemCount;
 use windrow_core::settings::RateLimit;

@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::place::Place;
-use crate::output::screen::{RunLines, Screen};
-use crate::output::table::human::counted;
-use crate::run::grouped;
+use crate::output::screen::Screen;
+use crate::output::table::human::{self, counted};
+use crate::run::lines::RunLines;
 use crate::run::picture::Meter;
 use windrow_core::execution::Progress;
 use windrow_core::ids::{Moment, TaskId};
@@ -81,7 +81,7 @@ fn task_text(begun: &SampleRun) -> String {
     );
     match (begun.goes_on, task.status) {
         (true, Status::Stopped | Status::Created) => format!("{size} is {}, as it was left", task.status),
-        (true, _) => format!("{size} goes on at {}", grouped(done(task))),
+        (true, _) => format!("{size} goes on at {}", human::count(done(task))),
         (false, _) => format!("{size} is running"),
     }
 }
@@ -114,7 +114,7 @@ impl Following {
         Following {
             id: begun.task.id,
             status: begun.task.status,
-            lines: screen.is_live().then(|| screen.run()),
+            lines: screen.is_live().then(|| RunLines::on(screen)),
             meter: Meter::default(),
         }
     }
@@ -131,7 +131,7 @@ impl Following {
         if let Some(lines) = &mut self.lines {
             let live = serve.service().supervisor().progress(self.id);
             let live: Vec<Progress> = live.into_iter().map(|(_, progress)| progress).collect();
-            screen.show(lines, &self.meter.picture(&task, &live, clock), clock.now());
+            lines.show(screen, &self.meter.picture(&task, &live, clock), clock.now());
         }
         let changed = std::mem::replace(&mut self.status, task.status) != task.status;
         let is_over = task.status.is_terminal();
@@ -162,7 +162,7 @@ fn rest_text(task: &TaskView) -> String {
         ("pending", counts.pending(task.total)),
     ];
     for (term, count) in terms.into_iter().filter(|(_, count)| *count > 0) {
-        write!(text, ", {} {term}", grouped(count)).expect("a string takes any text");
+        write!(text, ", {} {term}", human::count(count)).expect("a string takes any text");
     }
     text + "; the node stays up, Ctrl-C ends it"
 }
@@ -231,7 +231,7 @@ impl Summary {
             let (whole, part) = (tenths / 10, tenths % 10);
             parts.push(format!(
                 "drained {} in flight in {whole}.{part} s",
-                grouped(self.in_flight)
+                human::count(self.in_flight)
             ));
         }
         let what = if parts.is_empty() {
@@ -255,7 +255,7 @@ fn place_of(task: &TaskView) -> String {
     format!(
         "{}{rests} at {}/{}",
         task.id,
-        grouped(done(task)),
-        grouped(task.total.0)
+        human::count(done(task)),
+        human::count(task.total.0)
     )
 }

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use super::Report;
-use crate::Shell;
 use crate::fault::Fault;
+use crate::link::checks::Outcome;
 use crate::local::db::args::Place;
 use crate::local::db::configured;
 use crate::local::serve::serviceable;
-use crate::output::checks::Outcome;
 use crate::output::table::human;
+use crate::shell::Shell;
 use windrow_config::Config;
 use windrow_engine::ports::StoreError;
 use windrow_node::ServerAddress;

@@ -6,13 +6,13 @@ mod server;
 use clap::Args;
 use serde_json::Value;
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::link::checks::{self, Outcome, line};
 use crate::link::contexts::Contexts;
 use crate::link::{Link, Look, Remote};
 use crate::local::db::args::Place;
-use crate::output::checks::{self, Outcome, line};
+use crate::shell::Shell;
 
 /// How it is used.
 pub(crate) const EXAMPLES: &str = "\

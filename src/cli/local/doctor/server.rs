@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::Report;
 use crate::fault::Fault;
+use crate::link::checks::{Outcome, line};
 use crate::link::{Link, Paging};
-use crate::output::checks::{Outcome, line};
 use windrow_client::{Answer, ClientError, Request, segment};
 use windrow_engine::ports::clock::Clock;
 use windrow_node::SystemClock;

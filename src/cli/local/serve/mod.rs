@@ -6,11 +6,11 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Shell;
-use crate::args::ServeArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::local::configuration;
+use crate::local::serve::args::ServeArgs;
+use crate::shell::Shell;
 use crate::signals::{ProcessSignal, Signals};
 use windrow_config::{Config, LogFormat};
 use windrow_node::agreement::WitnessError;

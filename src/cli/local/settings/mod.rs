@@ -6,14 +6,13 @@ mod shown;
 use std::path::PathBuf;
 
 use self::args::FileArgs;
-use crate::Shell;
-use crate::args::{ConfigArgs, ConfigVerb};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::local::configuration;
 use crate::local::serve::serviceable;
+use crate::local::settings::args::{ConfigArgs, ConfigVerb};
 use crate::output::screen;
-use crate::run::load;
+use crate::shell::Shell;
 use windrow_config::{AuthMode, Config};
 use windrow_node::serve::ServeError;
 use windrow_node::serve::look::{self, Port};
@@ -28,7 +27,7 @@ pub(crate) fn settings(args: &ConfigArgs, shell: &Shell) -> Result<Exit, Fault> 
             let file = chosen(args);
             // What the service manager asks before a start must be what the start itself will find.
             let config =
-                serviceable(load(file.as_deref(), shell)?).map_err(|faults| Fault::of_config(&faults))?;
+                serviceable(shell.config(file.as_deref())?).map_err(|faults| Fault::of_config(&faults))?;
             let port = startable(&config)?;
             let name = file.map_or_else(|| "the default".to_owned(), |file| file.display().to_string());
             format!("{name} is sound\n{}", needs(&config, port))

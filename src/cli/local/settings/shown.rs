@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::args::ShowArgs;
 use super::chosen;
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Look};
 use crate::output::screen;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
+use crate::shell::Shell;
 use windrow_config::Origin;
 
 /// Keys.

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueHint};
 
-use crate::args::{HttpArgs, Items, Verbosity};
 use crate::input::choice::{self, Choice};
+use crate::input::flags::{HttpArgs, Items};
+use crate::output::screen::Verbosity;
 use crate::run::handler::each::{EachArgs, WITH_PROGRAM};
 use crate::run::handler::request::RequestArgs;
 use windrow_core::settings::text::parse_span;
@@ -65,8 +66,8 @@ pub struct TryArgs {
     #[arg(long, default_value = "1")]
     pub batch: NonZeroU32,
     /// How long one call may take
-    #[arg(long, value_parser = parse_span, default_value = "10s")]
-    pub timeout: Duration,
+    #[arg(long, value_name = "SPAN", value_parser = parse_span, default_value = "10s")]
+    pub call_timeout: Duration,
     /// Attempts of an item that asks for another
     #[arg(long, default_value = "1")]
     pub max_attempts: NonZeroU32,

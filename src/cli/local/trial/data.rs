@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::Shell;
-use crate::args::TryArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::choice::Choice;
+use crate::local::trial::args::TryArgs;
 use crate::run::handler::request::RequestWanted;
 use crate::run::items::{first_row, source};
+use crate::shell::Shell;
 use windrow_core::ids::{INDEX_MAX, ItemIndex, WallMs};
 use windrow_engine::ports::handling::handler::CallRows;
 use windrow_engine::ports::sources::source::{RowChunk, Source};

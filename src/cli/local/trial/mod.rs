@@ -12,16 +12,15 @@ use tokio::time::{sleep, timeout};
 
 use self::data::Data;
 use self::verdicts::{ItemReport, Tally};
-use crate::Shell;
-use crate::args::TryArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::choice::Choice;
+use crate::local::trial::args::TryArgs;
 use crate::output::screen;
 use crate::run::handler;
 use crate::run::handler::each::Beside;
 use crate::run::handler::request::{self, RequestWanted};
-use crate::run::load;
+use crate::shell::Shell;
 use crate::signals::Signals;
 use windrow_config::Config;
 use windrow_core::ids::{Attempt, ItemIndex};
@@ -47,7 +46,7 @@ const READY_EXTRA: Duration = Duration::from_secs(5);
 pub(crate) async fn trial(args: &TryArgs, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
     let mut signals = Signals::catch().map_err(|error| Fault::bug(error.to_string()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let mut config = load(args.config.as_deref(), shell)?;
+    let mut config = shell.config(args.config.as_deref())?;
     args.http.trust(&mut config);
     let request = request::wanted(&args.request, &args.http)?;
     let factory = factory(args, request.as_ref(), shell, &config, &runtimes, &clock)?;
@@ -174,7 +173,7 @@ impl Trial<'_> {
                 items: dispatches(&left, Attempt::new(attempt)),
                 rows: self.data.rows(&left).await?,
                 gate_time: begun,
-                timeout: self.args.timeout,
+                timeout: self.args.call_timeout,
             };
             self.show(&call)?;
             let reply = self.handler.process(call).await;

@@ -268,7 +268,7 @@ impl Tally {
                 false if is_tls => ("no call was answered", "see what is said of the connection above"),
                 false => (
                     "no call was answered",
-                    "check that it runs and answers within --timeout",
+                    "check that it runs and answers within --call-timeout",
                 ),
             };
             // `run` ends like that where its handler was never reached.
@@ -368,6 +368,6 @@ mod tests {
         let lost = Reply::failed(FailureClass::Unreachable, failure);
         tally.on_call(read(&[0], lost, Duration::ZERO), Duration::from_millis(1));
         let said = tally.contract().expect_err("no answer").to_string();
-        assert!(!said.contains("--timeout"), "{said}");
+        assert!(!said.contains("--call-timeout"), "{said}");
     }
 }

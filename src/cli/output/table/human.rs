@@ -100,6 +100,14 @@ pub fn span(span: Duration) -> String {
     }
 }
 
+/// `1.9 s`; from two minutes on `2m 53s`.
+pub(crate) fn seconds(span: Duration) -> String {
+    match span.as_secs() {
+        ..120 => format!("{:.1} s", span.as_secs_f64()),
+        seconds => humantime::format_duration(Duration::from_secs(seconds)).to_string(),
+    }
+}
+
 /// A text and what stands behind it, in one line: the end has up to half of it, and of a long text less is shown.
 pub fn ended(text: &str, end: &str, cells: usize) -> String {
     let end = truncate_str(end, cells / 2, "…");
@@ -148,6 +156,12 @@ mod tests {
             [0, 999, 1000, 41_234_567, 999_999_999].map(bytes),
             ["0 B", "999 B", "1.0 kB", "41.2 MB", "1.0 GB"]
         );
+    }
+
+    #[test]
+    fn no_seconds_are_cut_off() {
+        let told = [1_900, 119_900, 173_400, 330_000, 3_661_000].map(|ms| seconds(Duration::from_millis(ms)));
+        assert_eq!(told, ["1.9 s", "119.9 s", "2m 53s", "5m 30s", "1h 1m 1s"]);
     }
 
     #[test]

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use super::edit::{self, told};
 use super::{ApplyArgs, path, register};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::change::differences;
@@ -14,6 +13,7 @@ use crate::link::{Form, Link, document};
 use crate::output::body::text;
 use crate::output::screen;
 use crate::output::table::csv;
+use crate::shell::Shell;
 use windrow_client::ClientError;
 
 /// Members that the node keeps itself; what it shows can be given back to it.

@@ -4,13 +4,13 @@ use serde_json::{Map, Value, json};
 
 use super::list::BUSINESSES;
 use super::{EditArgs, path};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::change::differences;
 use crate::link::{Link, NamedWrite};
 use crate::output::body::{list, text};
 use crate::output::table::clean;
+use crate::shell::Shell;
 use windrow_client::Request;
 
 /// Members that change nothing of how its handler answers.

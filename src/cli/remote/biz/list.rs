@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::{ListArgs, RevisionsArgs, path};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, Named};
 use crate::output::body::{joined, shown, text};
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
+use crate::shell::Shell;
 use windrow_client::Request;
 
 /// Businesses.

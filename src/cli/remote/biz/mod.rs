@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 pub use self::settings::Settings;
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Named, NamedWrite, Paging, Remote, Write};
+use crate::shell::Shell;
 use windrow_client::segment;
 
 /// How it is registered.

@@ -4,14 +4,14 @@ use serde_json::{Map, Value};
 
 use super::list::{BUSINESSES, card};
 use super::{RegisterArgs, path};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::link::checks;
 use crate::link::{Form, Link, Named, NamedWrite, Write};
 use crate::output::body::{list, text};
-use crate::output::checks;
 use crate::output::screen;
 use crate::output::shell_word;
+use crate::shell::Shell;
 use windrow_client::{Answer, ClientError, Problem, Request};
 
 /// Registers a business.

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::args::GetArgs;
 use super::path;
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, word};
+use crate::shell::Shell;
 use crate::task::look::export::{deliver, is_there, row_form};
 use windrow_client::{Request, segment};
 

@@ -6,7 +6,6 @@ mod get;
 use serde_json::{Map, Value, json};
 
 use self::args::{DatasetArgs, GenerationWrite, Generations, RollBackArgs, SetArgs, Verb};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::change::differences;
@@ -14,6 +13,7 @@ use crate::link::{Danger, Link, Named, NamedWrite, Pages, word};
 use crate::output::body::{joined, text};
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
+use crate::shell::Shell;
 use windrow_client::{Request, segment};
 
 /// Datasets.

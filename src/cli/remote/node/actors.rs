@@ -3,11 +3,11 @@
 use console::Term;
 
 use super::{ActorsArgs, named, path};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link};
 use crate::output::screen;
+use crate::shell::Shell;
 use windrow_client::Request;
 
 /// Shows the tree.

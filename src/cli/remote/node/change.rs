@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use super::list::{NODES, card};
 use super::{DrainArgs, SetArgs, path};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::change::Difference;
@@ -14,6 +13,7 @@ use crate::link::{Link, NamedWrite};
 use crate::output::body::{list, text};
 use crate::output::screen;
 use crate::output::shell_word;
+use crate::shell::Shell;
 use windrow_client::Request;
 
 /// Between two looks at a node that drains.

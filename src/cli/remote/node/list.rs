@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{ListArgs, ShowArgs, named, path};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
 use crate::output::body::{joined, labels, list as list_of, number, text, texts};
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
+use crate::shell::Shell;
 use windrow_client::Request;
 
 /// Nodes.

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, NamedWrite, Remote, Write};
+use crate::shell::Shell;
 use windrow_client::segment;
 use windrow_core::settings::RateLimit;
 use windrow_core::settings::text::parse_span;

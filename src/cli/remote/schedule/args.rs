@@ -7,9 +7,9 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use serde_json::Value;
 use windrow_core::settings::text::parse_span;
 
+use crate::input::settings::Settings;
 use crate::link::{Pages, Paging, Remote, Write};
 use crate::task::args::make::{CanaryArgs, Content, Identity, NamedItems, PublishArgs};
-use crate::task::args::settings::Settings;
 
 /// How `create` is used, at a terminal's width.
 const CREATE_USAGE: &str = "\

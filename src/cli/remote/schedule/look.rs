@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::args::{FiresArgs, ListArgs, NextArgs, OneArgs};
 use super::{address, place};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, word};
@@ -13,6 +12,7 @@ use crate::output::shell_word;
 use crate::output::table::human::counted;
 use crate::output::table::times::{Times, parsed};
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, clean};
+use crate::shell::Shell;
 use windrow_client::Request;
 use windrow_core::ids::WallMs;
 use windrow_core::schedule::cron::in_zone;

@@ -8,11 +8,11 @@ mod order;
 use serde_json::Value;
 
 use self::args::{ScheduleArgs, Verb};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
 use crate::output::body::text;
+use crate::shell::Shell;
 use windrow_client::Request;
 use windrow_core::ids::ScheduleId;
 

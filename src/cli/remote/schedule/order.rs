@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 use super::args::{BackfillArgs, OneWrite, SkipArgs};
 use super::look::{FIRES, ORDERED, SCHEDULES, zoned};
 use super::{address, place};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::moment::{Lean, zones};
@@ -13,6 +12,7 @@ use crate::link::{Danger, Form, Link, Write};
 use crate::output::body::{list, text};
 use crate::output::screen;
 use crate::output::table::human;
+use crate::shell::Shell;
 use windrow_client::Request;
 
 /// Pauses a schedule, or lets it go on.

@@ -3,11 +3,11 @@
 use super::failures_out;
 use super::outcome::{Outcome, second_text};
 use super::results_out::{ResultsOut, keys_of};
-use crate::args::{IfFinished, Output, RunArgs};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::screen;
 use crate::run::JobRun;
+use crate::run::args::{IfFinished, Output, RunArgs};
 use crate::run::handler::identity;
 use crate::run::kept::only_failed::{self, Net};
 use crate::run::kept::resume::command_in;

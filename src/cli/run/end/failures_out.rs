@@ -8,9 +8,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::out_file::{self, Half};
-use crate::args::{Output, RunArgs};
 use crate::exit::Exit;
 use crate::fault::{Fault, of_file};
+use crate::run::args::{Output, RunArgs};
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::failure_list::{FailureList, FailurePage, RecordedItem};

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::args::RunArgs;
+use crate::run::args::RunArgs;
 
 /// Why no file may take that name, whatever it is to hold; none when one may.
 pub(super) fn unfit(path: &Path) -> Option<&'static str> {

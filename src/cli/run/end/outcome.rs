@@ -9,14 +9,13 @@ use serde_json::{Value, json};
 use super::stop_hint;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::output::judgement::of_them_unconfirmed;
+use crate::output::table::human::{self, seconds};
+use crate::run::json::counts_json;
 use crate::run::kept::only_failed::Net;
 use crate::run::kept::resume::goes_on_at;
-use crate::run::watch::Seen;
-use crate::task::look::judgement::of_them_unconfirmed;
-use crate::task::wait::until::seconds;
 use windrow_core::explain::rate_text;
 use windrow_core::ids::{ItemIndex, WallMs};
-use windrow_core::items::counters::Counters;
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
 use windrow_core::text::steers;
 use windrow_engine::ports::sources::source::Source;
@@ -28,6 +27,15 @@ use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
 
 /// What is shown of an item's data beside its failure. Unit: characters.
 const WHO_CHARS_MAX: usize = 60;
+
+/// What a run saw that its task doesn't tell.
+#[derive(Clone, Debug, Default)]
+pub(in crate::run) struct Seen {
+    /// The last call that failed, if the handler was in trouble when the run ended.
+    pub(in crate::run) trouble: Option<String>,
+    /// Whether the disk with the progress was full at any time.
+    pub(in crate::run) disk_full: bool,
+}
 
 /// See the module.
 pub(in crate::run) struct Outcome {
@@ -215,7 +223,7 @@ impl Outcome {
                 "abandoned" if self.net.is_none() => of_them_unconfirmed(self.unconfirmed()),
                 _ => String::new(),
             };
-            text += &format!("\n  {term:<10} {:>15}{of_them}", grouped(count));
+            text += &format!("\n  {term:<10} {:>15}{of_them}", human::count(count));
         }
         if let Some((took, _)) = self.driven {
             text += &format!(
@@ -258,7 +266,8 @@ impl Outcome {
             .max()
             .unwrap_or(0)
             .max(4);
-        let count = |group: &FailureGroup| grouped(group.count) + &of_them_unconfirmed(group.unconfirmed);
+        let count =
+            |group: &FailureGroup| human::count(group.count) + &of_them_unconfirmed(group.unconfirmed);
         let many = self.groups.iter().map(|group| count(group).len()).max();
         let many = many.unwrap_or(0).max(9);
         let mut add = |line: std::fmt::Arguments<'_>| {
@@ -360,30 +369,9 @@ pub(in crate::run) fn second_text(at: WallMs) -> String {
     rfc3339(WallMs(at.0 / 1000 * 1000)).replace(".000Z", "Z")
 }
 
-/// Every term of the sum, as the API has them.
-pub(in crate::run) fn counts_json(counts: &Counters, pending: u64) -> Value {
-    json!({
-        "succeeded": counts.succeeded, "skipped": counts.skipped, "abandoned": counts.abandoned,
-        "parked": counts.parked, "in_flight": counts.in_flight, "pending": pending, "excluded": counts.excluded,
-    })
-}
-
 /// With three digits behind the point: more would be noise.
 pub(in crate::run) fn thousandths(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
-}
-
-/// `1,234,567`
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -391,10 +379,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped_and_times_are_utc() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_234_567), "1,234,567");
+    fn times_are_utc() {
         assert_eq!(second_text(WallMs(1_500)), "1970-01-01T00:00:01Z");
     }
 }

@@ -19,10 +19,10 @@ use tokio::time::timeout;
 
 pub(in crate::run) use self::check::check;
 use self::sink::{Opened, Sink, open};
-use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::fault::{Fault, of_file};
 use crate::output::members::{Missing, OutputMembers};
+use crate::run::args::RunArgs;
 use crate::run::kept::only_failed;
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_core::items::output::OUTPUT_TOO_LARGE;

@@ -6,9 +6,9 @@ use std::num::NonZeroU32;
 use clap::Args;
 
 use super::{check_program, check_unused, shell_syntax};
-use crate::args::HttpArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::input::flags::HttpArgs;
 use crate::run::items::first_row;
 use windrow_core::settings::{Auto, Results};
 use windrow_core::template::program::{Argv, ProgramFault, Recipe, ShellText};

@@ -3,13 +3,10 @@
 
 use xxhash_rust::xxh3::Xxh3Default;
 
-use crate::args::RunArgs;
+use super::HANDLER;
+use crate::run::args::RunArgs;
 use crate::run::kept::only_failed::Net;
-use crate::run::kept::recall;
 use windrow_engine::ports::tasks::store::TaskView;
-
-/// The label of a job that keeps what it was begun with.
-pub(in crate::run) const HANDLER: &str = "handler";
 
 /// The flag that names the handler, and a hash of what it is: `--url 9a0364b9e99bb480`.
 pub(in crate::run) fn of(args: &RunArgs) -> String {
@@ -58,7 +55,7 @@ pub(in crate::run) fn aside(task: &TaskView, net: Option<&Net>, args: &RunArgs) 
 /// How the job's first handler was named, where this command has another; none of jobs that didn't keep it. Failures are
 /// mended with another handler as a rule: one that did so is the job's own from then on.
 fn before<'a>(task: &'a TaskView, net: Option<&Net>, args: &RunArgs) -> Option<&'a str> {
-    let kept = task.labels.get(HANDLER).filter(|_| recall::has_handler(args))?;
+    let kept = task.labels.get(HANDLER).filter(|_| has_handler(args))?;
     let named = kept.split(' ').next().unwrap_or_default();
     let mended = net.map_or(&[][..], |net| net.handlers.as_slice());
     let own = of(args);
@@ -66,4 +63,10 @@ fn before<'a>(task: &'a TaskView, net: Option<&Net>, args: &RunArgs) -> Option<&
         "--" => "a command after --",
         flag => flag,
     })
+}
+
+/// Whether a command names a handler.
+pub(in crate::run) fn has_handler(args: &RunArgs) -> bool {
+    let handler = [&args.url, &args.each.each, &args.request.request];
+    !args.worker.is_empty() || handler.iter().any(|handler| handler.is_some())
 }

@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use super::source::{early_name, opened_name};
-use crate::args::{IfEmpty, Output};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::screen;
 use crate::output::table::clean;
 use crate::run::JobRun;
+use crate::run::args::{IfEmpty, Output};
 use crate::run::end::{failures_out, results_out};
 use windrow_core::explain::counted;
 use windrow_engine::ports::tasks::store::TaskStore;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use console::truncate_str;
 use serde::de::IgnoredAny;
 
-use crate::args::Items;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::input::flags::Items;
 use windrow_core::ids::ItemIndex;
 use windrow_core::text::steers;
 use windrow_engine::ports::sources::source::{RowChunk, Source};

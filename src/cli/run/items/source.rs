@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::time::{Instant, interval_at};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::args::Items;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::input::flags::Items;
 use crate::link::contexts::like;
 use crate::output::screen::Screen;
 use crate::signals::Signals;

@@ -10,13 +10,13 @@ use tokio::net::UnixStream;
 
 use super::args::Which;
 use super::list;
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::body::text;
 use crate::run::control::{Address, Command, Refusal, Reply};
 use crate::run::kept::resume::{command_in, meant};
 use crate::run::kept::{only_failed, place};
+use crate::shell::Shell;
 
 /// For so long a run may take to answer: its store may be busy.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::args::{ListArgs, Which};
 use super::{ask, shown};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::run::kept::resume::{command, command_in};
 use crate::run::kept::{place, shelf};
+use crate::shell::Shell;
 use windrow_node::StateDir;
 
 /// A job, and whether a process runs it.

@@ -1,12 +1,10 @@
 //! `windrow job rm`: deletes what a job that doesn't run keeps on this machine.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::json;
 
 use super::args::RemoveArgs;
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::contexts::like;
@@ -16,14 +14,12 @@ use crate::output::shell_word;
 use crate::output::table::human;
 use crate::run::kept::shelf::KeptJob;
 use crate::run::kept::{only_failed, place, resume, shelf};
+use crate::shell::Shell;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::{Actor, TaskStore, Write};
 use windrow_node::jobs::{self, BUSINESS};
 use windrow_node::{StateDir, Store, SystemClock};
 use windrow_server::service::JobError;
-
-/// How the name of a directory begins that is being removed.
-const REMOVED: &str = ".removed-";
 
 /// Deletes one, once a person has said yes.
 pub(super) async fn remove(args: &RemoveArgs, shell: &Shell) -> Result<Exit, Fault> {
@@ -35,7 +31,7 @@ pub(super) async fn remove(args: &RemoveArgs, shell: &Shell) -> Result<Exit, Fau
     confirm(Danger::Final, args.yes, shell, &question)?;
     let own = place::of_job(Some(name), &shell.env).ok();
     if args.which.state.is_none() && own.as_deref() == Some(&*place) {
-        remove_directory(&place)?;
+        place::remove_directory(&place)?;
     } else {
         forget(&held, name, shell).await?;
     }
@@ -107,30 +103,6 @@ fn runs(name: &str, fault: Fault) -> Fault {
         "`windrow job stop {}` stops it, if it is that job",
         shell_word(name)
     ))
-}
-
-/// A directory that keeps this job alone. It is renamed first: half of it must never be taken for a job.
-pub(in crate::run) fn remove_directory(place: &Path) -> Result<(), Fault> {
-    let failed = |error: io::Error| {
-        let what = format!("{} can't be removed", place.display());
-        Fault::new(Exit::Failed, what, error.to_string()).hint("remove the directory by hand")
-    };
-    let (Some(base), Some(name)) = (place.parent(), place.file_name()) else {
-        return Err(Fault::bug("a job's directory has no name"));
-    };
-    let away = base.join(format!(
-        "{REMOVED}{}-{}",
-        std::process::id(),
-        name.to_string_lossy()
-    ));
-    std::fs::rename(place, away).map_err(failed)?;
-    for entry in std::fs::read_dir(base).map_err(failed)?.flatten() {
-        // Also what an earlier removal left that was cut off.
-        if entry.file_name().to_string_lossy().starts_with(REMOVED) {
-            std::fs::remove_dir_all(entry.path()).map_err(failed)?;
-        }
-    }
-    Ok(())
 }
 
 /// A job of a directory that has others too: its rows go, and what was piped into it.

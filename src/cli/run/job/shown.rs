@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use super::args::ListArgs;
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Look, View};
 use crate::output::body::{number, text};
+use crate::output::judgement::with_made_good;
 use crate::output::screen;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
 use crate::run::items::introduction::long_period;
-use crate::task::look::columns::with_made_good;
+use crate::shell::Shell;
 use windrow_core::explain::rate_text;
 use windrow_core::settings::RateLimit;
 use windrow_engine::ports::clock::Clock;

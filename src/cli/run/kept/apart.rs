@@ -4,10 +4,10 @@
 
 use super::only_failed;
 use super::{beside, place};
-use crate::Shell;
-use crate::args::RunArgs;
 use crate::fault::Fault;
+use crate::run::args::RunArgs;
 use crate::run::handler::identity;
+use crate::shell::Shell;
 use windrow_engine::ports::tasks::store::TaskStore;
 use windrow_node::jobs::BUSINESS;
 use windrow_node::{StateDir, Store};

@@ -4,7 +4,7 @@
 use super::resume::command;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::run::handler::identity;
+use crate::run::handler::HANDLER;
 use windrow_core::ids::{ItemCount, TaskId};
 use windrow_core::settings::Results;
 use windrow_core::task::Tuning;
@@ -143,9 +143,7 @@ pub(in crate::run) async fn net(store: &dyn TaskStore, first: &TaskView) -> Resu
         .iter()
         .map(|task| task.counters.succeeded + task.counters.skipped)
         .sum();
-    let handlers = ended
-        .iter()
-        .filter_map(|task| task.labels.get(identity::HANDLER).cloned());
+    let handlers = ended.iter().filter_map(|task| task.labels.get(HANDLER).cloned());
     let handlers = handlers.collect();
     Ok(ended.pop().map(|last| Net {
         made_good,

@@ -1,6 +1,7 @@
 //! Where a job keeps its progress unless `--state` says so: a directory of its own, so that different jobs of one
 //! person can run at the same time, and the same job can't.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -12,6 +13,9 @@ use windrow_node::StateDir;
 
 /// The longest readable part of a directory's name. Unit: characters.
 const READABLE_CHARS_MAX: usize = 48;
+
+/// How the name of a directory begins that is being removed.
+const REMOVED: &str = ".removed-";
 
 /// The directory of a job, by its name; jobs fed by a pipe and without a name share one, since their identity is known
 /// only after the pipe was read into it.
@@ -102,6 +106,30 @@ fn directory(name: &str) -> String {
     };
     let readable: String = name.chars().map(safe).take(READABLE_CHARS_MAX).collect();
     format!("job-{readable}-{:016x}", xxh3_64(name.as_bytes()))
+}
+
+/// A directory that keeps this job alone. It is renamed first: half of it must never be taken for a job.
+pub(in crate::run) fn remove_directory(place: &Path) -> Result<(), Fault> {
+    let failed = |error: io::Error| {
+        let what = format!("{} can't be removed", place.display());
+        Fault::new(Exit::Failed, what, error.to_string()).hint("remove the directory by hand")
+    };
+    let (Some(base), Some(name)) = (place.parent(), place.file_name()) else {
+        return Err(Fault::bug("a job's directory has no name"));
+    };
+    let away = base.join(format!(
+        "{REMOVED}{}-{}",
+        std::process::id(),
+        name.to_string_lossy()
+    ));
+    std::fs::rename(place, away).map_err(failed)?;
+    for entry in std::fs::read_dir(base).map_err(failed)?.flatten() {
+        // Also what an earlier removal left that was cut off.
+        if entry.file_name().to_string_lossy().starts_with(REMOVED) {
+            std::fs::remove_dir_all(entry.path()).map_err(failed)?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! A run that was refused before its job began leaves nothing that would be listed as one.
 
-use super::resume;
+use super::place::remove_directory;
+use super::resume::{self, command, is_piped};
+use crate::exit::Exit;
+use crate::fault::Fault;
 use crate::run::JobRun;
-use crate::run::job::remove_directory;
 use windrow_node::StateDir;
+use windrow_server::service::JobError;
 
 impl JobRun<'_> {
     /// Whether the directory is this job's own and no job has begun in it. One that somebody named stays as it is.
@@ -17,5 +20,47 @@ impl JobRun<'_> {
 pub(in crate::run) fn remove(held: &StateDir) {
     if let Err(fault) = remove_directory(held.path()) {
         tracing::debug!(%fault, "what a refused run left can't be removed");
+    }
+}
+
+impl From<JobError> for Fault {
+    fn from(error: JobError) -> Fault {
+        match error {
+            JobError::Store(error) => error.into(),
+            JobError::OtherMeaning { task } => {
+                let name = task.name.as_deref().unwrap_or_default();
+                let because = format!(
+                    "{name} is {} with {} items of another content, or read otherwise",
+                    task.id, task.total.0
+                );
+                let beside = "or --name NAME to begin beside it";
+                let hint = if task.status.is_terminal() {
+                    format!(
+                        "--restart to forget that job, which has ended (in a script --if-finished restart), {beside}"
+                    )
+                } else if is_piped(&task) {
+                    let resume = command(name);
+                    format!(
+                        "{resume} goes on with the old items, which are kept; --restart to forget that job, {beside}"
+                    )
+                } else {
+                    format!("bring the old items back, --restart to forget that job, {beside}")
+                };
+                Fault::new(Exit::Rejected, "the name is taken by another job", because).hint(hint)
+            }
+            JobError::NoResults { task } => {
+                let settled = task.counters.settled();
+                let because = format!("{settled} of its items were settled by a run without --results-out");
+                Fault::new(
+                    Exit::Conflict,
+                    "the job's results weren't kept from its beginning",
+                    because,
+                )
+                .hint("go on without --results-out, or --restart to begin anew with it")
+            }
+            JobError::Create(_) | JobError::Command(_) => {
+                Fault::new(Exit::Conflict, "the job can't start", error.to_string())
+            }
+        }
     }
 }

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use super::{beside, only_failed, resume};
 use crate::fault::Fault;
-use crate::run::control::settings_json;
-use crate::run::end::outcome::counts_json;
+use crate::run::json::{counts_json, settings_json};
 use windrow_core::ids::WallMs;
 use windrow_core::stats::completion::Completion;
 use windrow_core::task::lifecycle::{Status, TaskResult};

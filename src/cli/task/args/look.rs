@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::make::RowForm;
 use crate::link::{Paging, Remote, Write};
-use crate::remote::log::LogFlags;
+use crate::task::log::LogFlags;
 
 /// `windrow task failures`
 #[derive(Debug, Args)]

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 
-use super::settings::Settings;
-use crate::args::{IfEmpty, Items};
+use crate::input::flags::Items;
+use crate::input::settings::Settings;
 use crate::link::{Remote, Write};
+use crate::run::args::IfEmpty;
 use windrow_core::settings::Auto;
 
 /// clap's own is longer than a line.

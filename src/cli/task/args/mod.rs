@@ -3,7 +3,6 @@
 pub mod look;
 pub mod make;
 pub mod redrive;
-pub mod settings;
 pub mod steer;
 
 use clap::{Args, Subcommand};

@@ -3,9 +3,9 @@
 use clap::{ArgGroup, Args};
 
 use super::make::{Begin, CanaryArgs, Identity};
-use super::settings::Settings;
-use crate::args::IfEmpty;
+use crate::input::settings::Settings;
 use crate::link::Write;
+use crate::run::args::IfEmpty;
 
 /// How `redrive` is called; clap's own is longer than a line.
 pub(super) const REDRIVE_USAGE: &str = "\

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use clap::{Args, ValueEnum};
 
 use super::make::{Strict, label, label_sought};
-use super::settings::Settings;
+use crate::input::settings::Settings;
 use crate::link::Write;
 use windrow_core::settings::Auto;
 

@@ -3,7 +3,6 @@
 use clap::Args;
 use serde_json::{Map, Value};
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Danger, Form, Link, Write};
@@ -11,6 +10,7 @@ use crate::output::body::{list, shown, text};
 use crate::output::screen;
 use crate::output::table::times::TimeStyle;
 use crate::output::table::{Column, Keep, Listing, Tone, clean};
+use crate::shell::Shell;
 use windrow_client::Request;
 use windrow_core::explain::rate_text;
 

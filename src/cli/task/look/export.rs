@@ -3,12 +3,12 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link, word};
 use crate::output::screen;
 use crate::output::table::human;
+use crate::shell::Shell;
 use crate::task::args::look::{ExportArgs, Exported};
 use crate::task::args::make::RowForm;
 use windrow_client::Request;

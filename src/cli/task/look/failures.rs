@@ -2,16 +2,17 @@
 
 use serde_json::{Value, json};
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::contexts::like;
 use crate::link::{Link, Listed};
-use crate::output::body::{member, number, text};
+use crate::output::body::{number, text};
+use crate::output::judgement::{judgement, of_them_unconfirmed};
 use crate::output::table::times::Times;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, clean, human};
+use crate::shell::Shell;
 use crate::task::args::look::{FailuresArgs, PreviewArgs};
-use crate::task::look::judgement::{judgement, of_them_unconfirmed};
+use crate::task::look::carried::{carried, who};
 use crate::task::look::report;
 use crate::task::make::draft::Draft;
 use windrow_client::Request;
@@ -111,15 +112,6 @@ pub(crate) fn origin(thing: &Value, member: &str) -> String {
     }
 }
 
-/// What an item carries; why it can't be told, in brackets.
-pub(crate) fn carried(thing: &Value, name: &str) -> Cell {
-    match (member(thing, name), thing[format!("{name}_missing")].as_str()) {
-        (Some(data), _) => Cell::new(data),
-        (None, Some(why)) => Cell::new(format!("({why})")),
-        (None, None) => Cell::nothing(),
-    }
-}
-
 /// Shows failures.
 ///
 /// # Errors
@@ -195,11 +187,6 @@ pub(crate) fn group(group: &Value) -> String {
         text(&group["example"]),
         who(group, "example_data")
     )
-}
-
-/// Behind a failure: what its item carries, if anything.
-pub(crate) fn who(thing: &Value, name: &str) -> String {
-    member(thing, name).map_or_else(String::new, |data| clean(&format!("  {data}")))
 }
 
 /// Which codes there are, where no failure has the one that was asked for.

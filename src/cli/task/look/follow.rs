@@ -10,6 +10,8 @@ use crate::output::screen;
 use crate::output::table::{clean, human};
 use crate::task::args::make::{Begin, Then};
 use crate::task::ending;
+use crate::task::look::carried::who;
+use crate::task::look::columns::TASKS;
 use crate::task::look::failures;
 use crate::task::make::warnings;
 use crate::task::steer::tell;
@@ -132,7 +134,7 @@ fn print(link: &Link<'_>, answer: &Answer, task: &Value) -> Result<(), Fault> {
         Form::Table | Form::Wide | Form::Name => return Ok(()),
         Form::Json => answer.text(),
         Form::Ndjson => answer.line(),
-        Form::Csv => crate::task::TASKS.csv(
+        Form::Csv => TASKS.csv(
             std::slice::from_ref(task),
             &link.times(answer),
             link.look.guard.into(),
@@ -186,7 +188,7 @@ async fn failed_items(link: &Link<'_>, id: &str) -> Result<(), Fault> {
     let found = link.list(request.query("data", "*"), None).await?;
     for item in &found.things()? {
         let [code, message] = ["code", "message"].map(|name| item[name].as_str().unwrap_or("–"));
-        let who = failures::who(item, "data");
+        let who = who(item, "data");
         link.say(&clean(&format!("  #{}  {code}  {message}{who}", item["index"])));
     }
     Ok(())

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
+use crate::output::difference::change;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
-use crate::remote::audit::change;
+use crate::shell::Shell;
 use crate::task::args::look::PagesArgs;
 use windrow_client::Request;
 

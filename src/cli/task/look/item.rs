@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
 use crate::output::body::{list, member, number};
+use crate::output::judgement::judgement;
 use crate::output::table::times::{Times, written};
 use crate::output::table::{Card, Column, Keep, Listing, Side, Tone, human};
+use crate::shell::Shell;
 use crate::task::args::look::ItemArgs;
-use crate::task::look::failures::carried;
-use crate::task::look::judgement::judgement;
+use crate::task::look::carried::carried;
 
 /// An item, for scripts.
 const ITEM: Listing = Listing {

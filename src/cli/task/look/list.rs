@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link};
 use crate::output::body::{joined, list as items, text};
+use crate::shell::Shell;
 use crate::task::args::ListArgs;
 use crate::task::look::columns::TASKS;
 use crate::task::words;

@@ -1,5 +1,6 @@
 //! Tasks that are looked at.
 
+pub(crate) mod carried;
 pub(crate) mod columns;
 pub mod explain;
 pub(crate) mod export;
@@ -7,7 +8,6 @@ pub(crate) mod failures;
 pub(crate) mod follow;
 pub(crate) mod history;
 pub(crate) mod item;
-pub(crate) mod judgement;
 pub(crate) mod list;
 pub(crate) mod report;
 pub(crate) mod results;

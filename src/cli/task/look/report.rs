@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link};
 use crate::output::body::{list, number, text};
 use crate::output::screen;
+use crate::output::table::human::seconds;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Tone, human};
+use crate::shell::Shell;
 use crate::task::args::look::{ReportArgs, ReportForm};
 use crate::task::look::failures;
 use crate::task::make::redrive::at_least;
-use crate::task::wait::until::seconds;
 use crate::task::words;
 use windrow_client::Request;
 

@@ -9,7 +9,6 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::export::{deliver, is_there, row_form};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, word};
@@ -17,6 +16,7 @@ use crate::output::body::text;
 use crate::output::members::OutputMembers;
 use crate::output::screen;
 use crate::output::table::human;
+use crate::shell::Shell;
 use crate::task::args::look::ResultsArgs;
 use crate::task::args::make::RowForm;
 use crate::task::words;

@@ -9,9 +9,9 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;
 
-use crate::args::Items;
 use crate::exit::Exit;
 use crate::fault::{Fault, of_file};
+use crate::input::flags::Items;
 use crate::link::Link;
 use crate::output::body::{joined, number, shown, text, texts};
 use crate::output::table::{clean, human};

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
 use crate::output::body::{joined, labels, list, number, shown, text, texts};
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Tone, human};
+use crate::shell::Shell;
 use crate::task::args::ShowArgs;
 use crate::task::look::columns::TASKS;
 use crate::task::look::failures;

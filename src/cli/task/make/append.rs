@@ -11,13 +11,13 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader, Lines};
 use tokio::time::timeout;
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::{Fault, of_file};
 use crate::link::{Form, Link};
 use crate::output::body::{number, text};
 use crate::output::screen;
 use crate::output::table::{Column, Keep, Listing, human};
+use crate::shell::Shell;
 use crate::task::args::make::AppendArgs;
 use windrow_client::{Answer, Request};
 

@@ -6,12 +6,12 @@ use std::path::Path;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, document};
 use crate::output::body::text;
 use crate::output::table::times::parsed;
+use crate::shell::Shell;
 use crate::task::args::make::{ApplyArgs, Begin};
 use crate::task::look::follow::{Created, follow};
 use crate::task::make::draft::Draft;

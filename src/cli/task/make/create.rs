@@ -2,13 +2,13 @@
 
 use serde_json::json as object;
 
-use crate::Shell;
-use crate::args::IfEmpty;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
 use crate::output::body::{number, text};
 use crate::output::table::human;
+use crate::run::args::IfEmpty;
+use crate::shell::Shell;
 use crate::task::args::make::{CloneArgs, CreateArgs, NewTask};
 use crate::task::look::follow::{Created, follow};
 use crate::task::look::rows;

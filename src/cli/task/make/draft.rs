@@ -6,19 +6,19 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json as object};
 
-use crate::args::Items;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::input::flags::Items;
 use crate::input::moment::{self, Lean};
+use crate::input::settings::Settings;
 use crate::link::{Link, Write, word};
+use crate::output::difference::difference_but;
 use crate::output::screen;
 use crate::task::args::make::{
     Begin, CanaryArgs, Content, Identity, NamedItems, NewTask, PublishArgs, Strict, Then, Times,
 };
-use crate::task::args::settings::Settings;
 use crate::task::look::{rows, show};
 use crate::task::make::warnings;
-use crate::task::steer::set::difference_but;
 use crate::task::wait::until;
 use windrow_client::{Answer, Request};
 use windrow_server::service::failures::item_data::KEY_COLUMN;

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::Shell;
-use crate::args::IfEmpty;
 use crate::exit::Exit;
 use crate::fault::{Fault, as_flags};
 use crate::link::{Form, Link};
 use crate::output::body::{list, number, text, texts};
 use crate::output::table::human;
+use crate::run::args::IfEmpty;
+use crate::shell::Shell;
 use crate::task::args::redrive::RedriveArgs;
 use crate::task::look::follow::{Created, follow};
 use crate::task::make::draft::Draft;

@@ -11,7 +11,6 @@ use super::args::steer::{AbandonArgs, FinishArgs, Judge, PlainArgs, StartArgs, S
 use super::ending;
 use super::which::{Action, Became, chosen, each};
 use super::words;
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Danger, Link, Write};
@@ -19,6 +18,7 @@ use crate::output::body::{list, number, text};
 use crate::output::screen;
 use crate::output::shell_word;
 use crate::output::table::{clean, human};
+use crate::shell::Shell;
 use crate::task::make::draft::Draft;
 use crate::task::wait::until::{self, TaskAnswer};
 use windrow_client::{Answer, Request};
@@ -131,7 +131,7 @@ pub(super) async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> 
         tell(&link, &stopping(&task))?;
         let is_over = |task: &Value| task["status"] != "stopping" && task["status"] != "finalizing";
         let TaskAnswer { answer, task } = until::until(&link, id, is_over).await?;
-        let took = until::seconds(begun.elapsed());
+        let took = human::seconds(begun.elapsed());
         let line = format!("drained in {took}\n{}", stopped(&task));
         Ok(Became::well(line, answer))
     };

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
 use crate::output::body::{joined, list, text, texts};
+use crate::shell::Shell;
 use crate::task::args::steer::MoveArgs;
 use crate::task::make::draft::Draft;
 use crate::task::steer::{post, tell};

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::body::{joined, shown, text};
-use crate::output::table::clean;
+use crate::output::body::text;
+use crate::output::difference::difference_but;
+use crate::shell::Shell;
 use crate::task::args::steer::SetArgs;
 use crate::task::make::draft::{Draft, plan};
 use crate::task::make::warnings;
@@ -128,53 +128,9 @@ fn labels(task: &Value, args: &SetArgs) -> Map<String, Value> {
     labels
 }
 
-/// `rate 500/s → 1000/s  window auto → 1500`, of a task.
+/// `rate 500/s → 1000/s  window auto → 1500` of a task.
 pub(crate) fn difference(before: &Value, after: &Value) -> String {
     difference_but(before, after, &MOVING)
-}
-
-/// The same of any two objects, without these members.
-pub(crate) fn difference_but(before: &Value, after: &Value, but: &[&str]) -> String {
-    let mut changes = Vec::new();
-    for (name, is) in after.as_object().into_iter().flatten() {
-        let was = &before[name];
-        if was != is && !but.contains(&name.as_str()) {
-            add(&mut changes, name, was, is);
-        }
-    }
-    joined(&changes, "  ").unwrap_or_else(|| "unchanged".to_owned())
-}
-
-fn add(changes: &mut Vec<String>, name: &str, was: &Value, is: &Value) {
-    let (Value::Object(was), Value::Object(is), "settings" | "labels") = (was, is, name) else {
-        changes.push(format!(
-            "{} {} → {}",
-            name.replace('_', " "),
-            value(was),
-            value(is)
-        ));
-        return;
-    };
-    for key in was.keys().chain(is.keys().filter(|key| !was.contains_key(*key))) {
-        let (was, is) = (
-            was.get(key).unwrap_or(&Value::Null),
-            is.get(key).unwrap_or(&Value::Null),
-        );
-        let name = match name {
-            "labels" => format!("label {key}"),
-            _ => key.replace('_', " "),
-        };
-        if was != is {
-            changes.push(format!("{name} {} → {}", value(was), value(is)));
-        }
-    }
-}
-
-fn value(value: &Value) -> String {
-    match value {
-        Value::Null => "none".to_owned(),
-        value => clean(&shown(value)),
-    }
 }
 
 #[cfg(test)]

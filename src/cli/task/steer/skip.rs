@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
 use crate::output::body::{number, text};
 use crate::output::table::human;
+use crate::shell::Shell;
 use crate::task::args::steer::SkipArgs;
 use crate::task::make::draft::Draft;
 use crate::task::steer::{post, standing};

@@ -14,12 +14,12 @@ use self::told::Told;
 use self::until::{TaskAnswer, Wait};
 use super::ending::{Goal, line, worse};
 use super::words;
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link, Remote};
 use crate::output::body::text;
 use crate::output::screen;
+use crate::shell::Shell;
 use crate::signals::Signals;
 use windrow_client::Answer;
 use windrow_core::settings::text::parse_span;
@@ -35,9 +35,7 @@ Exit codes: 0 finished (also once redrives made all failures good), 8 with failu
 /// Tasks that are asked after at the same time.
 const AT_ONCE: usize = 16;
 /// `windrow task wait`
-// `--timeout` is how long is waited; what a request may take has another name here.
 #[derive(Debug, Args)]
-#[command(mut_arg("request_timeout", |arg| arg.long("request-timeout")))]
 pub struct WaitArgs {
     /// The tasks: t42, or business/name
     #[arg(required = true, value_name = "TASK")]

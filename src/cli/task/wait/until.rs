@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
 use crate::output::body::{number, text};
+use crate::output::table::human::seconds;
 use crate::output::table::times::parsed;
 use crate::task::words;
 use windrow_client::{Answer, Request};
@@ -183,14 +184,6 @@ fn took(task: &Value) -> Option<String> {
     Some(seconds(took))
 }
 
-/// `1.9 s`; from two minutes on `2m 53s`.
-pub(crate) fn seconds(span: Duration) -> String {
-    match span.as_secs() {
-        ..120 => format!("{:.1} s", span.as_secs_f64()),
-        seconds => humantime::format_duration(Duration::from_secs(seconds)).to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -201,12 +194,6 @@ mod tests {
         json!({"id": "t1", "status": status, "total": 5, "progress": {"settled": 5, "of": 5, "percent": 100.0}, "status_text": null, "result": "with_failures",
             "counts": {"succeeded": 5 - abandoned, "skipped": 0, "abandoned": abandoned, "excluded": 0},
             "started_at": "2026-11-20T17:00:00.000Z", "finished_at": "2026-11-20T17:00:02.100Z"})
-    }
-
-    #[test]
-    fn no_seconds_are_cut_off() {
-        let told = [1_900, 119_900, 173_400, 330_000, 3_661_000].map(|ms| seconds(Duration::from_millis(ms)));
-        assert_eq!(told, ["1.9 s", "119.9 s", "2m 53s", "5m 30s", "1h 1m 1s"]);
     }
 
     #[test]

@@ -11,9 +11,9 @@ use super::frame::frame;
 use super::keys::Order;
 use super::state::{News, State};
 use super::terminal::{Terminal, read_keys};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::shell::Shell;
 use crate::task::ending::ended;
 
 /// Between two pictures; keys are answered at once.

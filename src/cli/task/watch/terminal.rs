@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::frame::Sheet;
 use super::keys::read;
-use crate::Shell;
+use crate::shell::Shell;
 
 /// The size of a terminal that doesn't tell its own.
 const SIZE_DEFAULT: (u16, u16) = (24, 80);

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::sink::partial;
-use crate::args::{Output, RunArgs};
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::run::args::{Output, RunArgs};
 use crate::run::end::out_file;
 
 /// How files of results begin: NDJSON, CSV.

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 
-use crate::args::HttpArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::input::flags::HttpArgs;
 use crate::run::items::first_row;
 use windrow_core::business::request::{Codes, Meanings, RequestSpec};
 use windrow_core::template::request::{RequestFault, RequestTemplate};

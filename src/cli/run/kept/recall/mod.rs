@@ -8,17 +8,16 @@ mod words;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
 use serde::{Deserialize, Serialize};
 
 use super::{beside, resume};
-use crate::Shell;
-use crate::args::{Cli, Command, IfFinished, RunArgs};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::shell_word;
 use crate::run::JobRun;
-use crate::run::handler::identity;
+use crate::run::args::{IfFinished, RunArgs};
+use crate::run::handler::{HANDLER, identity};
+use crate::shell::Shell;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::{TaskCommand, TaskEdit, TaskStore, TaskView};
 use windrow_node::StateDir;
@@ -58,7 +57,7 @@ impl JobRun<'_> {
     /// What is kept of the command's handler.
     pub(in crate::run) fn labels(&self) -> BTreeMap<String, String> {
         let command = label(self.args).map(|words| (COMMAND.to_owned(), words));
-        let handler = (identity::HANDLER.to_owned(), identity::of(self.args));
+        let handler = (HANDLER.to_owned(), identity::of(self.args));
         command.into_iter().chain([handler]).collect()
     }
 
@@ -87,7 +86,7 @@ impl JobRun<'_> {
 /// # Errors
 /// `NotFound` when there is no such job; `Usage` with the command to type where its handler isn't kept whole.
 pub(in crate::run) async fn completed(mut args: Box<RunArgs>, shell: &Shell) -> Result<Box<RunArgs>, Fault> {
-    let Some(name) = args.resume.clone().filter(|_| !has_handler(&args)) else {
+    let Some(name) = args.resume.clone().filter(|_| !identity::has_handler(&args)) else {
         return Ok(args);
     };
     let place = resume::place(&name, args.state.as_deref(), &shell.env)?;
@@ -137,13 +136,7 @@ pub(in crate::run) fn is_kin(task: &TaskView, args: &RunArgs) -> bool {
         let calls = kept.url.is_some() || kept.request.request.is_some();
         calls && kept.url == args.url && kept.request.request == args.request.request
     };
-    task.labels.get(identity::HANDLER) == Some(&identity::of(args)) || kept.is_some_and(is_same)
-}
-
-/// Whether a command names a handler.
-pub(in crate::run) fn has_handler(args: &RunArgs) -> bool {
-    let handler = [&args.url, &args.each.each, &args.request.request];
-    !args.worker.is_empty() || handler.iter().any(|handler| handler.is_some())
+    task.labels.get(HANDLER) == Some(&identity::of(args)) || kept.is_some_and(is_same)
 }
 
 /// Gives a command the handler that is kept, with what the command itself says of it.
@@ -165,12 +158,8 @@ fn take(args: &mut RunArgs, kept: RunArgs) {
 
 /// The words of a handler as clap reads them.
 fn read(kept: &Kept) -> Option<RunArgs> {
-    let own = ["windrow", "run", "--total", "1"];
-    let words = own.into_iter().chain(kept.words.iter().map(String::as_str));
-    match Cli::try_parse_from(words).ok()?.command {
-        Command::Run(args) => Some(*args),
-        _ => None,
-    }
+    let own = ["run", "--total", "1"];
+    RunArgs::read(own.into_iter().chain(kept.words.iter().map(String::as_str))).ok()
 }
 
 /// A job that is to go on.
@@ -185,7 +174,7 @@ impl Begun<'_> {
         let label = |label: &str| task.and_then(|task| task.labels.get(label));
         let kept = label(COMMAND).and_then(|text| serde_json::from_str::<Kept>(text).ok());
         let Some(kept) = kept else {
-            return Err(self.unknown(label(identity::HANDLER)));
+            return Err(self.unknown(label(HANDLER)));
         };
         let mut read = read(&kept).ok_or_else(|| self.unknown(None))?;
         typed::over(&mut read, given)?;

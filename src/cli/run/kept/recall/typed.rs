@@ -1,9 +1,9 @@
 //! What is typed beside `--resume NAME` about a handler changes the one that is kept; what else is typed is said again where
 //! a command is advised.
 
-use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::run::args::RunArgs;
 use crate::run::handler::request::RequestArgs;
 
 /// Flags of a handler, which are said with it.
@@ -137,17 +137,10 @@ fn absolute(file: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::args::{Cli, Command};
 
     fn args(words: &[&str]) -> RunArgs {
-        let cli = Cli::try_parse_from(["windrow", "run"].iter().chain(words)).expect("a sound command line");
-        match cli.command {
-            Command::Run(args) => *args,
-            _ => panic!("not a run"),
-        }
+        RunArgs::read(["run"].iter().chain(words)).expect("a sound command line")
     }
 
     #[test]

@@ -4,8 +4,9 @@ use crate::link::word;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::args::{HttpArgs, RunArgs};
+use crate::input::flags::HttpArgs;
 use crate::run::args::ResultArgs;
+use crate::run::args::RunArgs;
 use crate::run::handler::request::RequestArgs;
 use windrow_core::business::secrets::is_secret_header;
 
@@ -259,18 +260,11 @@ pub(super) fn has_paths(args: &RunArgs) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::args::{Cli, Command};
 
     fn args(words: &[&str]) -> RunArgs {
-        let own = ["windrow", "run", "--total", "1"];
-        let cli = Cli::try_parse_from(own.iter().chain(words)).expect("a sound command line");
-        let Command::Run(args) = cli.command else {
-            panic!("not a run")
-        };
-        *args
+        let own = ["run", "--total", "1"];
+        RunArgs::read(own.iter().chain(words)).expect("a sound command line")
     }
 
     #[test]

@@ -3,15 +3,16 @@
 use serde_json::Value;
 
 use crate::output::body::{list, text, texts};
+use crate::output::judgement::with_made_good;
 use crate::output::table::times::Times;
-use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, human};
+use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
 use crate::task::words;
 
 /// Cells of the bar beside the percentage.
 const BAR_CELLS: usize = 7;
 
 /// Tasks.
-pub const TASKS: Listing = Listing {
+pub(crate) const TASKS: Listing = Listing {
     columns: &[
         Column::text("ID", Keep::Always, 4, "id").tone(Tone::Strong),
         Column::text("BUSINESS", Keep::Rank(40), 8, "business"),
@@ -117,16 +118,6 @@ fn failed(task: &Value, _: &Times) -> Cell {
         None => cell,
     };
     cell.tone(if is_left { Tone::Bad } else { Tone::Plain })
-}
-
-/// A number of failures with what redrives made good of them; the number alone where there is little room.
-pub(crate) fn with_made_good(failed: Cell, good: u64) -> Cell {
-    let short = failed.text.clone();
-    Cell {
-        text: format!("{short} ({} made good)", human::count(good)),
-        ..failed
-    }
-    .short(short)
 }
 
 #[cfg(test)]

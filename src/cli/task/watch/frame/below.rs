@@ -6,9 +6,9 @@ use super::super::state::{Panel, State};
 use super::super::tail::Entry;
 use super::flow::{Sheet, flow, line, piece, wrapped};
 use crate::output::body::{number, text};
+use crate::output::judgement::of_them_unconfirmed;
 use crate::output::table::{Tone, clean, human};
-use crate::task::look::failures::who;
-use crate::task::look::judgement::of_them_unconfirmed;
+use crate::task::look::carried::who;
 
 /// Lines of what happened that are shown.
 const TAIL_LINES: usize = 6;

@@ -1,9 +1,9 @@
-//! Grounds on which items failed for good, as people read them.
+//! Failures as people read them: the grounds on which items failed for good, and those that redrives made good.
 
 use serde_json::Value;
 
 use crate::output::body::number;
-use crate::output::table::human;
+use crate::output::table::{Cell, human};
 
 /// Returns the sentence for a failure as the API has it.
 ///
@@ -41,6 +41,16 @@ pub(crate) fn of_them_unconfirmed(count: u64) -> String {
         0 => String::new(),
         count => format!(" ({} unconfirmed)", human::count(count)),
     }
+}
+
+/// A number of failures with what redrives made good of them; the number alone where there is little room.
+pub(crate) fn with_made_good(failed: Cell, good: u64) -> Cell {
+    let short = failed.text.clone();
+    Cell {
+        text: format!("{short} ({} made good)", human::count(good)),
+        ..failed
+    }
+    .short(short)
 }
 
 /// `214 other calls were answered meanwhile`

@@ -3,7 +3,12 @@
 
 use std::time::Duration;
 
-use crate::run::picture::Picture;
+use console::{Term, colors_enabled_stderr};
+use indicatif::ProgressBar;
+
+use super::picture::Picture;
+use crate::output::safe;
+use crate::output::screen::Screen;
 use windrow_core::handler::text::Subject;
 use windrow_core::ids::Moment;
 use windrow_core::task::lifecycle::Status;
@@ -13,9 +18,52 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 /// Between two of the same trouble in full.
 const IN_FULL_EVERY: Duration = Duration::from_secs(60);
 
+/// The bar of a run, or its lines.
+pub(crate) struct RunLines {
+    bar: ProgressBar,
+    below: ProgressBar,
+    why: ProgressBar,
+    plain: PlainLines,
+}
+
+impl RunLines {
+    /// Lines of a run that has shown nothing yet.
+    pub(crate) fn on(screen: &Screen) -> RunLines {
+        // Wide: cut off at the edge of a narrow terminal, not wrapped.
+        let [bar, below, why] =
+            ["{wide_msg}", "  {wide_msg}", "  {wide_msg}"].map(|template| screen.add(template));
+        RunLines {
+            bar,
+            below,
+            why,
+            plain: PlainLines::default(),
+        }
+    }
+
+    /// Shows a picture: the bar on a terminal; elsewhere a line when the status changed or some time has passed.
+    pub(crate) fn show(&mut self, screen: &Screen, picture: &Picture, now: Moment) {
+        if screen.is_live() {
+            let columns = usize::from(Term::stderr().size().1);
+            let set = |line: &ProgressBar, text: &str| line.set_message(safe::visible(text).into_owned());
+            set(&self.bar, &picture.bar_line(columns, colors_enabled_stderr()));
+            set(&self.below, &picture.counts_text());
+            set(&self.why, &picture.why_line(columns.saturating_sub(2)));
+        } else if let Some(line) = self.plain.due(picture, now) {
+            screen.say(&line);
+        }
+    }
+
+    /// Takes the bar off the screen.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+        self.below.finish_and_clear();
+        self.why.finish_and_clear();
+    }
+}
+
 /// What was said so far.
 #[derive(Debug, Default)]
-pub(crate) struct PlainLines {
+struct PlainLines {
     said: Option<Moment>,
     status: Option<Status>,
     /// What was told in full within the last minute. Codes may take turns.

@@ -7,7 +7,7 @@ use crate::link::Link;
 use crate::output::body;
 use crate::output::table::times::{TimeStyle, Times};
 use crate::output::table::{Column, Keep, Listing, Side, Tone, clean, human};
-use crate::task::look::failures;
+use crate::task::look::carried::{carried, who};
 
 /// Lines of the data log.
 pub(super) const LINES: Listing = Listing {
@@ -22,7 +22,7 @@ pub(super) const LINES: Listing = Listing {
         Column::text("MESSAGE", Keep::Always, 4, "message"),
         Column::text("EXTRA", Keep::Always, 4, "extra"),
         Column::new("DATA", Side::Left, Keep::Always, 4, |line, _| {
-            failures::carried(line, "data")
+            carried(line, "data")
         }),
     ],
     name: |line| line["number"].to_string(),
@@ -65,7 +65,7 @@ fn text(line: &Value, times: &Times, names_task: bool, is_wide: bool, colours: b
     parts.extend(index.map(|index| format!("#{}", human::count(index))));
     parts.extend(Some(member("code")).filter(|code| !code.is_empty()));
     parts.push(member("message"));
-    let who = failures::who(line, "data");
+    let who = who(line, "data");
     if !who.is_empty() {
         parts.push(Tone::Dim.paint(who.trim_start(), colours));
     }

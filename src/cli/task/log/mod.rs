@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use self::follow::Place;
 use self::lines::{LINES, told};
-use crate::Shell;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::moment::{self, Lean};
 use crate::link::{Form, Link, Paging, Remote, word};
 use crate::output::screen;
 use crate::output::table::times::written;
+use crate::shell::Shell;
 use windrow_client::{Request, segment};
 
 /// How it is used.

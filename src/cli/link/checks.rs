@@ -4,8 +4,9 @@
 
 use serde_json::{Value, json};
 
+use super::args::Form;
+use super::look::Look;
 use crate::fault::Fault;
-use crate::link::{Form, Look};
 use crate::output::body::text;
 use crate::output::screen;
 use crate::output::table::{Column, Keep, Listing, Tone, clean, human};

@@ -11,7 +11,7 @@ use windrow_core::settings::value::Kind;
 
 /// The heading of the flags in help.
 const HEADING: &str = "Pace and limits";
-/// The setting whose flag has another name where `--timeout` is of requests to the node.
+/// The setting whose flag has another name, since `--timeout` is of commands that wait.
 const TIMEOUT: &str = "timeout";
 /// That name.
 const CALL_TIMEOUT: &str = "call-timeout";
@@ -52,16 +52,13 @@ impl<const OF_RUN: bool> Settings<OF_RUN> {
         let all = SETTINGS.iter().zip(FLAGS.iter().map(String::as_str));
         let all = all.filter(|(setting, _)| !OF_RUN || OF_A_RUN.contains(&setting.name));
         all.map(|(setting, flag)| match flag {
-            TIMEOUT if !OF_RUN => (setting, CALL_TIMEOUT),
+            TIMEOUT => (setting, CALL_TIMEOUT),
             flag => (setting, flag),
         })
     }
 
     fn arg((setting, flag): (&'static Setting, &'static str)) -> Arg {
         let mut help = setting.summary();
-        if flag == CALL_TIMEOUT {
-            help.push_str(": the setting `timeout` (--timeout is of requests to the node)");
-        }
         if !OF_RUN && setting.name == RATE {
             help.push_str(&format!(
                 "; a new task without it has the rate of its business, else of the node's configuration, else {}",
