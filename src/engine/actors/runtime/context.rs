@@ -1,7 +1,7 @@
 //! What every actor of a node is given: clocks, stores, runtimes, times. Built once by the composition root.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -13,7 +13,6 @@ pub use crate::actors::membership::pots::Pots;
 use crate::actors::runtime::lock;
 use crate::actors::runtime::new_ids::NewIds;
 use crate::actors::runtime::tree::Tree;
-pub use crate::actors::upkeep::scheduler::ScheduleParts;
 pub use crate::actors::upkeep::sink_follower::SinkParts;
 use crate::ports::access::business_store::BusinessStore;
 use crate::ports::clock::Clock;
@@ -27,12 +26,23 @@ use crate::ports::ownership::lease_store::LeaseStore;
 use crate::ports::ownership::limit_store::LimitStore;
 use crate::ports::ownership::run_store::RunStore;
 use crate::ports::ownership::session_store::{SessionFace, SessionStore};
+use crate::ports::schedules::maker::FireMaker;
+use crate::ports::schedules::store::ScheduleStore;
 use crate::ports::sources::provision::Provider;
 use crate::ports::sources::uploads::UploadStore;
 use crate::ports::tasks::store::TaskStore;
 use crate::ports::tasks::upkeep::UpkeepStore;
 use windrow_core::capacity::{Ledger, Load};
 use windrow_core::ids::StoreId;
+
+/// What firing schedules needs; a node without has none.
+#[derive(Clone)]
+pub struct ScheduleParts {
+    /// Schedules and fires.
+    pub store: Arc<dyn ScheduleStore>,
+    /// Makes tasks of fires; until it is there, fires are decided and wait.
+    pub maker: Arc<OnceLock<Arc<dyn FireMaker>>>,
+}
 
 /// The times that ownership rests on; `config.toml` explains each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
-use crate::actors::runtime::context::NodeContext;
-use crate::actors::upkeep::scheduler::ScheduleParts;
+use crate::actors::runtime::context::{NodeContext, ScheduleParts};
 use crate::ports::access::actor::Actor;
 use crate::ports::schedules::maker::FireFault;
 use crate::ports::schedules::store::{FIRE_LEASE, FireOutcome, TakenFire};

@@ -4,21 +4,20 @@
 //! was about to make when it died is taken by another, or by this one, after a lease. One look is bounded; what it left is
 //! seen by the next, which follows at once.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ractor::ActorProcessingErr;
 
 use crate::actors::runtime::actor::{Handled, TreeActor};
 use crate::actors::runtime::address::Address;
-use crate::actors::runtime::context::NodeContext;
+use crate::actors::runtime::context::{NodeContext, ScheduleParts};
 use crate::actors::runtime::in_time;
 use crate::actors::runtime::routes::Routes;
 use crate::actors::runtime::tree::Activity;
 use crate::actors::upkeep::firing;
 use crate::ports::StoreError;
-use crate::ports::schedules::maker::FireMaker;
-use crate::ports::schedules::store::{Agenda, FireOutcome, Fired, ScheduleStore, Taken, TakenFire};
+use crate::ports::schedules::store::{Agenda, FireOutcome, Fired, Taken, TakenFire};
 use windrow_core::explain::counted;
 use windrow_core::ids::TaskId;
 
@@ -32,15 +31,6 @@ const DUE_MAX: u32 = 100;
 const MAKING_MAX: u32 = 8;
 /// A store that takes longer is asked again.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// What firing schedules needs; a node without has none.
-#[derive(Clone)]
-pub struct ScheduleParts {
-    /// Schedules and fires.
-    pub store: Arc<dyn ScheduleStore>,
-    /// Makes tasks of fires; until it is there, fires are decided and wait.
-    pub maker: Arc<OnceLock<Arc<dyn FireMaker>>>,
-}
 
 /// Who hears that a task was commanded.
 pub(crate) type Nudge = Arc<dyn Fn(TaskId) + Send + Sync>;
