@@ -133,6 +133,9 @@ fn launch(dir: &Dir, port: u16) -> Process {
         "shared_buffers=32MB",
         "-c",
         "max_wal_size=256MB",
+        // With the data, and not in the system's, where a server that is killed leaves it.
+        "-c",
+        "dynamic_shared_memory_type=mmap",
     ];
     let begin = || Process::start(Some("postgres"), &words(&command), &log);
     let mut process = begin();
