@@ -14,6 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use serde_json::Value;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 /// A call as the business saw it.
 #[derive(Clone, Debug)]
@@ -63,6 +64,8 @@ pub(crate) struct Act {
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Bytes,
     pub(crate) after: Duration,
+    /// It says nothing until this is true.
+    pub(crate) gate: Option<watch::Receiver<bool>>,
 }
 
 impl Act {
@@ -76,6 +79,7 @@ impl Act {
             headers: Vec::new(),
             body: Bytes::new(),
             after: Duration::ZERO,
+            gate: None,
         }
     }
 
@@ -95,6 +99,13 @@ impl Act {
 
     pub(crate) fn after(mut self, wait: Duration) -> Act {
         self.after = wait;
+        self
+    }
+
+    /// Once that is true.
+    #[allow(dead_code, reason = "tests of clients only need it")]
+    pub(crate) fn once(mut self, gate: &watch::Receiver<bool>) -> Act {
+        self.gate = Some(gate.clone());
         self
     }
 
@@ -208,6 +219,10 @@ impl Business {
         self.seen.lock().expect("not poisoned").push(seen);
         if !act.after.is_zero() {
             tokio::time::sleep(act.after).await;
+        }
+        if let Some(mut gate) = act.gate {
+            // Whoever would open it may be gone.
+            gate.wait_for(|is_open| *is_open).await.ok();
         }
         let mut response = Response::builder().status(act.status);
         for (name, value) in act.headers {

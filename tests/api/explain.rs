@@ -74,7 +74,7 @@ impl Rig {
 
     /// Makes the first change that is advised.
     async fn obey(&self, answer: &Value) -> Value {
-        let change = answer["advice"][0]["change"].clone();
+        let change = advice(answer)["change"].clone();
         assert!(change.is_object(), "{answer:#}");
         self.node
             .admin
@@ -84,11 +84,10 @@ impl Rig {
         change
     }
 
-    /// Waits until so many attempts a second are sent over ten seconds.
+    /// Waits until so many attempts a second are sent over ten seconds, but for what the machine was too busy to send.
     async fn reaches(&self, rate: f64) {
-        let answer = self
-            .until(10, "fast enough", |answer| number(answer, "actual_rate") >= rate)
-            .await;
+        let is_reached = |answer: &Value| number(answer, "actual_rate") * undisturbed(answer) >= rate;
+        let answer = self.until(10, "fast enough", is_reached).await;
         add_up(&answer);
     }
 }
@@ -105,6 +104,27 @@ fn add_up(answer: &Value) {
         missing >= 0.0 && (missing - (target - actual)).abs() <= bucket,
         "{answer:#}"
     );
+}
+
+/// Whether a cause, or an advice about it, is that other processes kept the processor.
+fn is_of_machine(slug: &Value) -> bool {
+    slug == "late" || slug == "returned"
+}
+
+/// How many times more would be sent on a machine that does nothing else: what one that is busy takes away has its causes.
+fn undisturbed(answer: &Value) -> f64 {
+    let causes = answer["causes"].as_array().expect("a list");
+    let of_machine = causes.iter().filter(|cause| is_of_machine(&cause["slug"]));
+    let lost: f64 = of_machine.map(|cause| number(cause, "rate")).sum();
+    let target = number(answer, "target_rate");
+    target / (target - lost).max(0.05 * target)
+}
+
+/// The first advice about the task.
+fn advice(answer: &Value) -> &Value {
+    let all = answer["advice"].as_array().expect("a list");
+    let of_task = all.iter().find(|advice| !is_of_machine(&advice["about"]));
+    of_task.unwrap_or_else(|| panic!("nothing is advised: {answer:#}"))
 }
 
 fn first_slug(answer: &Value) -> &str {
@@ -204,25 +224,28 @@ async fn a_small_concurrency_is_named_first_and_what_littles_law_asks_for_helps(
 
 #[tokio::test]
 async fn retries_are_named_with_what_fails_and_a_rate_that_pays_for_them_helps() {
+    // Half of all calls, but never many in a row, whatever leaves at once after a pause: that would be an outage. And each
+    // item succeeds in the end.
     let business = Business::start(|seen| match seen.items().as_slice() {
-        [(_, 1)] => Act::status(500),
+        [(index, attempt @ 1..5)] if index >> (attempt - 1) & 1 == 1 => Act::status(500),
         _ => Act::ok(),
     })
     .await;
     let more = json!({"retry": {"backoff": "20ms..20ms x1 jitter 0%"}});
     let rig = Rig::start(&business, more).await;
     let answer = rig.steady().await;
+    let of = |answer: &Value, member: &str| number(answer, member) * undisturbed(answer);
     assert!(
-        number(&answer, "actual_rate") >= 0.95 * RATE && number(&answer, "repeat_rate") > 0.45 * RATE,
+        of(&answer, "actual_rate") >= 0.95 * RATE && of(&answer, "repeat_rate") > 0.45 * RATE,
         "what is sent keeps the rate, and half of it are repeats: {answer:#}"
     );
-    assert_eq!(answer["advice"][0]["about"], "retries", "{answer:#}");
+    assert_eq!(advice(&answer)["about"], "retries", "{answer:#}");
     assert!(
         answer["why"].as_str().is_some_and(|why| why.contains("HTTP_500")),
         "{answer:#}"
     );
     rig.obey(&answer).await;
-    let settles = |answer: &Value| number(answer, "actual_rate") - number(answer, "repeat_rate");
+    let settles = |answer: &Value| of(answer, "actual_rate") - of(answer, "repeat_rate");
     rig.until(10, "fast enough", |answer| settles(answer) >= 0.95 * RATE)
         .await;
 }

@@ -259,9 +259,13 @@ async fn a_change_that_is_refused_is_told_in_the_picture() {
 
 #[tokio::test]
 async fn without_a_terminal_there_are_lines_and_the_exit_code_of_the_end() {
-    let business = Business::start(|seen| match seen.items().contains(&(3, 1)) {
-        true => Act::json(200, json!({"result": "abandon", "code": "BAD"})),
-        false => Act::ok(),
+    // An item fails once the watch hears of events, and the last one is answered once it has said all that it says under way.
+    let (fail, failing) = tokio::sync::watch::channel(false);
+    let (answer, answered) = tokio::sync::watch::channel(false);
+    let business = Business::start(move |seen| match seen.items().as_slice() {
+        [(3, 1)] => Act::json(200, json!({"result": "abandon", "code": "BAD"})).once(&failing),
+        [(29, _)] => Act::ok().once(&answered),
+        _ => Act::ok(),
     })
     .await;
     let node = Node::start().await;
@@ -269,10 +273,12 @@ async fn without_a_terminal_there_are_lines_and_the_exit_code_of_the_end() {
     node.task("push", 30, json!({"name": "bad", "rate": "10/s", "start": true}))
         .await;
     let person = Person::admin(&node);
-    let done = person
-        .windrow("task watch push/bad --every 500ms")
-        .await
-        .expect(8);
+    let mut watch = person.start(&["task", "watch", "push/bad", "--every", "500ms"]);
+    watch.says("/s of 10/s").await;
+    fail.send_replace(true);
+    watch.says("error #3 BAD").await;
+    answer.send_replace(true);
+    let done = watch.ended().await.expect(8);
     let lines: Vec<&str> = done.stdout.lines().collect();
     assert!(lines.len() >= 3, "{}", done.stdout);
     assert!(

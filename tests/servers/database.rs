@@ -1,5 +1,6 @@
 //! What the database servers have in common: the user `windrow`, a password, and URLs.
 
+use super::process::Dir;
 use super::server::{Server, is_a};
 
 pub const USER: &str = "windrow";
@@ -15,6 +16,11 @@ impl Database {
     /// A server whose URLs begin with `scheme`.
     pub fn new(scheme: &'static str, server: Server) -> Database {
         Database { server, scheme }
+    }
+
+    /// Ends it in order and returns its directory.
+    pub fn ended(self) -> Dir {
+        self.server.ended()
     }
 
     pub fn password(&self) -> &'static str {

@@ -5,6 +5,15 @@ use std::process::Command;
 use super::database::{Database, PASSWORD, USER};
 use super::process::{Dir, Process, await_ready, free_port, is_done, program, run, said, words};
 use super::server::{Server, is_a};
+use super::template;
+
+/// Options of a new data directory.
+const INIT: &[&str] = &[
+    "--no-defaults",
+    "--user=root",
+    "--auth-root-authentication-method=normal",
+    "--skip-test-db",
+];
 
 /// A running server.
 pub struct Mariadb {
@@ -19,30 +28,17 @@ impl Mariadb {
 
     /// The same in this directory.
     pub fn start_in(dir: Dir) -> Mariadb {
+        template::copy("mariadb", &server(), &words(INIT), &dir, made);
+        Mariadb::over(dir)
+    }
+
+    /// Over the data that the directory has.
+    fn over(dir: Dir) -> Mariadb {
         // Not the system's: whatever starts there removes the temporary tables of all others.
         let scratch = Dir::new("mariadb-scratch");
-        let data = format!("--datadir={}", dir.path().join("data").display());
-        let install = program(
-            &["/usr/bin/mariadb-install-db", "/usr/bin/mysql_install_db"],
-            "mariadb-server",
-        );
-        let options = [
-            "--no-defaults",
-            "--user=root",
-            "--auth-root-authentication-method=normal",
-            "--skip-test-db",
-        ];
-        let mut command = words(&[&install]);
-        command.extend(words(&options));
-        command.extend([data, format!("--tmpdir={}", scratch.path().display())]);
-        run(None, &command);
         let start = move |dir: &Dir, port| launch(dir, &scratch, port);
         let database = Database::new("mysql", Server::start(dir, free_port(), "TERM", start));
-        let server = Mariadb { database };
-        server.root(&format!("CREATE USER '{USER}'@'%' IDENTIFIED BY '{PASSWORD}'"));
-        server.root(&format!("GRANT ALL ON *.* TO '{USER}'@'%' WITH GRANT OPTION"));
-        server.create_database(USER);
-        server
+        Mariadb { database }
     }
 
     /// With the server's default collation, as an administrator who thinks of nothing makes it.
@@ -79,6 +75,29 @@ impl Mariadb {
 
 is_a!(Mariadb, database: Database);
 
+/// The data of a new server, which has ended in order.
+fn made() -> Dir {
+    let (dir, scratch) = (Dir::new("mariadb-template"), Dir::new("mariadb-scratch"));
+    let install = program(
+        &["/usr/bin/mariadb-install-db", "/usr/bin/mysql_install_db"],
+        "mariadb-server",
+    );
+    let data = format!("--datadir={}", dir.path().join("data").display());
+    let mut command = words(&[&install]);
+    command.extend(words(INIT));
+    command.extend([data, format!("--tmpdir={}", scratch.path().display())]);
+    run(None, &command);
+    let server = Mariadb::over(dir);
+    server.root(&format!("CREATE USER '{USER}'@'%' IDENTIFIED BY '{PASSWORD}'"));
+    server.root(&format!("GRANT ALL ON *.* TO '{USER}'@'%' WITH GRANT OPTION"));
+    server.create_database(USER);
+    server.database.ended()
+}
+
+fn server() -> String {
+    program(&["/usr/sbin/mariadbd", "/usr/sbin/mysqld"], "mariadb-server")
+}
+
 fn client(port: u16) -> Command {
     let mut client = Command::new(program(&["/usr/bin/mariadb", "/usr/bin/mysql"], "mariadb-client"));
     client.args([
@@ -95,7 +114,7 @@ fn client(port: u16) -> Command {
 }
 
 fn launch(dir: &Dir, scratch: &Dir, port: u16) -> Process {
-    let server = program(&["/usr/sbin/mariadbd", "/usr/sbin/mysqld"], "mariadb-server");
+    let server = server();
     let path = |name: &str| dir.path().join(name).display().to_string();
     let command = [
         &server,

@@ -7,9 +7,22 @@ use std::time::Duration;
 use super::database::{Database, PASSWORD, USER};
 use super::process::{Dir, Process, await_ready, free_port, is_done, program, run, said, words};
 use super::server::{Server, is_a};
+use super::template;
 
 /// Starts of one server that are tried.
 const STARTS_MAX: u32 = 200;
+
+/// Options of a new cluster.
+const INIT: &[&str] = &[
+    "-U",
+    USER,
+    "-N",
+    "-E",
+    "UTF8",
+    "--locale=C",
+    "-A",
+    "scram-sha-256",
+];
 
 /// A running server.
 pub struct Postgres {
@@ -24,34 +37,17 @@ impl Postgres {
 
     /// The same in this directory.
     pub fn start_in(dir: Dir) -> Postgres {
-        run(
-            None,
-            &words(&["chown", "postgres", &dir.path().display().to_string()]),
-        );
-        let secret = dir.path().join("secret");
-        std::fs::write(&secret, PASSWORD).expect("a password file");
-        let data = dir.path().join("data").display().to_string();
-        let pwfile = format!("--pwfile={}", secret.display());
-        let init = [
-            &bin("initdb"),
-            "-D",
-            &data,
-            "-U",
-            USER,
-            "-N",
-            "-E",
-            "UTF8",
-            "--locale=C",
-            "-A",
-            "scram-sha-256",
-            &pwfile,
-        ];
-        run(Some("postgres"), &words(&init));
+        template::copy("postgres", &bin("postgres"), &words(INIT), &dir, made);
+        // A socket and a log of it lie beside the data.
+        own(&dir);
+        Postgres::over(dir)
+    }
+
+    /// Over the data that the directory has.
+    fn over(dir: Dir) -> Postgres {
         // Without waiting for those who are connected.
         let database = Database::new("postgres", Server::start(dir, free_port(), "INT", launch));
-        let server = Postgres { database };
-        server.create_database(USER);
-        server
+        Postgres { database }
     }
 
     pub fn create_database(&self, name: &str) {
@@ -65,6 +61,28 @@ impl Postgres {
 }
 
 is_a!(Postgres, database: Database);
+
+/// The data of a new cluster, whose server has ended.
+fn made() -> Dir {
+    let dir = Dir::new("postgres-template");
+    own(&dir);
+    let secret = dir.path().join("secret");
+    std::fs::write(&secret, PASSWORD).expect("a password file");
+    let data = dir.path().join("data").display().to_string();
+    let pwfile = format!("--pwfile={}", secret.display());
+    let mut init = words(&[&bin("initdb"), "-D", &data, &pwfile]);
+    init.extend(words(INIT));
+    run(Some("postgres"), &init);
+    let server = Postgres::over(dir);
+    server.create_database(USER);
+    server.database.ended()
+}
+
+/// Gives a directory to the user that the server runs as.
+fn own(dir: &Dir) {
+    let path = dir.path().display().to_string();
+    run(None, &words(&["chown", "postgres", &path]));
+}
 
 fn psql(port: u16, database: &str) -> Command {
     let mut psql = Command::new(bin("psql"));
@@ -115,6 +133,9 @@ fn launch(dir: &Dir, port: u16) -> Process {
         "shared_buffers=32MB",
         "-c",
         "max_wal_size=256MB",
+        // With the data, and not in the system's, where a server that is killed leaves it.
+        "-c",
+        "dynamic_shared_memory_type=mmap",
     ];
     let begin = || Process::start(Some("postgres"), &words(&command), &log);
     let mut process = begin();

@@ -9,13 +9,21 @@ use std::time::{Duration, Instant};
 /// How long a server may take until it answers; the machines that run tests are noisy.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
+/// How the names of directories begin.
+const PREFIX: &str = "windrow-";
+/// A disk in memory. Servers wait for their writes to be on the disk, which is most of a test's time, and keep them there
+/// when they are killed: no test cuts the power.
+const MEMORY: &str = "/dev/shm";
+/// Room that it has to have, or the system's temporary directory is taken. Unit: bytes.
+const MEMORY_MIN: u64 = 4 << 30;
+
 /// A port that was free a moment ago.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("bound").port()
 }
 
-/// A temporary directory below the system's, whose name tells whose it is; removed with the value.
+/// A temporary directory, in memory where there is room, whose name tells whose it is; removed with the value.
 pub struct Dir {
     path: PathBuf,
     is_mounted: bool,
@@ -23,8 +31,8 @@ pub struct Dir {
 
 impl Dir {
     pub fn new(what: &str) -> Dir {
-        let name = format!("windrow-{what}-{}-{}", std::process::id(), free_port());
-        let path = std::env::temp_dir().join(name);
+        let name = format!("{PREFIX}{what}-{}-{}", std::process::id(), free_port());
+        let path = place().join(name);
         std::fs::create_dir_all(&path).expect("a directory for the server");
         Dir {
             path,
@@ -65,6 +73,28 @@ impl Dir {
     pub fn spare(&self) {
         if self.is_mounted && self.path.join("ballast").exists() {
             std::fs::remove_file(self.path.join("ballast")).expect("the ballast goes");
+        }
+    }
+}
+
+/// Where directories are made.
+fn place() -> PathBuf {
+    let room = rustix::fs::statvfs(MEMORY).map_or(0, |disk| disk.f_bavail * disk.f_frsize);
+    if room < MEMORY_MIN {
+        return std::env::temp_dir();
+    }
+    sweep();
+    PathBuf::from(MEMORY)
+}
+
+/// Removes what tests left there that were killed, since it takes memory.
+fn sweep() {
+    for entry in std::fs::read_dir(MEMORY).into_iter().flatten().flatten() {
+        let name = entry.file_name().into_string().unwrap_or_default();
+        let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.rsplit('-').nth(1));
+        if owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+            // Somebody else may sweep too.
+            std::fs::remove_dir_all(entry.path()).ok();
         }
     }
 }

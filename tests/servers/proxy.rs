@@ -11,8 +11,8 @@
 mod link;
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -96,6 +96,9 @@ impl Weather {
     }
 }
 
+/// Bytes that a server answered, with the number of their connection.
+pub type Question = (u64, Vec<u8>);
+
 /// One-off orders to all present connections, each counted.
 #[derive(Clone, Copy, Debug, Default)]
 struct Orders {
@@ -112,10 +115,11 @@ struct Shared {
     /// Bytes until the next cut; `i64::MAX` is none.
     left: [AtomicI64; 2],
     carried: [AtomicU64; 2],
-    /// Whether the last bytes went up, and how often some came down after that.
-    is_asked: AtomicBool,
-    answers: AtomicU64,
+    /// The questions that were answered; none where nobody wants to know.
+    answered: Mutex<Option<Vec<Question>>>,
     open: AtomicUsize,
+    /// Connections so far.
+    opened: AtomicU64,
 }
 
 /// A running proxy; dropped, it listens no more, and its connections are reset.
@@ -139,9 +143,9 @@ impl Proxy {
             orders: watch::Sender::default(),
             left: [AtomicI64::new(i64::MAX), AtomicI64::new(i64::MAX)],
             carried: Default::default(),
-            is_asked: AtomicBool::default(),
-            answers: AtomicU64::default(),
+            answered: Mutex::default(),
             open: AtomicUsize::new(0),
+            opened: AtomicU64::new(0),
         });
         let accepting = tokio::spawn(link::accept(listener, shared.clone()));
         Proxy {
@@ -200,9 +204,20 @@ impl Proxy {
         self.shared.carried[way as usize].load(Ordering::SeqCst)
     }
 
-    /// How often the server answered after it was asked: round trips, where one question at a time is under way.
-    pub fn answers(&self) -> u64 {
-        self.shared.answers.load(Ordering::SeqCst)
+    /// From now on keeps what is asked on each connection, until [`Proxy::answered`] takes it.
+    pub fn listen(&self) {
+        self.shared
+            .answered
+            .lock()
+            .expect("not poisoned")
+            .get_or_insert_default();
+    }
+
+    /// Takes the questions that were answered so far, each with the number of its connection and as it was sent: a round
+    /// trip, where a connection waits for one answer at a time.
+    pub fn answered(&self) -> Vec<Question> {
+        let mut answered = self.shared.answered.lock().expect("not poisoned");
+        answered.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// How many connections there are.

@@ -51,6 +51,12 @@ impl Server {
         self.process.kill();
     }
 
+    /// Ends it in order and returns its directory.
+    pub fn ended(mut self) -> Dir {
+        self.process.terminate(self.ends_by);
+        self.dir
+    }
+
     /// Starts it again on the same port with what it keeps.
     pub fn restart(&mut self) {
         if self.process.is_alive() {

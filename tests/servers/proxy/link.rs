@@ -1,8 +1,8 @@
 //! One connection of a proxy: two pumps that look at the weather before each piece.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -75,8 +75,12 @@ async fn connect_and_pump(
     server.set_nodelay(true)?;
     let (from_client, to_client) = client.split();
     let (from_server, to_server) = server.split();
-    let up = Pump::new(shared, Way::Up).run(from_client, to_server);
-    let down = Pump::new(shared, Way::Down).run(from_server, to_client);
+    let asked = Asked {
+        connection: shared.opened.fetch_add(1, Ordering::SeqCst),
+        question: Mutex::default(),
+    };
+    let up = Pump::new(shared, &asked, Way::Up).run(from_client, to_server);
+    let down = Pump::new(shared, &asked, Way::Down).run(from_server, to_client);
     tokio::try_join!(up, down)?;
     Ok(())
 }
@@ -85,9 +89,16 @@ fn gone(_: watch::error::RecvError) -> io::Error {
     io::ErrorKind::ConnectionAborted.into()
 }
 
+/// The last bytes that went up on a connection, until some come down.
+struct Asked {
+    connection: u64,
+    question: Mutex<Option<Vec<u8>>>,
+}
+
 /// One direction.
 struct Pump<'a> {
     shared: &'a Shared,
+    asked: &'a Asked,
     way: Way,
     weather: watch::Receiver<Weather>,
     orders: watch::Receiver<Orders>,
@@ -97,11 +108,12 @@ struct Pump<'a> {
 }
 
 impl<'a> Pump<'a> {
-    fn new(shared: &'a Shared, way: Way) -> Pump<'a> {
+    fn new(shared: &'a Shared, asked: &'a Asked, way: Way) -> Pump<'a> {
         let (weather, orders) = (shared.weather.subscribe(), shared.orders.subscribe());
         let half_closes = orders.borrow().half_closes[way as usize];
         Pump {
             shared,
+            asked,
             way,
             weather,
             orders,
@@ -169,14 +181,21 @@ impl<'a> Pump<'a> {
         }
     }
 
-    async fn write(&self, to: &mut WriteHalf<'_>, piece: &[u8]) -> io::Result<()> {
+    fn listen(&self, piece: &[u8]) {
+        let mut answered = self.shared.answered.lock().expect("not poisoned");
+        let Some(answered) = answered.as_mut() else { return };
+        let mut question = self.asked.question.lock().expect("not poisoned");
         match self.way {
-            Way::Up => self.shared.is_asked.store(true, Ordering::SeqCst),
-            Way::Down if self.shared.is_asked.swap(false, Ordering::SeqCst) => {
-                self.shared.answers.fetch_add(1, Ordering::SeqCst);
+            Way::Up => *question = Some(piece.to_vec()),
+            Way::Down => {
+                let question = question.take();
+                answered.extend(question.map(|question| (self.asked.connection, question)));
             }
-            Way::Down => {}
         }
+    }
+
+    async fn write(&self, to: &mut WriteHalf<'_>, piece: &[u8]) -> io::Result<()> {
+        self.listen(piece);
         let at = self.way as usize;
         let size = i64::try_from(piece.len()).expect("small pieces");
         let left = &self.shared.left[at];
