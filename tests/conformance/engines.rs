@@ -105,6 +105,28 @@ impl Engine {
         }
     }
 
+    /// Columns and indexes of all tables, one a line.
+    pub fn schema(&self) -> Vec<String> {
+        let (of_schema, indexes) = match self {
+            Engine::Postgres(_) => (
+                "table_schema = 'public'",
+                "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'",
+            ),
+            Engine::Mariadb(_) => (
+                "table_schema = DATABASE()",
+                "SELECT table_name, index_name, seq_in_index, column_name, non_unique \
+                 FROM information_schema.statistics WHERE table_schema = DATABASE()",
+            ),
+        };
+        let columns = format!(
+            "SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns WHERE {of_schema}"
+        );
+        let found = self.sql(&columns) + "\n" + &self.sql(indexes);
+        let mut lines: Vec<String> = found.lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    }
+
     /// The numbers of the connections to the database, but for this one.
     pub fn connections(&self) -> Vec<String> {
         let sql = match self {

@@ -270,10 +270,6 @@ pub async fn calls_answered_for_others_are_kept_of_an_item_that_failed_for_good(
         .stored(with(at(&run, 2, 7), vec![SideRecord::Abandoned(compared(4))]))
         .await;
     assert_eq!(told(4).await, Some(214));
-    // A row of an older program doesn't say it.
-    if harness.repeat_steps("m0027_judgements").await {
-        assert_eq!(told(5).await, None);
-    }
 }
 
 pub async fn unconfirmed_failures_are_counted_apart_and_once(harness: Harness) {

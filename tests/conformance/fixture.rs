@@ -286,24 +286,6 @@ impl Harness {
         .await;
     }
 
-    /// Takes the step of the schema with this name, and those after it, back and makes them again; in memory there are
-    /// none, and it says so.
-    pub async fn repeat_steps(&self, first: &str) -> bool {
-        use migration::{Migrator, MigratorTrait};
-        let Some(db) = self.inspect().await else {
-            return false;
-        };
-        let later = Migrator::migrations()
-            .iter()
-            .rev()
-            .position(|step| step.name() == first);
-        let steps = u32::try_from(later.unwrap() + 1).unwrap();
-        Migrator::down(&db, Some(steps)).await.unwrap();
-        Migrator::up(&db, None).await.unwrap();
-        db.close().await.unwrap();
-        true
-    }
-
     /// Changes rows behind the store's back; in memory there are none.
     pub async fn update(&self, sql: &str) {
         if let Some(db) = self.inspect().await {

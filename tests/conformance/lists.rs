@@ -320,12 +320,6 @@ pub async fn changes_are_found_by_their_object_and_their_time(harness: Harness) 
     assert_eq!(objects(store, &middle).await, [task, sms, sms, "limit:mail"]);
     assert_eq!(objects(store, &within(2, 6, of(sms))).await, [sms; 2]);
     assert!(objects(store, &within(9, 99, all)).await.is_empty());
-    // An older program told no column what it touched: the step of the schema reads it from the texts.
-    harness
-        .update("UPDATE audit SET object_kind = NULL, object_name = NULL")
-        .await;
-    assert!(harness.repeat_steps("m0025_audit_object").await);
-    assert_eq!(objects(store, &AuditFilter::default()).await, newest_first);
 }
 
 pub async fn the_run_of_a_dead_node_is_ended_by_who_takes_it_and_the_names_stay(harness: Harness) {

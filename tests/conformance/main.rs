@@ -331,7 +331,6 @@ facts! {
         days_businesses_and_tasks_are_told_apart,
         a_day_whose_counters_fell_again_is_none,
         a_deleted_task_leaves_its_days_to_its_business,
-        what_was_settled_before_there_were_days_lies_in_the_last_change,
     }
     failures {
         places_follow_the_order_of_commits_and_never_change,

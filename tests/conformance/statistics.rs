@@ -314,27 +314,3 @@ pub async fn a_deleted_task_leaves_its_days_to_its_business(harness: Harness) {
     sweep(tomorrow()).await;
     assert_eq!(by_day(&harness).await, [(today().next(), second)]);
 }
-
-pub async fn what_was_settled_before_there_were_days_lies_in_the_last_change(harness: Harness) {
-    let run = harness.running(100).await;
-    harness.stored(at(&run, 1, 10)).await;
-    harness
-        .stored(later(with(at(&run, 2, 30), vec![abandoned(12, "BAD")])))
-        .await;
-    let idle = harness.queued(10).await;
-    if !harness.repeat_steps("m0017_statistics").await {
-        return;
-    }
-    assert_eq!(
-        days(&harness, run.shard).await,
-        [(today().next(), settled(29, 0, 1))]
-    );
-    assert_eq!(days(&harness, idle).await, []);
-    let mut more = later(at(&run, 3, 50));
-    (more.counters.succeeded, more.counters.abandoned) = (49, 1);
-    harness.stored(more).await;
-    assert_eq!(
-        days(&harness, run.shard).await,
-        [(today().next(), settled(49, 0, 1))]
-    );
-}

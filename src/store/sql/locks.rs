@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
 use crate::sql::entity::{business, shard_head, task};
-use crate::sql::{Transaction, error, words};
+use crate::sql::{Fetch, Pluck, Transaction, words};
 use windrow_core::ids::{ShardId, TaskId};
 use windrow_engine::ports::StoreError;
 
 /// Locks a task and reads it.
 pub(super) async fn task(transaction: &Transaction, id: TaskId) -> Result<Option<task::Model>, StoreError> {
-    find_task(id).one(transaction).await.map_err(error)
+    find_task(id).row(transaction).await
 }
 
 /// The query that does it.
@@ -31,15 +31,11 @@ pub(super) async fn tasks(transaction: &Transaction, ids: &BTreeSet<TaskId>) -> 
         return Ok(());
     }
     let locked: Vec<i64> = task::Entity::find()
-        .select_only()
-        .column(task::Column::Id)
         .filter(task::Column::Id.is_in(ids.iter().map(|id| id.0)))
         .order_by_asc(task::Column::Id)
         .lock_exclusive()
-        .into_tuple()
-        .all(transaction)
-        .await
-        .map_err(error)?;
+        .pluck([task::Column::Id], transaction)
+        .await?;
     tracing::trace!(tasks = locked.len(), "locked");
     Ok(())
 }
@@ -47,15 +43,11 @@ pub(super) async fn tasks(transaction: &Transaction, ids: &BTreeSet<TaskId>) -> 
 /// Locks all shards of a task whose lock is held.
 pub(super) async fn shards(transaction: &Transaction, id: TaskId) -> Result<(), StoreError> {
     let locked: Vec<i32> = shard_head::Entity::find()
-        .select_only()
-        .column(shard_head::Column::ShardNo)
         .filter(shard_head::Column::TaskId.eq(id.0))
         .order_by_asc(shard_head::Column::ShardNo)
         .lock_exclusive()
-        .into_tuple()
-        .all(transaction)
-        .await
-        .map_err(error)?;
+        .pluck([shard_head::Column::ShardNo], transaction)
+        .await?;
     tracing::trace!(shards = locked.len(), "locked");
     Ok(())
 }
@@ -85,9 +77,8 @@ pub(super) async fn shards_of(
         .order_by_asc(C::TaskId)
         .order_by_asc(C::ShardNo)
         .lock_exclusive()
-        .all(transaction)
-        .await
-        .map_err(error)?;
+        .rows(transaction)
+        .await?;
     let by_id = |row: shard_head::Model| (words::shard_id(&row), row);
     Ok(rows.into_iter().map(by_id).collect())
 }
@@ -100,9 +91,8 @@ pub(super) async fn shard(
     let key = (id.task.0, words::shard_no(id));
     shard_head::Entity::find_by_id(key)
         .lock_exclusive()
-        .one(transaction)
+        .row(transaction)
         .await
-        .map_err(error)
 }
 
 /// Locks a business and reads it.
@@ -113,5 +103,5 @@ pub(super) async fn business(
     let found = business::Entity::find()
         .filter(business::Column::Slug.eq(slug))
         .lock_exclusive();
-    found.one(transaction).await.map_err(error)
+    found.row(transaction).await
 }

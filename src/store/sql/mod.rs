@@ -15,6 +15,7 @@ pub mod run;
 pub mod schedule;
 pub mod session;
 pub mod source;
+mod statements;
 pub mod statistics;
 pub mod task;
 
@@ -40,6 +41,7 @@ use sea_orm::{DatabaseConnection, EntityTrait};
 
 use self::dialect::{ANSWER_MAX, Anchor, Bounded, Reply, Talk, Transaction, error, settled};
 pub use self::dialect::{ServerAddress, ServerKind};
+use self::statements::{Fetch, Pluck, Run};
 use crate::folder::Folder;
 
 use windrow_core::ids::StoreId;
@@ -231,21 +233,19 @@ async fn prepare(single: &DatabaseConnection, migrates: bool) -> Result<(), Stor
 
 async fn store_id(db: &Bounded<DatabaseConnection>) -> Result<StoreId, StoreError> {
     let fact = entity::meta::Entity::find_by_id("store_id".to_owned())
-        .one(db)
-        .await
-        .map_err(error)?;
+        .row(db)
+        .await?;
     let fact = fact.ok_or_else(|| StoreError::Refused("the database has no store id".to_owned()))?;
     Ok(StoreId(fact.val))
 }
 
 /// Keeps what a transaction did; of a dry run nothing stays.
 async fn keep(transaction: Transaction, write: &Write) -> Result<(), StoreError> {
-    let ended = if write.dry_run {
+    if write.dry_run {
         transaction.rollback().await
     } else {
         transaction.commit().await
-    };
-    ended.map_err(error)
+    }
 }
 
 /// The connection, with every statement counted, timed and limited.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::folder::{Folder, FolderKind};
 use crate::sql::entity::meta;
-use crate::sql::{Store, error};
+use crate::sql::{Fetch, Run, Store};
 use windrow_engine::ports::StoreError;
 
 impl Store {
@@ -43,9 +43,8 @@ impl Store {
 
     async fn known_place(&self, kind: FolderKind) -> Result<Option<String>, StoreError> {
         let fact = meta::Entity::find_by_id(kind.fact.to_owned())
-            .one(&self.writer)
-            .await
-            .map_err(error)?;
+            .row(&self.writer)
+            .await?;
         Ok(fact.map(|fact| fact.val))
     }
 
@@ -55,12 +54,10 @@ impl Store {
             name: Set(kind.fact.to_owned()),
             val: Set(said.to_owned()),
         };
-        let noted = meta::Entity::insert(fact)
-            .exec_without_returning(&self.writer)
-            .await;
+        let noted = meta::Entity::insert(fact).run(&self.writer).await;
         match self.known_place(kind).await? {
             Some(known) => Ok(known),
-            None => Err(noted.map_err(error).err().unwrap_or_else(|| {
+            None => Err(noted.err().unwrap_or_else(|| {
                 StoreError::Unavailable(format!("the place of {} could not be noted", kind.setting))
             })),
         }

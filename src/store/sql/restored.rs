@@ -6,13 +6,13 @@
 //! more than was given meanwhile. What was there at the time of the backup keeps its numbers.
 
 use sea_orm::sea_query::{Expr, ExprTrait as _};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
 use crate::sql::dialect::counters;
 pub use crate::sql::dialect::sqlite::restoring;
 use crate::sql::entity::{dataset, dataset_sink, shard_head, task};
 use crate::sql::task::record::{self, Change};
-use crate::sql::{Store, error};
+use crate::sql::{Pluck, Run, Store};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::task::lifecycle::{ShardState, Status};
 use windrow_core::task::supply::Intake;
@@ -97,14 +97,13 @@ impl Store {
                 Expr::col(shard_head::Column::Epoch).add(STEP),
             )
             .filter(shard_head::Column::State.ne(ShardState::Done.as_str()))
-            .exec(&transaction)
-            .await
-            .map_err(error)?;
+            .run(&transaction)
+            .await?;
         let mut datasets = dataset::Entity::update_many();
         for column in [D::LastNo, D::PublicationNo, D::Version] {
             datasets = datasets.col_expr(column, Expr::col(column).add(STEP));
         }
-        datasets.exec(&transaction).await.map_err(error)?;
+        datasets.run(&transaction).await?;
         dataset_sink::Entity::update_many()
             .col_expr(
                 dataset_sink::Column::Epoch,
@@ -112,9 +111,8 @@ impl Store {
             )
             .col_expr(dataset_sink::Column::LeaseUntil, Expr::value(0_i64))
             .col_expr(dataset_sink::Column::DueAt, Expr::value(0_i64))
-            .exec(&transaction)
-            .await
-            .map_err(error)?;
+            .run(&transaction)
+            .await?;
         let change = Change {
             object: AuditObject::new(ObjectKind::Store, &self.id.0),
             task: None,
@@ -130,7 +128,7 @@ impl Store {
             now,
         )
         .await?;
-        transaction.commit().await.map_err(error)
+        transaction.commit().await
     }
 
     /// Seals what is open: the next item would have the key of one that was appended since the backup.
@@ -138,15 +136,11 @@ impl Store {
         use task::Column as C;
         let ended = [Status::Finished.as_str(), Status::Cancelled.as_str()];
         let open: Vec<i64> = task::Entity::find()
-            .select_only()
-            .column(C::Id)
             .filter(C::Intake.eq(Intake::Open.as_str()))
             .filter(C::Status.is_not_in(ended))
             .order_by_asc(C::Id)
-            .into_tuple()
-            .all(&self.writer)
-            .await
-            .map_err(error)?;
+            .pluck([C::Id], &self.writer)
+            .await?;
         let mut sealed = Vec::with_capacity(open.len());
         for id in open.into_iter().map(TaskId) {
             match self.command(id, &TaskCommand::Seal, write, now).await {

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use sea_orm::sea_query::{Alias, Expr, ExprTrait as _, Query, SelectStatement};
 use sea_orm::{
-    ColumnTrait, Condition, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationDef,
+    ColumnTrait, Condition, DerivePartialModel, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect,
+    RelationDef,
 };
 
 use crate::sql::business::outbox::{DEAD, DONE};
@@ -12,7 +13,7 @@ use crate::sql::entity::{audit, business, idempotency, item, outbox, session, sh
 use crate::sql::run::{close, result_place, results};
 use crate::sql::source::appended;
 use crate::sql::statistics::days;
-use crate::sql::{Store, archive, dataset, error, settled};
+use crate::sql::{Pluck, Run, Store, archive, dataset, settled};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::handler::elsewhere::Reaching;
 use windrow_core::ids::{Epoch, SessionId, ShardId, TaskId, WallMs};
@@ -47,16 +48,12 @@ impl UpkeepStore for Store {
     async fn unanswered(&self, now: WallMs, limit: u32) -> Result<Vec<(TaskId, u32)>, StoreError> {
         use task::Column as C;
         let found: Vec<(i64, i32)> = task::Entity::find()
-            .select_only()
-            .columns([C::Id, C::StartNo])
             .filter(C::Status.eq(Status::AwaitingBusiness.as_str()))
             .filter(C::AwaitingUntil.lte(now.0))
             .order_by_asc(C::Id)
             .limit(u64::from(limit))
-            .into_tuple()
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .pluck([C::Id, C::StartNo], &self.readers)
+            .await?;
         Ok(found
             .into_iter()
             .map(|(id, start)| (TaskId(id), start.cast_unsigned()))
@@ -94,18 +91,14 @@ impl UpkeepStore for Store {
             other = other.add(C::Pool.is_null());
         }
         let found: Vec<(i64, Option<String>)> = task::Entity::find()
-            .select_only()
-            .columns([C::Id, C::Pool])
             .filter(C::Status.is_in(WAITING.map(Status::as_str)))
             .filter(is_awake())
             .filter(C::NotBefore.lte(now.0))
             .filter(other)
             .order_by_asc(C::Id)
             .limit(u64::from(limit))
-            .into_tuple()
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .pluck([C::Id, C::Pool], &self.readers)
+            .await?;
         let pool = |pool: Option<String>| pool.unwrap_or_else(|| POOL_DEFAULT.to_owned());
         Ok(found.into_iter().map(|(id, of)| (TaskId(id), pool(of))).collect())
     }
@@ -165,17 +158,22 @@ async fn ids(
     found: sea_orm::Select<task::Entity>,
     limit: u32,
 ) -> Result<Vec<TaskId>, StoreError> {
-    let found = found
-        .select_only()
-        .column(task::Column::Id)
-        .order_by_asc(task::Column::Id);
-    let ids: Vec<i64> = found
+    let ids = found
+        .order_by_asc(task::Column::Id)
         .limit(u64::from(limit))
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([task::Column::Id], &store.readers)
+        .await?;
     Ok(ids.into_iter().map(TaskId).collect())
+}
+
+/// Part of a shard that shows whether its handler answers.
+#[derive(DerivePartialModel)]
+#[sea_orm(entity = "shard::Entity")]
+struct Progress {
+    task_id: i64,
+    shard_no: i32,
+    epoch: i64,
+    succeeded: i64,
 }
 
 async fn reaching(
@@ -194,9 +192,7 @@ async fn reaching(
         .from(business::Entity)
         .and_where(business::Column::Slug.eq(business))
         .to_owned();
-    let found: Vec<(i64, i32, i64, i64)> = shard::Entity::find()
-        .select_only()
-        .columns([C::TaskId, C::ShardNo, C::Epoch, C::Succeeded])
+    let found: Vec<Progress> = shard::Entity::find()
         .join(JoinType::InnerJoin, task_of_shard)
         .filter(C::State.eq(ShardState::Running.as_str()))
         .filter(C::SessionId.is_not_null())
@@ -206,17 +202,15 @@ async fn reaching(
         .order_by_asc(C::TaskId)
         .order_by_asc(C::ShardNo)
         .limit(u64::from(limit))
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
-    let run = |(task, no, epoch, succeeded): (i64, i32, i64, i64)| Reaching {
+        .parts(&store.readers)
+        .await?;
+    let run = |row: Progress| Reaching {
         shard: ShardId {
-            task: TaskId(task),
-            no: no.cast_unsigned(),
+            task: TaskId(row.task_id),
+            no: row.shard_no.cast_unsigned(),
         },
-        epoch: Epoch(epoch.cast_unsigned()),
-        succeeded: succeeded.cast_unsigned(),
+        epoch: Epoch(row.epoch.cast_unsigned()),
+        succeeded: row.succeeded.cast_unsigned(),
     };
     Ok(found.into_iter().map(run).collect())
 }
@@ -224,14 +218,10 @@ async fn reaching(
 async fn answers(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     use idempotency::Column as C;
     let keys: Vec<(String, String)> = idempotency::Entity::find()
-        .select_only()
-        .columns([C::Scope, C::KeyHash])
         .filter(C::CreatedAt.lt(before.0))
         .limit(KEYS_AT_ONCE)
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([C::Scope, C::KeyHash], &store.readers)
+        .await?;
     if keys.is_empty() {
         return Ok(0);
     }
@@ -245,33 +235,28 @@ async fn answers(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     let any = keys.into_iter().map(one).fold(Condition::any(), Condition::add);
     let gone = idempotency::Entity::delete_many()
         .filter(any)
-        .exec(&store.writer)
-        .await
-        .map_err(error)?;
+        .run(&store.writer)
+        .await?;
     // Fewer than a sweep may remove, but there are more.
-    Ok(if is_full { SWEEP_MAX } else { gone.rows_affected })
+    Ok(if is_full { SWEEP_MAX } else { gone })
 }
 
 async fn calls(store: &Store, state: &str, before: WallMs) -> Result<u64, StoreError> {
     use outbox::Column as C;
     let old: Vec<i64> = outbox::Entity::find()
-        .select_only()
-        .column(C::Id)
         .filter(C::State.eq(state))
         .filter(C::CreatedAt.lt(before.0))
         .order_by_asc(C::Id)
         .limit(SWEEP_MAX)
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([C::Id], &store.readers)
+        .await?;
     if old.is_empty() {
         return Ok(0);
     }
     let gone = outbox::Entity::delete_many()
         .filter(C::Id.is_in(old))
         .filter(C::State.eq(state));
-    Ok(gone.exec(&store.writer).await.map_err(error)?.rows_affected)
+    gone.run(&store.writer).await
 }
 
 async fn sessions(store: &Store, before: WallMs) -> Result<u64, StoreError> {
@@ -285,7 +270,7 @@ async fn sessions(store: &Store, before: WallMs) -> Result<u64, StoreError> {
         .filter(C::Fenced.eq(true))
         .filter(C::StartedAt.lt(before.0))
         .filter(Expr::exists(named).not());
-    Ok(gone.exec(&store.writer).await.map_err(error)?.rows_affected)
+    gone.run(&store.writer).await
 }
 
 /// Entries about nothing that is still there, the oldest first.
@@ -296,25 +281,20 @@ async fn audits(store: &Store, before: WallMs) -> Result<u64, StoreError> {
         .from(task::Entity)
         .to_owned();
     let old: Vec<i64> = audit::Entity::find()
-        .select_only()
-        .column(C::Id)
         .filter(C::AtMs.lt(before.0))
         .filter(C::TaskId.is_null().or(C::TaskId.not_in_subquery(kept)))
         .order_by_asc(C::AtMs)
         .limit(SWEEP_MAX)
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([C::Id], &store.readers)
+        .await?;
     if old.is_empty() {
         return Ok(0);
     }
     let gone = audit::Entity::delete_many()
         .filter(C::Id.is_in(old))
-        .exec(&store.writer)
-        .await
-        .map_err(error)?;
-    Ok(gone.rows_affected)
+        .run(&store.writer)
+        .await?;
+    Ok(gone)
 }
 
 async fn failures(store: &Store, before: WallMs) -> Result<u64, StoreError> {
@@ -324,19 +304,15 @@ async fn failures(store: &Store, before: WallMs) -> Result<u64, StoreError> {
         return Ok(0);
     };
     let old: Vec<i64> = item::Entity::find()
-        .select_only()
-        .column(C::Idx)
         .filter(C::TaskId.eq(task))
         .order_by_asc(C::Idx)
         .limit(SWEEP_MAX)
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([C::Idx], &store.readers)
+        .await?;
     let gone = item::Entity::delete_many()
         .filter(C::TaskId.eq(task))
         .filter(C::Idx.is_in(old));
-    gone.exec(&store.writer).await.map_err(error)?;
+    gone.run(&store.writer).await?;
     // There may be another task.
     Ok(SWEEP_MAX)
 }

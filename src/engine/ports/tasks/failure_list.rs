@@ -38,7 +38,7 @@ pub struct RecordedItem {
     pub charged: u32,
     /// Given up, and nothing showed whether the handler failed for it alone.
     pub is_unconfirmed: bool,
-    /// Calls for others that were answered meanwhile, at least; none unless it failed for good, and in older rows.
+    /// Calls for others that were answered meanwhile, at least; none unless it failed for good.
     pub others_answered: Option<u64>,
     /// When the next attempt is due; only when parked.
     pub due_at: Option<WallMs>,

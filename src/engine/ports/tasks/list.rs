@@ -49,7 +49,7 @@ pub struct RunRecord {
     pub run: RunNo,
     /// Its fencing number.
     pub epoch: Epoch,
-    /// The node; none when an older program began it and its session is forgotten.
+    /// Name of the node; none when its session was forgotten before the run began.
     pub node: Option<String>,
     /// When it claimed the shard.
     pub started_at: WallMs,
@@ -91,7 +91,7 @@ pub struct AuditFilter {
 pub struct AuditRow {
     /// Grows from entry to entry.
     pub id: i64,
-    /// The thing that was touched; none where an older program noted it and it can't be told any more.
+    /// Thing that was touched; none for a kind that only a newer program knows.
     pub object: Option<AuditObject>,
     /// The task, if it is about one.
     pub task: Option<TaskId>,

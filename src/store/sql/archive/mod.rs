@@ -14,7 +14,7 @@ use crate::sql::entity::{business, failure_group, item, run, shard_day, shard_he
 use crate::sql::run::items;
 use crate::sql::statistics::days;
 use crate::sql::task::delete::DELETING;
-use crate::sql::{Store, Transaction, damaged, error};
+use crate::sql::{Fetch, Store, Transaction, damaged};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::CommandError;
@@ -56,15 +56,13 @@ pub(crate) async fn sweep(store: &Store, before: WallMs) -> Result<u64, StoreErr
 
 async fn write(store: &Store, folder: &Folder, id: TaskId, now: WallMs) -> Result<(), CommandError> {
     let snapshot = store.snapshot().await?;
-    let row = task::Entity::find_by_id(id.0)
-        .one(&snapshot)
-        .await
-        .map_err(error)?;
+    let row = task::Entity::find_by_id(id.0).row(&snapshot).await?;
     let Some(row) = row.filter(|row| row.status_reason.as_deref() != Some(DELETING)) else {
         return Ok(());
     };
-    let owner = business::Entity::find_by_id(row.business_id).one(&snapshot).await;
-    let owner = owner.map_err(error)?;
+    let owner = business::Entity::find_by_id(row.business_id)
+        .row(&snapshot)
+        .await?;
     let owner = owner.ok_or_else(|| damaged("the business of a task", &row.business_id.to_string()))?;
     let file = folder
         .begin(format!("{}/{id}.ndjson.zst", owner.slug))
@@ -73,9 +71,8 @@ async fn write(store: &Store, folder: &Folder, id: TaskId, now: WallMs) -> Resul
     let shards = shard_head::Entity::find()
         .filter(shard_head::Column::TaskId.eq(id.0))
         .order_by_asc(shard_head::Column::FirstIndex)
-        .all(&snapshot)
-        .await
-        .map_err(error)?;
+        .rows(&snapshot)
+        .await?;
     let head = lines::task(&row, (&store.id, &owner.slug), &shards, now)?;
     let file = file.add(head).await.map_err(CommandError::NotArchived)?;
     let small = small(&snapshot, id, &shards).await?;
@@ -94,20 +91,17 @@ async fn small(
         .filter(run::Column::TaskId.eq(id.0))
         .order_by_asc(run::Column::ShardNo)
         .order_by_asc(run::Column::RunNo)
-        .all(snapshot)
-        .await
-        .map_err(error)?;
+        .rows(snapshot)
+        .await?;
     let days = shard_day::Entity::find()
         .filter(shard_day::Column::TaskId.eq(id.0))
-        .all(snapshot)
-        .await
-        .map_err(error)?;
+        .rows(snapshot)
+        .await?;
     let groups = failure_group::Entity::find()
         .filter(failure_group::Column::TaskId.eq(id.0))
         .order_by_asc(failure_group::Column::Code)
-        .all(snapshot)
-        .await
-        .map_err(error)?;
+        .rows(snapshot)
+        .await?;
     let lines = shards.iter().map(lines::shard);
     let lines = lines.chain(runs.iter().map(lines::run));
     let days = days::together(&days, shards);
@@ -130,9 +124,8 @@ async fn failures(
             .filter(C::Idx.gt(after))
             .order_by_asc(C::Idx)
             .limit(ROWS_AT_ONCE)
-            .all(snapshot)
-            .await
-            .map_err(error)?;
+            .rows(snapshot)
+            .await?;
         let Some(last) = rows.last() else { return Ok(file) };
         after = last.idx;
         let lines = rows.iter().map(lines::failure).collect();

@@ -7,7 +7,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::sql::entity::idempotency::{ActiveModel, Column as C, Entity, Model};
 use crate::sql::entity::session;
-use crate::sql::{Store, Transaction, damaged, error, settled, words};
+use crate::sql::{Fetch, Run, Store, Transaction, damaged, settled, words};
 use windrow_core::ids::{SessionId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::idempotency::{IdempotencyStore, KeyState, StoredResponse};
@@ -47,10 +47,9 @@ impl IdempotencyStore for Store {
             .filter(C::Scope.eq(scope))
             .filter(C::KeyHash.eq(key))
             .filter(C::Status.eq(OPEN))
-            .exec(&transaction)
-            .await
-            .map_err(error)?;
-        transaction.commit().await.map_err(error)
+            .run(&transaction)
+            .await?;
+        transaction.commit().await
     }
 
     async fn free_key(&self, scope: &str, key: &str) -> Result<(), StoreError> {
@@ -60,10 +59,9 @@ impl IdempotencyStore for Store {
             .filter(C::Scope.eq(scope))
             .filter(C::KeyHash.eq(key))
             .filter(C::Status.eq(OPEN))
-            .exec(&transaction)
-            .await
-            .map_err(error)?;
-        transaction.commit().await.map_err(error)
+            .run(&transaction)
+            .await?;
+        transaction.commit().await
     }
 
     async fn forget_keys(&self, before: WallMs, limit: u32) -> Result<u64, StoreError> {
@@ -72,17 +70,13 @@ impl IdempotencyStore for Store {
             .filter(C::CreatedAt.lt(before.0))
             .order_by_asc(C::CreatedAt)
             .limit(u64::from(limit))
-            .all(&transaction)
-            .await
-            .map_err(error)?;
+            .rows(&transaction)
+            .await?;
         for row in &old {
             let key = (row.scope.clone(), row.key_hash.clone());
-            Entity::delete_by_id(key)
-                .exec(&transaction)
-                .await
-                .map_err(error)?;
+            Entity::delete_by_id(key).run(&transaction).await?;
         }
-        transaction.commit().await.map_err(error)?;
+        transaction.commit().await?;
         Ok(old.len() as u64)
     }
 }
@@ -106,9 +100,8 @@ async fn take(store: &Store, (scope, key): (&str, &str), taker: &Taker) -> Resul
     let transaction = store.write().await?;
     let (scope, key) = (scope.to_owned(), key.to_owned());
     let known = Entity::find_by_id((scope.clone(), key.clone()))
-        .one(&transaction)
-        .await
-        .map_err(error)?;
+        .row(&transaction)
+        .await?;
     let state = match known {
         None => {
             insert(&transaction, (scope, key), taker).await?;
@@ -119,7 +112,7 @@ async fn take(store: &Store, (scope, key): (&str, &str), taker: &Taker) -> Resul
         Some(row) if is_answered_for(&transaction, &row, taker).await? => KeyState::InProgress,
         Some(row) => retake(&transaction, &row, taker).await?,
     };
-    transaction.commit().await.map_err(error)?;
+    transaction.commit().await?;
     Ok(state)
 }
 
@@ -138,10 +131,7 @@ async fn insert(
         status: Set(OPEN),
         session_id: Set(taker.session.clone()),
     };
-    Entity::insert(row)
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
+    Entity::insert(row).run(transaction).await?;
     Ok(())
 }
 
@@ -154,9 +144,8 @@ async fn is_answered_for(transaction: &Transaction, row: &Model, taker: &Taker) 
         return Ok(true);
     };
     let holder = session::Entity::find_by_id(holder.clone())
-        .one(transaction)
-        .await
-        .map_err(error)?;
+        .row(transaction)
+        .await?;
     Ok(holder.is_some_and(|session| !session.fenced))
 }
 
@@ -170,10 +159,9 @@ async fn retake(transaction: &Transaction, row: &Model, taker: &Taker) -> Result
         .filter(C::Status.eq(OPEN))
         .filter(C::CreatedAt.eq(row.created_at))
         .filter(same_holder(row))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
-    Ok(if taken.rows_affected == 1 {
+        .run(transaction)
+        .await?;
+    Ok(if taken == 1 {
         KeyState::New
     } else {
         KeyState::InProgress

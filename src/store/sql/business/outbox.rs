@@ -9,7 +9,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use serde_json::Value;
 
 use crate::sql::entity::{business, meta, outbox, task};
-use crate::sql::{Store, Transaction, error};
+use crate::sql::{Fetch, Pluck, Run, Store, Transaction};
 use windrow_core::business::HookKind;
 use windrow_core::ids::{StoreId, TaskId, WallMs};
 use windrow_core::life::HookCall;
@@ -29,9 +29,8 @@ pub(crate) async fn leave(
     now: WallMs,
 ) -> Result<(), StoreError> {
     let store = meta::Entity::find_by_id("store_id".to_owned())
-        .one(transaction)
-        .await
-        .map_err(error)?;
+        .row(transaction)
+        .await?;
     let store = StoreId(store.map(|fact| fact.val).unwrap_or_default());
     // At most one of a kind in a start: the same id for every attempt to deliver it.
     let delivery = format!("{}-{task}-s{}-{}", store.0, call.start_no, call.kind.as_str());
@@ -49,10 +48,7 @@ pub(crate) async fn leave(
         last_error: Set(None),
         expires_at: Set(Some(call.expires_at.0)),
     };
-    outbox::Entity::insert(call)
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
+    outbox::Entity::insert(call).run(transaction).await?;
     Ok(())
 }
 
@@ -69,9 +65,8 @@ impl OutboxStore for Store {
             .order_by_asc(C::DueAt)
             .order_by_asc(C::Id)
             .limit(u64::from(limit))
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .rows(&self.readers)
+            .await?;
         if rows.is_empty() {
             return Ok(Vec::new());
         }
@@ -89,14 +84,13 @@ impl OutboxStore for Store {
                 .filter(C::State.eq(DUE))
                 .filter(C::Attempts.eq(row.attempts))
                 .filter(C::DueAt.eq(row.due_at))
-                .exec(&transaction)
-                .await
-                .map_err(error)?;
-            if won.rows_affected == 1 {
+                .run(&transaction)
+                .await?;
+            if won == 1 {
                 taken.push(row);
             }
         }
-        transaction.commit().await.map_err(error)?;
+        transaction.commit().await?;
         Ok(taken
             .into_iter()
             .filter_map(|row| delivery(self, row, &owners))
@@ -129,29 +123,21 @@ impl OutboxStore for Store {
         } else {
             update
         };
-        Ok(update.exec(&self.writer).await.map_err(error)?.rows_affected == 1)
+        Ok(update.run(&self.writer).await? == 1)
     }
 }
 
 async fn owners(store: &Store, rows: &[outbox::Model]) -> Result<Owners, StoreError> {
     let tasks: BTreeSet<i64> = rows.iter().map(|row| row.task_id).collect();
     let tasks: Vec<(i64, i64)> = task::Entity::find()
-        .select_only()
-        .columns([task::Column::Id, task::Column::BusinessId])
         .filter(task::Column::Id.is_in(tasks))
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([task::Column::Id, task::Column::BusinessId], &store.readers)
+        .await?;
     let ids: BTreeSet<i64> = tasks.iter().map(|(_, business)| *business).collect();
     let slugs: Vec<(i64, String)> = business::Entity::find()
-        .select_only()
-        .columns([business::Column::Id, business::Column::Slug])
         .filter(business::Column::Id.is_in(ids))
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([business::Column::Id, business::Column::Slug], &store.readers)
+        .await?;
     let slugs: HashMap<i64, String> = slugs.into_iter().collect();
     Ok(tasks
         .into_iter()

@@ -12,7 +12,7 @@ use crate::sql::business::tokens;
 use crate::sql::entity::sign_in;
 use crate::sql::entity::sign_in::Column as C;
 use crate::sql::task::record::{self, Change};
-use crate::sql::{Store, error, keep, settled};
+use crate::sql::{Fetch, Pluck, Run, Store, error, keep, settled};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
@@ -37,13 +37,13 @@ impl SignInStore for Store {
         // The index compared as databases do; this comparison takes a time that tells nothing.
         let is_same = |row: &sign_in::Model| bool::from(row.cookie_hash.as_bytes().ct_eq(hash.as_bytes()));
         let found = sign_in::Entity::find().filter(C::CookieHash.eq(hash));
-        let found = found.one(&self.readers).await.map_err(error)?;
+        let found = found.row(&self.readers).await?;
         view(&self.readers, found.filter(is_same)).await
     }
 
     async fn sign_in_of_row(&self, id: i64) -> Result<Option<SignInView>, StoreError> {
-        let found = sign_in::Entity::find_by_id(id).one(&self.readers).await;
-        view(&self.readers, found.map_err(error)?).await
+        let found = sign_in::Entity::find_by_id(id).row(&self.readers).await;
+        view(&self.readers, found?).await
     }
 
     async fn sign_ins(&self, after: Option<i64>, limit: u32) -> Result<Vec<SignInView>, StoreError> {
@@ -51,14 +51,14 @@ impl SignInStore for Store {
             .filter(C::Id.gt(after.unwrap_or_default()))
             .order_by_asc(C::Id)
             .limit(u64::from(limit));
-        let rows = found.all(&self.readers).await.map_err(error)?;
+        let rows = found.rows(&self.readers).await?;
         views(&self.readers, rows).await
     }
 
     async fn end_sign_in(&self, ended: &SignInView, write: &Write, now: WallMs) -> Result<(), StoreError> {
         let transaction = self.write().await?;
-        let gone = sign_in::Entity::delete_by_id(ended.id).exec(&transaction).await;
-        if gone.map_err(error)?.rows_affected == 0 {
+        let gone = sign_in::Entity::delete_by_id(ended.id).run(&transaction).await;
+        if gone? == 0 {
             return Ok(());
         }
         let change = Change {
@@ -107,26 +107,22 @@ async fn add(
 /// Forgets what was over before a moment.
 pub(crate) async fn expire(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     let over: Vec<i64> = sign_in::Entity::find()
-        .select_only()
-        .column(C::Id)
         .filter(C::ExpiresAt.lt(before.0))
         .limit(SWEEP_MAX)
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([C::Id], &store.readers)
+        .await?;
     if over.is_empty() {
         return Ok(0);
     }
     let gone = sign_in::Entity::delete_many().filter(C::Id.is_in(over));
-    Ok(gone.exec(&store.writer).await.map_err(error)?.rows_affected)
+    gone.run(&store.writer).await
 }
 
 /// Forgets what is over of a token, and the oldest above what is kept.
 async fn make_room(db: &impl ConnectionTrait, token: i64, now: WallMs) -> Result<(), StoreError> {
     let of_token = || sign_in::Entity::find().filter(C::TokenId.eq(token));
     let newest_that_goes = of_token().order_by_desc(C::Id).offset(SIGN_INS_MAX - 1).limit(1);
-    let newest_that_goes = newest_that_goes.one(db).await.map_err(error)?;
+    let newest_that_goes = newest_that_goes.row(db).await?;
     let mut goes = C::ExpiresAt.lte(now.0);
     if let Some(row) = newest_that_goes {
         goes = goes.or(C::Id.lte(row.id));

@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq;
 use crate::sql::business::businesses;
 use crate::sql::entity::{business, token};
 use crate::sql::task::record::{self, Change};
-use crate::sql::{Store, damaged, error, keep, settled};
+use crate::sql::{Fetch, Run, Store, damaged, error, keep, settled};
 use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
@@ -40,7 +40,7 @@ impl TokenStore for Store {
             found = found.filter(token::Column::Id.gt(after));
         }
         let found = found.order_by_asc(token::Column::Id).limit(u64::from(limit));
-        let rows = found.all(&self.readers).await.map_err(error)?;
+        let rows = found.rows(&self.readers).await?;
         views(&self.readers, rows).await
     }
 
@@ -53,9 +53,8 @@ impl TokenStore for Store {
         let transaction = self.write().await?;
         let Some(row) = token::Entity::find_by_id(id)
             .lock_exclusive()
-            .one(&transaction)
-            .await
-            .map_err(error)?
+            .row(&transaction)
+            .await?
         else {
             return Ok(None);
         };
@@ -68,10 +67,9 @@ impl TokenStore for Store {
             .col_expr(token::Column::RevokedAt, Expr::value(now.0))
             .filter(token::Column::Id.eq(id))
             .filter(token::Column::RevokedAt.is_null())
-            .exec(&transaction)
-            .await
-            .map_err(error)?;
-        if revoked.rows_affected != 1 {
+            .run(&transaction)
+            .await?;
+        if revoked != 1 {
             return Err(StoreError::Unavailable(
                 "the token was revoked at the same time".to_owned(),
             ));
@@ -108,11 +106,8 @@ async fn add(store: &Store, new: &NewToken, write: &Write, now: WallMs) -> Resul
         prefix: Set(Some(new.prefix.clone())),
         created_by: Set(Some(write.actor.name.clone())),
     };
-    let id = token::Entity::insert(row)
-        .exec(&transaction)
-        .await
-        .map_err(error)?
-        .last_insert_id;
+    let id = token::Entity::insert(row).exec(&transaction).await;
+    let id = id.map_err(error)?.last_insert_id;
     let made = TokenView {
         id,
         name: new.grant.name.clone(),
@@ -133,9 +128,8 @@ async fn add(store: &Store, new: &NewToken, write: &Write, now: WallMs) -> Resul
 async fn by_hash(db: &impl ConnectionTrait, hash: &str) -> Result<Option<token::Model>, StoreError> {
     token::Entity::find()
         .filter(token::Column::TokenHash.eq(hash))
-        .one(db)
+        .row(db)
         .await
-        .map_err(error)
 }
 
 async fn business_id(db: &impl ConnectionTrait, slug: &str) -> Result<i64, StoreError> {
@@ -152,7 +146,7 @@ pub(super) async fn of_rows(
     ids: BTreeSet<i64>,
 ) -> Result<BTreeMap<i64, TokenView>, StoreError> {
     let found = token::Entity::find().filter(token::Column::Id.is_in(ids));
-    let views = views(db, found.all(db).await.map_err(error)?).await?;
+    let views = views(db, found.rows(db).await?).await?;
     Ok(views.into_iter().map(|view| (view.id, view)).collect())
 }
 
@@ -161,7 +155,7 @@ async fn views(db: &impl ConnectionTrait, rows: Vec<token::Model>) -> Result<Vec
     let mut owners = BTreeMap::new();
     if !ids.is_empty() {
         let found = business::Entity::find().filter(business::Column::Id.is_in(ids));
-        let found = found.all(db).await.map_err(error)?;
+        let found = found.rows(db).await?;
         owners.extend(found.into_iter().map(|owner| (owner.id, owner.slug)));
     }
     let of = |row: token::Model| {
@@ -173,7 +167,7 @@ async fn views(db: &impl ConnectionTrait, rows: Vec<token::Model>) -> Result<Vec
 
 async fn view(db: &impl ConnectionTrait, row: token::Model) -> Result<TokenView, StoreError> {
     let owner = match row.business_id {
-        Some(id) => business::Entity::find_by_id(id).one(db).await.map_err(error)?,
+        Some(id) => business::Entity::find_by_id(id).row(db).await?,
         None => None,
     };
     of_row(row, owner.map(|owner| owner.slug))

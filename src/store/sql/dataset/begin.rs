@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
 
 use super::{lock, save};
 use crate::sql::entity::{business, dataset, generation};
-use crate::sql::{Transaction, damaged, error};
+use crate::sql::{Run, Transaction, damaged, error};
 use windrow_core::dataset::{DATASETS_MAX, GenerationNo, GenerationState, KEEP_DEFAULT, Publish, Publishing};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::StoreError;
@@ -73,9 +73,8 @@ async fn make(
         .to_owned();
     dataset::Entity::insert(row)
         .on_conflict(known)
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
+        .run(transaction)
+        .await?;
     let made = lock(transaction, name).await?;
     Ok(made.ok_or_else(|| damaged("a dataset that was made", name))?)
 }
@@ -96,10 +95,7 @@ pub(crate) async fn register(
         created_at: Set(now.0),
         ..Default::default()
     };
-    generation::Entity::insert(row)
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
+    generation::Entity::insert(row).run(transaction).await?;
     Ok(())
 }
 
@@ -111,8 +107,7 @@ pub(crate) async fn withhold(transaction: &Transaction, task: TaskId, why: &str)
         .col_expr(C::Why, why.into())
         .filter(C::TaskId.eq(task.0))
         .filter(C::State.eq(GenerationState::Pending.as_str()))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
+        .run(transaction)
+        .await?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
 use super::{let_go, lock, moved, pointer, read, save, sink};
 use crate::sql::entity::{dataset, generation};
 use crate::sql::task::record::{self, Change};
-use crate::sql::{Store, Transaction, error, keep};
+use crate::sql::{Fetch, Run, Store, Transaction, error, keep};
 use windrow_core::dataset::{GenerationNo, GenerationState, PINNED_MAX, Sink};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
@@ -89,9 +89,8 @@ async fn pin(transaction: &Transaction, known: &generation::Model, on: bool) -> 
         .col_expr(C::Pinned, on.into())
         .filter(C::DatasetId.eq(known.dataset_id))
         .filter(C::No.eq(known.no))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
+        .run(transaction)
+        .await?;
     Ok(())
 }
 
@@ -108,9 +107,8 @@ async fn published(
 ) -> Result<generation::Model, DatasetError> {
     let found = generation::Entity::find_by_id((of.id, no.0.cast_signed()))
         .filter(generation::Column::State.eq(GenerationState::Published.as_str()))
-        .one(transaction)
-        .await
-        .map_err(error)?;
+        .row(transaction)
+        .await?;
     found.ok_or_else(|| DatasetError::NoGeneration(of.name.clone(), no))
 }
 
@@ -128,9 +126,8 @@ pub(super) async fn delete(
     let pending = generation::Entity::find()
         .filter(of_dataset())
         .filter(C::State.eq(GenerationState::Pending.as_str()))
-        .one(&transaction)
-        .await
-        .map_err(error)?;
+        .row(&transaction)
+        .await?;
     if let Some(pending) = pending {
         return Err(DatasetError::InUse(TaskId(pending.task_id)));
     }
@@ -142,19 +139,14 @@ pub(super) async fn delete(
         .col_expr(C::Summary, Expr::value(None::<String>))
         .filter(of_dataset())
         .filter(C::State.eq(GenerationState::Published.as_str()))
-        .exec(&transaction)
-        .await
-        .map_err(error)?;
+        .run(&transaction)
+        .await?;
     generation::Entity::delete_many()
         .filter(of_dataset())
         .filter(C::State.eq(GenerationState::Withheld.as_str()))
-        .exec(&transaction)
-        .await
-        .map_err(error)?;
-    dataset::Entity::delete_by_id(row.id)
-        .exec(&transaction)
-        .await
-        .map_err(error)?;
+        .run(&transaction)
+        .await?;
+    dataset::Entity::delete_by_id(row.id).run(&transaction).await?;
     record::audit(&transaction, &write.actor, said(&row, "dataset.delete"), now).await?;
     let gone = read::view(&transaction, row).await?;
     keep(transaction, write).await?;

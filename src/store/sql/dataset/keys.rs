@@ -3,11 +3,11 @@
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
 use crate::sql::entity::generation_key;
 use crate::sql::run::close;
-use crate::sql::{Store, damaged, error, locks};
+use crate::sql::{Pluck, Run, Store, damaged, locks};
 use windrow_core::ids::{Epoch, ItemIndex, TaskId};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::datasets::publication::OwnClaim;
@@ -48,11 +48,10 @@ pub(super) async fn write(
             .to_owned();
         generation_key::Entity::insert_many(some.iter().cloned())
             .on_conflict(again)
-            .exec_without_returning(&transaction)
-            .await
-            .map_err(error)?;
+            .run(&transaction)
+            .await?;
     }
-    transaction.commit().await.map_err(error)?;
+    transaction.commit().await?;
     Ok(CheckpointAck::Stored)
 }
 
@@ -88,17 +87,13 @@ pub(super) async fn find(
 ) -> Result<Vec<ItemIndex>, StoreError> {
     use generation_key::Column as C;
     let blocks: Vec<Vec<u8>> = generation_key::Entity::find()
-        .select_only()
-        .column(C::Body)
         .filter(C::TaskId.eq(task.0))
         .filter(C::Epoch.eq(epoch.0.cast_signed()))
         .filter(C::FirstHash.lte(column(hash)))
         .filter(C::LastHash.gte(column(hash)))
         .order_by_asc(C::BlockNo)
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([C::Body], &store.readers)
+        .await?;
     let mut found = Vec::new();
     for block in blocks {
         for key in block.chunks(KEY_BYTES) {

@@ -13,7 +13,7 @@ pub mod sweep;
 use sea_orm::{ActiveModelTrait as _, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::sql::entity::{dataset, generation};
-use crate::sql::{Transaction, damaged, error};
+use crate::sql::{Fetch, Pluck, Run, Transaction, damaged};
 use windrow_core::dataset::{GenerationNo, GenerationState, Pointer, outdated};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
@@ -23,7 +23,7 @@ async fn lock(transaction: &Transaction, name: &str) -> Result<Option<dataset::M
     let found = dataset::Entity::find()
         .filter(dataset::Column::Name.eq(name))
         .lock_exclusive();
-    found.one(transaction).await.map_err(error)
+    found.row(transaction).await
 }
 
 fn pointer(row: &dataset::Model) -> Pointer {
@@ -63,10 +63,9 @@ async fn save(
     let saved = dataset::Entity::update_many()
         .set(written)
         .filter(dataset::Column::Id.eq(row.id))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
-    match saved.rows_affected {
+        .run(transaction)
+        .await?;
+    match saved {
         1 => Ok(row),
         _ => Err(StoreError::Unavailable(format!(
             "the dataset {} is gone",
@@ -79,15 +78,11 @@ async fn save(
 async fn let_go(transaction: &Transaction, row: &dataset::Model) -> Result<(), StoreError> {
     use generation::Column as C;
     let published: Vec<(i64, bool)> = generation::Entity::find()
-        .select_only()
-        .columns([C::No, C::Pinned])
         .filter(C::DatasetId.eq(row.id))
         .filter(C::State.eq(GenerationState::Published.as_str()))
         .order_by_asc(C::No)
-        .into_tuple()
-        .all(transaction)
-        .await
-        .map_err(error)?;
+        .pluck([C::No, C::Pinned], transaction)
+        .await?;
     let published: Vec<_> = published
         .into_iter()
         .map(|(no, pinned)| (GenerationNo(no.cast_unsigned()), pinned))
@@ -101,9 +96,8 @@ async fn let_go(transaction: &Transaction, row: &dataset::Model) -> Result<(), S
         .col_expr(C::Summary, sea_orm::sea_query::Expr::value(None::<String>))
         .filter(C::DatasetId.eq(row.id))
         .filter(C::No.is_in(gone.into_iter().map(|no| no.0.cast_signed())))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
+        .run(transaction)
+        .await?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use crate::sql::entity::{dataset, generation, shard_head};
 use crate::sql::run::close;
 use crate::sql::task::life::Held;
 use crate::sql::task::record::{self, Change};
-use crate::sql::{Store, Transaction, error, locks, settled};
+use crate::sql::{Run, Store, Transaction, locks, settled};
 use windrow_core::dataset::{GenerationState, Publishing};
 use windrow_core::ids::{ItemIndex, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
@@ -67,7 +67,7 @@ async fn lend(
     let mut held = Held::of(&transaction, row).await?;
     let deeds = held.life.lend(token_hash.to_owned());
     held.keep(&transaction, (&[deeds], None), now).await?;
-    transaction.commit().await.map_err(error)?;
+    transaction.commit().await?;
     Ok(CheckpointAck::Stored)
 }
 
@@ -92,7 +92,7 @@ async fn publish(
         make_known(&transaction, (own, &publishing), prepared, now).await?;
     }
     close::finish(&transaction, own.shard, &RunClose::Done, now).await?;
-    transaction.commit().await.map_err(error)?;
+    transaction.commit().await?;
     Ok(CheckpointAck::Stored)
 }
 
@@ -146,10 +146,9 @@ async fn keep_generation(
         .filter(C::No.eq(publishing.generation.0.cast_signed()))
         .filter(C::TaskId.eq(own.shard.task.0))
         .filter(C::State.eq(GenerationState::Pending.as_str()))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
-    Ok(written.rows_affected == 1)
+        .run(transaction)
+        .await?;
+    Ok(written == 1)
 }
 
 /// Shard, end and results of each that has items, in index order.

@@ -9,7 +9,7 @@ use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, Iterable, QueryFilter, 
 use super::{change, keys, pointer, sink, state};
 use crate::sql::business::businesses;
 use crate::sql::entity::{business, dataset, generation};
-use crate::sql::{Store, damaged, error, settled};
+use crate::sql::{Fetch, Pluck, Store, damaged, settled};
 use windrow_core::dataset::{GenerationNo, GenerationState, KEEP_DEFAULT};
 use windrow_core::ids::{Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
@@ -46,18 +46,13 @@ impl DatasetStore for Store {
         let rows = query
             .order_by_asc(C::Name)
             .limit(u64::from(count))
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .rows(&self.readers)
+            .await?;
         let owners: BTreeSet<i64> = rows.iter().map(|row| row.business_id).collect();
         let owners: Vec<(i64, String)> = business::Entity::find()
-            .select_only()
-            .columns([business::Column::Id, business::Column::Slug])
             .filter(business::Column::Id.is_in(owners))
-            .into_tuple()
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .pluck([business::Column::Id, business::Column::Slug], &self.readers)
+            .await?;
         let owners: BTreeMap<i64, String> = owners.into_iter().collect();
         let mut sinks = sink::views(&self.readers, rows.iter().map(|row| row.id)).await?;
         let of = |row: dataset::Model| {
@@ -78,9 +73,8 @@ impl DatasetStore for Store {
         };
         let Some(no) = no else { return Ok(None) };
         let found = generation::Entity::find_by_id((row.id, no.0.cast_signed()))
-            .one(&snapshot)
-            .await
-            .map_err(error)?;
+            .row(&snapshot)
+            .await?;
         let Some(mut found) = found else { return Ok(None) };
         let summary = found.summary.take().map(String::into_boxed_str);
         Ok(Some(Reading {
@@ -111,9 +105,8 @@ impl DatasetStore for Store {
             .filter(C::State.ne(GenerationState::Expired.as_str()))
             .order_by_desc(C::No)
             .limit(u64::from(count))
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .rows(&self.readers)
+            .await?;
         rows.into_iter().map(of_row).collect()
     }
 
@@ -150,15 +143,12 @@ pub(super) async fn find(
     name: &str,
 ) -> Result<Option<dataset::Model>, StoreError> {
     let found = dataset::Entity::find().filter(dataset::Column::Name.eq(name));
-    found.one(db).await.map_err(error)
+    found.row(db).await
 }
 
 /// A row as people see it.
 pub(super) async fn view(db: &impl ConnectionTrait, row: dataset::Model) -> Result<Dataset, StoreError> {
-    let owner = business::Entity::find_by_id(row.business_id)
-        .one(db)
-        .await
-        .map_err(error)?;
+    let owner = business::Entity::find_by_id(row.business_id).row(db).await?;
     let owner = owner.ok_or_else(|| damaged("the business of a dataset", &row.business_id.to_string()))?;
     let sink = sink::views(db, [row.id]).await?.remove(&row.id);
     Ok(together(row, owner.slug, sink))

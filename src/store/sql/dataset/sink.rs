@@ -14,7 +14,7 @@ use sea_orm::{
 };
 
 use crate::sql::entity::{dataset, dataset_sink};
-use crate::sql::{Store, Transaction, dialect, error};
+use crate::sql::{Fetch, Run, Store, Transaction, dialect, error};
 use windrow_core::dataset::{GenerationNo, Sink};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
@@ -38,10 +38,9 @@ impl SinkStore for Store {
         let kept = dataset_sink::Entity::update_many()
             .col_expr(C::LeaseUntil, Expr::value(now.plus(SINK_LEASE).0))
             .filter(own(job))
-            .exec(&self.writer)
-            .await
-            .map_err(error)?;
-        Ok(kept.rows_affected == 1)
+            .run(&self.writer)
+            .await?;
+        Ok(kept == 1)
     }
 
     async fn end_sink(&self, job: &SinkJob, end: &SinkEnd) -> Result<bool, StoreError> {
@@ -58,9 +57,8 @@ impl SinkStore for Store {
             )
             .order_by_asc(dataset_sink::Column::DatasetId)
             .limit(u64::from(limit))
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .rows(&self.readers)
+            .await?;
         let copied = |row: dataset_sink::Model| {
             Some(Copied {
                 dataset: row.dataset_id,
@@ -81,9 +79,8 @@ impl SinkStore for Store {
             .col_expr(C::Since, Expr::value(now.0))
             .filter(C::DatasetId.eq(lost.dataset))
             .filter(C::PublicationNo.eq(lost.publication.cast_signed()))
-            .exec(&self.writer)
-            .await
-            .map_err(error)?;
+            .run(&self.writer)
+            .await?;
         Ok(())
     }
 }
@@ -164,9 +161,8 @@ async fn behind(store: &Store) -> Result<Vec<Behind>, StoreError> {
         .order_by_asc(C::DatasetId)
         .limit(BEHIND_MAX)
         .into_model::<Behind>()
-        .all(&store.readers)
+        .rows(&store.readers)
         .await
-        .map_err(error)
 }
 
 async fn take_one(store: &Store, row: Behind) -> Result<Option<SinkJob>, StoreError> {
@@ -179,10 +175,9 @@ async fn take_one(store: &Store, row: Behind) -> Result<Option<SinkJob>, StoreEr
         .filter(C::Epoch.eq(row.epoch))
         .filter(C::IsOn.eq(row.is_on))
         .filter(C::LeaseUntil.eq(row.lease_until))
-        .exec(&store.writer)
-        .await
-        .map_err(error)?;
-    Ok((taken.rows_affected == 1).then(|| SinkJob {
+        .run(&store.writer)
+        .await?;
+    Ok((taken == 1).then(|| SinkJob {
         dataset: row.dataset_id,
         name: row.name,
         epoch: row.epoch.cast_unsigned() + 1,
@@ -212,11 +207,11 @@ async fn end(store: &Store, job: &SinkJob, end: &SinkEnd) -> Result<bool, StoreE
                 .col_expr(C::DueAt, Expr::value(now.plus(*again).0))
         }
     };
-    let ended = ended.filter(own(job)).exec(&store.writer).await.map_err(error)?;
+    let ended = ended.filter(own(job)).run(&store.writer).await?;
     if *end == SinkEnd::Removed {
         forget(store, job).await?;
     }
-    Ok(ended.rows_affected == 1)
+    Ok(ended == 1)
 }
 
 fn calm(update: sea_orm::UpdateMany<dataset_sink::Entity>) -> sea_orm::UpdateMany<dataset_sink::Entity> {
@@ -229,16 +224,15 @@ fn calm(update: sea_orm::UpdateMany<dataset_sink::Entity>) -> sea_orm::UpdateMan
 
 /// Removes the row of a copy that is gone with its dataset: no dataset has its number again.
 async fn forget(store: &Store, job: &SinkJob) -> Result<(), StoreError> {
-    let known = dataset::Entity::find_by_id(job.dataset).one(&store.writer).await;
-    if known.map_err(error)?.is_some() {
+    let known = dataset::Entity::find_by_id(job.dataset).row(&store.writer).await;
+    if known?.is_some() {
         return Ok(());
     }
     dataset_sink::Entity::delete_many()
         .filter(own(job))
         .filter(dataset_sink::Column::IsClean.eq(true))
-        .exec(&store.writer)
-        .await
-        .map_err(error)?;
+        .run(&store.writer)
+        .await?;
     Ok(())
 }
 
@@ -250,9 +244,8 @@ pub(super) async fn views(
     let found = dataset_sink::Entity::find()
         .filter(dataset_sink::Column::DatasetId.is_in(datasets))
         .filter(dataset_sink::Column::IsOn.eq(true))
-        .all(db)
-        .await
-        .map_err(error)?;
+        .rows(db)
+        .await?;
     Ok(found.into_iter().map(|row| (row.dataset_id, view(row))).collect())
 }
 
@@ -277,7 +270,7 @@ pub(super) async fn set(
 ) -> Result<bool, StoreError> {
     let wanted = sink != Sink::None;
     let found = dataset_sink::Entity::find_by_id(of.id).lock_exclusive();
-    let found = found.one(transaction).await.map_err(error)?;
+    let found = found.row(transaction).await?;
     if found.as_ref().is_some_and(|row| row.is_on) == wanted {
         return Ok(false);
     }
@@ -301,15 +294,10 @@ pub(super) async fn set(
     let is_new = found.is_none();
     let row = row.into_active_model().reset_all();
     if is_new {
-        dataset_sink::Entity::insert(row)
-            .exec_without_returning(transaction)
-            .await
-            .map_err(error)?;
+        dataset_sink::Entity::insert(row).run(transaction).await?;
     } else {
-        dataset_sink::Entity::update(row)
-            .exec(transaction)
-            .await
-            .map_err(error)?;
+        let changed = dataset_sink::Entity::update(row).exec(transaction).await;
+        changed.map_err(error)?;
     }
     Ok(true)
 }

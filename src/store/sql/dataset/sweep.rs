@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 use crate::sql::entity::{generation, task};
 use crate::sql::run::result_place;
 use crate::sql::task::delete;
-use crate::sql::{Store, error};
+use crate::sql::{Fetch, Run, Store};
 use windrow_core::dataset::GenerationState;
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::StoreError;
@@ -19,18 +19,16 @@ pub(crate) async fn sweep(store: &Store) -> Result<u64, StoreError> {
         .filter(C::State.eq(GenerationState::Expired.as_str()))
         .order_by_asc(C::DatasetId)
         .order_by_asc(C::No)
-        .one(&store.readers)
-        .await
-        .map_err(error)?;
+        .row(&store.readers)
+        .await?;
     let Some(gone) = found else { return Ok(0) };
     let task = TaskId(gone.task_id);
     result_place::forget(store, task).await?;
     delete::clear_results(store, task).await?;
     delete::clear_keys(store, task).await?;
     generation::Entity::delete_by_id((gone.dataset_id, gone.no))
-        .exec(&store.writer)
-        .await
-        .map_err(error)?;
+        .run(&store.writer)
+        .await?;
     // There may be another one.
     Ok(SWEEP_MAX)
 }
@@ -41,9 +39,8 @@ pub(crate) async fn owns_results(store: &Store, id: TaskId) -> Result<bool, Stor
     let found = generation::Entity::find()
         .filter(C::TaskId.eq(id.0))
         .filter(C::State.is_in(OWNING.map(GenerationState::as_str)))
-        .one(&store.readers)
-        .await
-        .map_err(error)?;
+        .row(&store.readers)
+        .await?;
     Ok(found.is_some())
 }
 

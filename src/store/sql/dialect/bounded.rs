@@ -16,6 +16,7 @@ use sea_orm::{
 };
 
 use super::anchor::Anchor;
+use super::error;
 use windrow_engine::ports::StoreError;
 
 /// How long the end of all connections may take: the process ends after it.
@@ -147,13 +148,17 @@ pub(crate) async fn close_all(connections: &[&Bounded<DatabaseConnection>]) -> R
 }
 
 impl Transaction {
-    pub(crate) async fn commit(self) -> Result<(), DbErr> {
-        Self::within(self.limit, self.inner.commit()).await?;
-        self.anchor.map_or(Ok(()), |anchor| anchor.holds())
+    pub(crate) async fn commit(self) -> Result<(), StoreError> {
+        let committed = Self::within(self.limit, self.inner.commit()).await;
+        committed
+            .and_then(|()| self.anchor.map_or(Ok(()), |anchor| anchor.holds()))
+            .map_err(error)
     }
 
-    pub(crate) async fn rollback(self) -> Result<(), DbErr> {
-        Self::within(self.limit, self.inner.rollback()).await
+    pub(crate) async fn rollback(self) -> Result<(), StoreError> {
+        Self::within(self.limit, self.inner.rollback())
+            .await
+            .map_err(error)
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
 use super::Inspection;
+use crate::sql::Fetch;
 use crate::sql::entity::session;
-use crate::sql::error;
 use windrow_engine::ports::StoreError;
 
 /// A session that nobody has fenced, as it stands at one moment.
@@ -32,9 +32,8 @@ impl Inspection {
         let rows = session::Entity::find()
             .filter(session::Column::Fenced.eq(false))
             .order_by_asc(session::Column::Id)
-            .all(&self.db)
-            .await
-            .map_err(error)?;
+            .rows(&self.db)
+            .await?;
         let heartbeat = |row: session::Model| Heartbeat {
             session: row.id,
             node: row.node,

@@ -9,7 +9,7 @@ use sea_orm::{
 
 use crate::sql::entity::{audit, business};
 use crate::sql::task::tasks;
-use crate::sql::{Store, error};
+use crate::sql::{Fetch, Store, error};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
@@ -27,7 +27,7 @@ pub(crate) async fn audits(
         None => None,
         Some(slug) => {
             let found = business::Entity::find().filter(business::Column::Slug.eq(slug.as_str()));
-            match found.one(&store.readers).await.map_err(error)? {
+            match found.row(&store.readers).await? {
                 Some(found) => Some(found.id),
                 None => return Ok(Vec::new()),
             }
@@ -38,9 +38,8 @@ pub(crate) async fn audits(
         .order_by_desc(C::AtMs)
         .order_by_desc(C::Id)
         .limit(u64::from(limit))
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .rows(&store.readers)
+        .await?;
     let slugs = slugs(store, &rows).await?;
     let shown = |row: audit::Model| AuditRow {
         id: row.id,
@@ -82,7 +81,7 @@ fn older((at, id): (WallMs, i64)) -> Condition {
         .add(C::AtMs.lt(at.0).or(C::Id.lt(id)))
 }
 
-/// None where it is unknown, or of a kind that a newer program knows.
+/// Returns the object of an entry; none for a kind that only a newer program knows.
 fn object(row: &audit::Model) -> Option<AuditObject> {
     let kind = ObjectKind::parse(row.object_kind.as_deref()?)?;
     Some(AuditObject::new(kind, row.object_name.as_deref()?))

@@ -7,7 +7,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use crate::sql::entity::data_log;
 use crate::sql::log::expire;
 use crate::sql::log::search;
-use crate::sql::{Store, Transaction, damaged, error, locks, settled, words};
+use crate::sql::{Fetch, Run, Store, Transaction, damaged, locks, settled, words};
 use windrow_core::ids::{CheckpointSeq, ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::items::verdict::ItemTrouble;
 use windrow_engine::ports::StoreError;
@@ -36,9 +36,8 @@ impl DataLog for Store {
             .filter(data_log::Column::Level.gte(level as i32))
             .order_by_desc(data_log::Column::Id)
             .limit(u64::from(limit))
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .rows(&self.readers)
+            .await?;
         rows.into_iter().map(line).collect()
     }
 
@@ -52,9 +51,8 @@ impl DataLog for Store {
             .filter(data_log::Column::Id.gt(number))
             .order_by_asc(data_log::Column::Id)
             .limit(u64::from(limit))
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .rows(&self.readers)
+            .await?;
         rows.into_iter().map(numbered).collect()
     }
 
@@ -65,7 +63,7 @@ impl DataLog for Store {
     async fn count_dropped(&self, task: TaskId, reason: DropReason, lines: u64) -> Result<(), StoreError> {
         let transaction = self.write().await?;
         expire::count(&transaction, task.0, reason, lines).await?;
-        transaction.commit().await.map_err(error)
+        transaction.commit().await
     }
 
     async fn dropped(&self, task: TaskId) -> Result<Vec<(DropReason, u64)>, StoreError> {
@@ -83,7 +81,7 @@ async fn append(store: &Store, lines: &[DataLogLine]) -> Result<(), StoreError> 
     let transaction = store.write().await?;
     locks::tasks(&transaction, &lines.iter().map(|line| line.shard.task).collect()).await?;
     insert(&transaction, lines).await?;
-    transaction.commit().await.map_err(error)
+    transaction.commit().await
 }
 
 /// Writes the lines of replies in the transaction of the checkpoint that holds what the replies said. Those that it
@@ -110,10 +108,7 @@ async fn insert(transaction: &Transaction, lines: &[DataLogLine]) -> Result<(), 
     while !rest.is_empty() {
         let (chunk, after) = rest.split_at(fitting(rest));
         let rows = chunk.iter().map(row);
-        data_log::Entity::insert_many(rows)
-            .exec_without_returning(transaction)
-            .await
-            .map_err(error)?;
+        data_log::Entity::insert_many(rows).run(transaction).await?;
         rest = after;
     }
     Ok(())
@@ -145,10 +140,7 @@ pub(crate) async fn note_abandoned(
         let rows = chunk
             .iter()
             .map(|trouble| row(&DataLogLine::abandoned(shard, trouble)));
-        data_log::Entity::insert_many(rows)
-            .exec_without_returning(transaction)
-            .await
-            .map_err(error)?;
+        data_log::Entity::insert_many(rows).run(transaction).await?;
     }
     Ok(())
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait as _, OnConflict};
-use sea_orm::{ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, DerivePartialModel, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::sql::entity::{data_log, data_log_drop};
-use crate::sql::{Store, Transaction, damaged, error};
+use crate::sql::{Fetch, Pluck, Run, Store, Transaction, damaged};
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::data_log::{DropReason, EXPIRE_MAX, LogRetention};
@@ -25,35 +25,38 @@ pub(crate) async fn expire(store: &Store, retention: LogRetention) -> Result<u64
     }
 }
 
+/// Part of a line that decides when it goes.
+#[derive(DerivePartialModel)]
+#[sea_orm(entity = "data_log::Entity")]
+struct Line {
+    id: i64,
+    task_id: i64,
+    at_ms: i64,
+}
+
 /// The oldest lines by number; numbers grow with time but for the seconds that a line may wait to be written.
 async fn drop_old(store: &Store, retention: LogRetention) -> Result<u64, StoreError> {
     let transaction = store.write().await?;
-    let oldest: Vec<(i64, i64, i64)> = data_log::Entity::find()
-        .select_only()
-        .column(data_log::Column::Id)
-        .column(data_log::Column::TaskId)
-        .column(data_log::Column::AtMs)
+    let oldest: Vec<Line> = data_log::Entity::find()
         .order_by_asc(data_log::Column::Id)
         .limit(EXPIRE_MAX)
         // Another node's maintenance may be at the same lines.
         .lock_exclusive()
-        .into_tuple()
-        .all(&transaction)
-        .await
-        .map_err(error)?;
+        .parts(&transaction)
+        .await?;
     let old = oldest
         .into_iter()
-        .filter(|(_, _, at)| *at < retention.keep_from.0);
-    let old: Vec<(i64, i64)> = old.map(|(id, task, _)| (id, task)).collect();
+        .filter(|line| line.at_ms < retention.keep_from.0);
+    let old: Vec<Line> = old.collect();
     let mut by_task: BTreeMap<i64, u64> = BTreeMap::new();
-    for (_, task) in &old {
-        *by_task.entry(*task).or_default() += 1;
+    for line in &old {
+        *by_task.entry(line.task_id).or_default() += 1;
     }
-    delete(&transaction, old.iter().map(|(id, _)| *id).collect()).await?;
+    delete(&transaction, old.iter().map(|line| line.id).collect()).await?;
     for (task, lines) in by_task {
         count(&transaction, task, DropReason::Age, lines).await?;
     }
-    transaction.commit().await.map_err(error)?;
+    transaction.commit().await?;
     Ok(old.len() as u64)
 }
 
@@ -73,23 +76,18 @@ async fn fullest(store: &Store, max: u64) -> Result<Option<(i64, u64)>, StoreErr
         .having(lines.clone().gt(Ord::min(max, i64::MAX as u64).cast_signed()))
         .order_by_desc(lines)
         .into_tuple()
-        .one(&store.readers)
-        .await
-        .map_err(error)?;
+        .row(&store.readers)
+        .await?;
     Ok(most.map(|(task, n)| (task, n.cast_unsigned() - max)))
 }
 
 /// The lowest or the highest number of a line; 0 without any.
 async fn number(store: &Store, order: Order) -> Result<i64, StoreError> {
     let found = data_log::Entity::find()
-        .select_only()
-        .column(data_log::Column::Id);
-    let found = found
         .order_by(data_log::Column::Id, order)
-        .into_tuple::<i64>()
-        .one(&store.readers)
-        .await;
-    Ok(found.map_err(error)?.unwrap_or(0))
+        .pluck_one([data_log::Column::Id], &store.readers)
+        .await?;
+    Ok(found.unwrap_or(0))
 }
 
 async fn drop_excess(store: &Store, task: i64, excess: u64) -> Result<u64, StoreError> {
@@ -102,7 +100,7 @@ async fn drop_excess(store: &Store, task: i64, excess: u64) -> Result<u64, Store
     let dropped = ids.len() as u64;
     delete(&transaction, ids).await?;
     count(&transaction, task, DropReason::MaxPerTask, dropped).await?;
-    transaction.commit().await.map_err(error)?;
+    transaction.commit().await?;
     Ok(dropped)
 }
 
@@ -116,17 +114,13 @@ async fn oldest_of(
     let warn = LogLevel::Warn as i32;
     let level = data_log::Column::Level;
     data_log::Entity::find()
-        .select_only()
-        .column(data_log::Column::Id)
         .filter(data_log::Column::TaskId.eq(task))
         .filter(if is_minor { level.lt(warn) } else { level.gte(warn) })
         .order_by_asc(data_log::Column::Id)
         .limit(lines)
         .lock_exclusive()
-        .into_tuple()
-        .all(transaction)
+        .pluck([data_log::Column::Id], transaction)
         .await
-        .map_err(error)
 }
 
 async fn delete(transaction: &Transaction, ids: Vec<i64>) -> Result<(), StoreError> {
@@ -136,8 +130,8 @@ async fn delete(transaction: &Transaction, ids: Vec<i64>) -> Result<(), StoreErr
     let wanted = ids.len() as u64;
     let deleted = data_log::Entity::delete_many()
         .filter(data_log::Column::Id.is_in(ids))
-        .exec(transaction);
-    let deleted = deleted.await.map_err(error)?.rows_affected;
+        .run(transaction);
+    let deleted = deleted.await?;
     if deleted == wanted {
         return Ok(());
     }
@@ -166,9 +160,8 @@ pub(crate) async fn count(
         .to_owned();
     data_log_drop::Entity::insert(row)
         .on_conflict(conflict)
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
+        .run(transaction)
+        .await?;
     Ok(())
 }
 
@@ -176,9 +169,8 @@ pub(crate) async fn count(
 pub(crate) async fn dropped(store: &Store, task: TaskId) -> Result<Vec<(DropReason, u64)>, StoreError> {
     let rows = data_log_drop::Entity::find()
         .filter(data_log_drop::Column::TaskId.eq(task.0))
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .rows(&store.readers)
+        .await?;
     let mut found = Vec::new();
     for row in rows {
         let reason = DropReason::ALL

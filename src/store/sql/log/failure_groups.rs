@@ -9,7 +9,7 @@ use sea_orm::sea_query::OnConflict;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use crate::sql::entity::failure_group;
-use crate::sql::{Transaction, error};
+use crate::sql::{Fetch, Run, Transaction};
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_core::items::verdict::ItemTrouble;
 use windrow_engine::ports::StoreError;
@@ -29,7 +29,7 @@ pub(crate) async fn count(
         return Ok(places);
     }
     let rows = failure_group::Entity::find().filter(failure_group::Column::TaskId.eq(task.0));
-    let rows = rows.all(transaction).await.map_err(error)?;
+    let rows = rows.rows(transaction).await?;
     let mut groups: BTreeMap<String, failure_group::Model> =
         rows.into_iter().map(|row| (row.code.clone(), row)).collect();
     let mut changed = HashSet::new();
@@ -101,8 +101,7 @@ async fn save(transaction: &Transaction, groups: Vec<failure_group::ActiveModel>
         .to_owned();
     failure_group::Entity::insert_many(groups)
         .on_conflict(conflict)
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
+        .run(transaction)
+        .await?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder
 
 use crate::sql::entity::{failure_group, item, shard};
 use crate::sql::run::items;
-use crate::sql::{Store, damaged, error};
+use crate::sql::{Fetch, Pluck, Store, damaged};
 use windrow_core::ids::{ItemIndex, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::failure_list::{
@@ -41,9 +41,8 @@ impl FailureList for Store {
             .filter(C::Code.is_not_null())
             .group_by(C::Code)
             .into_tuple()
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .rows(&self.readers)
+            .await?;
         let found = found.into_iter().map(|(code, items)| WaitingCode {
             code,
             items: items.cast_unsigned(),
@@ -76,11 +75,7 @@ impl FailureList for Store {
                 .filter(C::GrpNo.gte(first.cast_signed()))
                 .order_by_asc(C::GrpNo),
         };
-        let rows = wanted
-            .limit(u64::from(limit))
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+        let rows = wanted.limit(u64::from(limit)).rows(&self.readers).await?;
         rows.into_iter().map(recorded).collect()
     }
 
@@ -94,17 +89,13 @@ impl FailureList for Store {
         use item::Column as C;
         let end = first.saturating_add(u64::from(count));
         let indexes: Vec<i64> = item::Entity::find()
-            .select_only()
-            .column(C::Idx)
             .filter(C::TaskId.eq(task.0))
             .filter(C::Grp.eq(group))
             .filter(C::GrpNo.gte(first.cast_signed()))
             .filter(C::GrpNo.lt(end.cast_signed()))
             .order_by_asc(C::GrpNo)
-            .into_tuple()
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .pluck([C::Idx], &self.readers)
+            .await?;
         Ok(indexes_of(indexes))
     }
 
@@ -122,9 +113,8 @@ impl FailureList for Store {
                 .filter(C::TaskId.eq(task.0))
                 .filter(C::Idx.is_in(chunk.iter().map(|index| index.0.cast_signed())))
                 .filter(C::State.eq(items::ABANDONED))
-                .all(&self.readers)
-                .await
-                .map_err(error)?;
+                .rows(&self.readers)
+                .await?;
             found.extend(rows);
         }
         found.sort_unstable_by_key(|row| row.idx);
@@ -140,8 +130,6 @@ impl FailureList for Store {
     ) -> Result<Vec<ItemIndex>, StoreError> {
         use item::Column as C;
         let mut found = item::Entity::find()
-            .select_only()
-            .column(C::Idx)
             .filter(C::TaskId.eq(task.0))
             .filter(C::State.eq(items::ABANDONED))
             .filter(C::Unconfirmed.eq(1))
@@ -152,19 +140,14 @@ impl FailureList for Store {
         let indexes: Vec<i64> = found
             .order_by_asc(C::Idx)
             .limit(u64::from(limit))
-            .into_tuple()
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .pluck([C::Idx], &self.readers)
+            .await?;
         Ok(indexes_of(indexes))
     }
 
     async fn item(&self, task: TaskId, index: ItemIndex) -> Result<Option<RecordedItem>, StoreError> {
         let key = (task.0, index.0.cast_signed());
-        let row = item::Entity::find_by_id(key)
-            .one(&self.readers)
-            .await
-            .map_err(error)?;
+        let row = item::Entity::find_by_id(key).row(&self.readers).await?;
         row.map(recorded).transpose()
     }
 }
@@ -211,9 +194,8 @@ pub(crate) async fn groups<C: ConnectionTrait>(
         .filter(C::TaskId.eq(task.0))
         .order_by_desc(C::N)
         .order_by_asc(C::Code)
-        .all(db)
-        .await
-        .map_err(error)?;
+        .rows(db)
+        .await?;
     let group = |row: failure_group::Model| FailureGroup {
         code: row.code,
         count: row.n.cast_unsigned(),

@@ -1,28 +1,39 @@
 //! What a report of a task is made of, read from one snapshot.
 
 use async_trait::async_trait;
-use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, DerivePartialModel, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+    Select,
+};
 
 use crate::sql::entity::{item, run, shard, shard_head, task};
 use crate::sql::log::failure_list;
 use crate::sql::run::items;
 use crate::sql::task::list;
 use crate::sql::task::view;
-use crate::sql::{Store, error};
+use crate::sql::{Fetch, Pluck, Store};
 use windrow_core::ids::{ItemIndex, ShardId, TaskId};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::list::RunRecord;
 use windrow_engine::ports::tasks::report_store::{ReportFacts, ReportStore, SavedWindow};
 use windrow_engine::ports::tasks::store::TaskView;
 
+/// Part of a shard that tells of its window.
+#[derive(DerivePartialModel)]
+#[sea_orm(entity = "shard::Entity")]
+struct Saved {
+    shard_no: i32,
+    low_water: i64,
+    high_water: i64,
+    reach: i64,
+    ckpt_blob: Vec<u8>,
+}
+
 #[async_trait]
 impl ReportStore for Store {
     async fn report_facts(&self, id: TaskId, runs: u32) -> Result<Option<ReportFacts>, StoreError> {
         let snapshot = self.snapshot().await?;
-        let row = task::Entity::find_by_id(id.0)
-            .one(&snapshot)
-            .await
-            .map_err(error)?;
+        let row = task::Entity::find_by_id(id.0).row(&snapshot).await?;
         let Some(row) = row else { return Ok(None) };
         Ok(Some(ReportFacts {
             task: view::view(&snapshot, row).await?,
@@ -36,10 +47,9 @@ impl ReportStore for Store {
         let rows = shard::Entity::find()
             .filter(shard::Column::TaskId.eq(id.0))
             .order_by_asc(shard::Column::ShardNo)
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
-        let saved = |row: shard::Model| SavedWindow {
+            .parts(&self.readers)
+            .await?;
+        let saved = |row: Saved| SavedWindow {
             shard: ShardId {
                 task: id,
                 no: row.shard_no.cast_unsigned(),
@@ -55,12 +65,13 @@ impl ReportStore for Store {
     async fn waiting_items(&self, id: TaskId) -> Result<Vec<ItemIndex>, StoreError> {
         let mut found = Vec::new();
         for no in shard_numbers(&self.readers, id).await? {
-            let indexes = waiting(id, no)
-                .into_tuple::<i64>()
-                .all(&self.readers)
-                .await
-                .map_err(error)?;
-            found.extend(indexes.into_iter().map(|index| ItemIndex(index.cast_unsigned())));
+            let indexes = waiting(id, no).pluck::<i64>([item::Column::Idx], &self.readers);
+            found.extend(
+                indexes
+                    .await?
+                    .into_iter()
+                    .map(|index| ItemIndex(index.cast_unsigned())),
+            );
         }
         Ok(found)
     }
@@ -71,9 +82,8 @@ impl ReportStore for Store {
             .filter(task::Column::ParentId.eq(id.0))
             .order_by_asc(task::Column::Id)
             .limit(u64::from(limit))
-            .all(&snapshot)
-            .await
-            .map_err(error)?;
+            .rows(&snapshot)
+            .await?;
         let mut found = Vec::with_capacity(rows.len());
         for row in rows {
             found.push(view::view(&snapshot, row).await?);
@@ -86,27 +96,20 @@ impl ReportStore for Store {
             return Ok(Vec::new());
         }
         let parents = task::Entity::find()
-            .select_only()
-            .column(task::Column::ParentId)
             .distinct()
             .filter(task::Column::ParentId.is_in(tasks.iter().map(|id| id.0)))
             .order_by_asc(task::Column::ParentId)
-            .into_tuple::<Option<i64>>();
-        let found = parents.all(&self.readers).await.map_err(error)?;
-        Ok(found.into_iter().flatten().map(TaskId).collect())
+            .pluck::<Option<i64>>([task::Column::ParentId], &self.readers)
+            .await?;
+        Ok(parents.into_iter().flatten().map(TaskId).collect())
     }
 }
 
 /// Looks for one row only.
 async fn has_waiting<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<bool, StoreError> {
     for no in shard_numbers(db, id).await? {
-        if waiting(id, no)
-            .into_tuple::<i64>()
-            .one(db)
-            .await
-            .map_err(error)?
-            .is_some()
-        {
+        let first = waiting(id, no).pluck_one::<i64>([item::Column::Idx], db);
+        if first.await?.is_some() {
             return Ok(true);
         }
     }
@@ -114,20 +117,16 @@ async fn has_waiting<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<bool, Sto
 }
 
 async fn shard_numbers<C: ConnectionTrait>(db: &C, id: TaskId) -> Result<Vec<i32>, StoreError> {
-    let numbers = shard_head::Entity::find()
-        .select_only()
-        .column(shard_head::Column::ShardNo)
+    shard_head::Entity::find()
         .filter(shard_head::Column::TaskId.eq(id.0))
-        .into_tuple();
-    numbers.all(db).await.map_err(error)
+        .pluck([shard_head::Column::ShardNo], db)
+        .await
 }
 
 /// The indexes that wait for another attempt in a shard; it is what the index of rows begins with.
 fn waiting(id: TaskId, shard_no: i32) -> Select<item::Entity> {
     use item::Column as C;
     item::Entity::find()
-        .select_only()
-        .column(C::Idx)
         .filter(C::TaskId.eq(id.0))
         .filter(C::ShardNo.eq(shard_no))
         .filter(C::State.is_in([items::PARKED, items::RETRYING]))
@@ -143,8 +142,7 @@ async fn newest_runs<C: ConnectionTrait>(
         .order_by_desc(run::Column::StartedAt)
         .order_by_desc(run::Column::RunNo)
         .limit(u64::from(limit))
-        .all(db)
-        .await
-        .map_err(error)?;
+        .rows(db)
+        .await?;
     Ok(rows.into_iter().map(list::record).collect())
 }

@@ -9,7 +9,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Se
 
 use crate::sql::entity::{business, data_log, task};
 use crate::sql::log::data_log as lines;
-use crate::sql::{Store, error};
+use crate::sql::{Fetch, Pluck, Store};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::data_log::{LogPage, LogQuery};
 
@@ -38,9 +38,8 @@ pub(crate) async fn search(store: &Store, query: &LogQuery) -> Result<LogPage, S
     loop {
         let rows = wanted(query, before, floor)
             .limit(u64::from(chunk))
-            .all(&store.readers)
-            .await;
-        let rows = rows.map_err(error)?;
+            .rows(&store.readers)
+            .await?;
         let is_last = rows.len() < chunk as usize;
         for row in rows {
             before = row.id;
@@ -73,22 +72,20 @@ async fn floor(store: &Store, query: &LogQuery, before: i64) -> Result<i64, Stor
         return Ok(before.saturating_sub(i64::from(COVERED_MAX)).max(0));
     };
     let lowest = data_log::Entity::find()
-        .select_only()
-        .column(data_log::Column::Id)
         .filter(data_log::Column::TaskId.eq(task.0))
         .filter(data_log::Column::Id.lt(before))
         .order_by_desc(data_log::Column::Id)
         .offset(u64::from(COVERED_MAX))
-        .into_tuple::<i64>();
-    Ok(lowest.one(&store.readers).await.map_err(error)?.unwrap_or(0))
+        .pluck_one([data_log::Column::Id], &store.readers)
+        .await?;
+    Ok(lowest.unwrap_or(0))
 }
 
 async fn newest(store: &Store) -> Result<Option<i64>, StoreError> {
-    let newest = data_log::Entity::find()
-        .select_only()
-        .column(data_log::Column::Id);
-    let newest = newest.order_by_desc(data_log::Column::Id).into_tuple::<i64>();
-    newest.one(&store.readers).await.map_err(error)
+    data_log::Entity::find()
+        .order_by_desc(data_log::Column::Id)
+        .pluck_one([data_log::Column::Id], &store.readers)
+        .await
 }
 
 fn wanted(query: &LogQuery, before: i64, floor: i64) -> Select<data_log::Entity> {

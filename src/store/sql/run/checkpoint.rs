@@ -8,7 +8,7 @@ use crate::sql::run::progress;
 use crate::sql::run::results;
 use crate::sql::statistics::days::OverDays;
 use crate::sql::task::life::Held;
-use crate::sql::{Store, Transaction, error, locks};
+use crate::sql::{Store, Transaction, locks};
 use windrow_core::ids::CheckpointSeq;
 use windrow_core::items::verdict::SideRecord;
 use windrow_engine::ports::StoreError;
@@ -48,7 +48,7 @@ pub(crate) async fn checkpoint(
         group.write(&transaction, &wave).await?;
     }
     group.days.write(&transaction).await?;
-    transaction.commit().await.map_err(error)?;
+    transaction.commit().await?;
     Ok(group.acks)
 }
 

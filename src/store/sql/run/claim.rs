@@ -8,7 +8,7 @@ use crate::sql::run::claim_batch;
 use crate::sql::run::history;
 use crate::sql::run::items;
 use crate::sql::task::life::Held;
-use crate::sql::{Store, Transaction, error, locks, words};
+use crate::sql::{Fetch, Run, Store, Transaction, locks, words};
 use windrow_core::checkpoint;
 use windrow_core::execution::{REACH_OF_CLAIM, Reach};
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId};
@@ -75,14 +75,14 @@ pub(crate) async fn claim(store: &Store, request: ClaimRequest) -> Result<ClaimO
         // Not committed: the shard stays as it was, for a node that can read it.
         return Ok(ClaimOutcome::Newer(version));
     }
-    transaction.commit().await.map_err(error)?;
+    transaction.commit().await?;
     Ok(ClaimOutcome::Claimed(Box::new(claimed)))
 }
 
 /// The compare-and-set. Says whether this request raised the epoch just now.
 async fn raise_epoch(transaction: &Transaction, request: &ClaimRequest) -> Result<bool, StoreError> {
-    let raised = raising(request).exec(transaction).await.map_err(error)?;
-    Ok(raised.rows_affected == 1)
+    let raised = raising(request).run(transaction).await?;
+    Ok(raised == 1)
 }
 
 /// The statement that does it.
@@ -166,9 +166,8 @@ pub(crate) fn is_own(row: &shard_head::Model, request: &ClaimRequest) -> bool {
 
 async fn is_unfenced(transaction: &Transaction, id: SessionId) -> Result<bool, StoreError> {
     let row = session::Entity::find_by_id(words::session_text(id))
-        .one(transaction)
-        .await
-        .map_err(error)?;
+        .row(transaction)
+        .await?;
     Ok(row.is_some_and(|row| !row.fenced))
 }
 
@@ -217,9 +216,8 @@ fn index(column: i64) -> ItemIndex {
 async fn blob(transaction: &Transaction, row: &shard_head::Model) -> Result<Vec<u8>, StoreError> {
     let found = find_blob((row.task_id, row.shard_no))
         .into_tuple::<Vec<u8>>()
-        .one(transaction)
-        .await
-        .map_err(error)?;
+        .row(transaction)
+        .await?;
     Ok(found.unwrap_or_default())
 }
 
@@ -234,10 +232,7 @@ async fn retrying(
     transaction: &Transaction,
     row: &shard_head::Model,
 ) -> Result<Vec<item::Model>, StoreError> {
-    find_retrying((row.task_id, row.shard_no))
-        .all(transaction)
-        .await
-        .map_err(error)
+    find_retrying((row.task_id, row.shard_no)).rows(transaction).await
 }
 
 /// The query for what a shard was about to try again.

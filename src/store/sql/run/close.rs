@@ -6,7 +6,7 @@ use crate::sql::entity::{session, shard_head};
 use crate::sql::run::claim::unfenced;
 use crate::sql::run::history::{self, Ending};
 use crate::sql::task::life::Held;
-use crate::sql::{Store, Transaction, error, locks, words};
+use crate::sql::{Fetch, Pluck, Store, Transaction, locks, words};
 use windrow_core::ids::{ClaimId, Epoch, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::life::succession::Fate;
 use windrow_core::task::lifecycle::ShardState;
@@ -46,7 +46,7 @@ pub(crate) async fn release(
         return Ok(ack);
     }
     finish(&transaction, id, how, now).await?;
-    transaction.commit().await.map_err(error)?;
+    transaction.commit().await?;
     Ok(CheckpointAck::Stored)
 }
 
@@ -69,13 +69,9 @@ pub(crate) async fn orphans(
 ) -> Result<Vec<(ShardId, SessionId)>, StoreError> {
     use shard_head::Column as C;
     let fenced: Vec<String> = session::Entity::find()
-        .select_only()
-        .column(session::Column::Id)
         .filter(session::Column::Fenced.eq(true))
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([session::Column::Id], &store.readers)
+        .await?;
     let owners: Vec<String> = fenced
         .into_iter()
         .chain(silent.iter().map(|id| words::session_text(*id)))
@@ -88,9 +84,8 @@ pub(crate) async fn orphans(
         .order_by_asc(C::TaskId)
         .order_by_asc(C::ShardNo)
         .limit(u64::from(limit))
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .rows(&store.readers)
+        .await?;
     let owner = |row: &shard_head::Model| row.session_id.as_deref().and_then(|id| words::uuid(id).ok());
     Ok(rows
         .iter()
@@ -122,7 +117,7 @@ pub(crate) async fn disown(
             tasks.push(id.task);
         }
     }
-    transaction.commit().await.map_err(error)?;
+    transaction.commit().await?;
     Ok(tasks)
 }
 
@@ -132,6 +127,6 @@ async fn is_lost(transaction: &Transaction, id: ShardId) -> Result<bool, StoreEr
     let lost = shard_head::Entity::find_by_id((id.task.0, words::shard_no(id)))
         .filter(C::State.eq(ShardState::Running.as_str()))
         .filter(C::SessionId.not_in_subquery(unfenced()))
-        .one(transaction);
-    Ok(lost.await.map_err(error)?.is_some())
+        .row(transaction);
+    Ok(lost.await?.is_some())
 }

@@ -8,7 +8,7 @@ use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, Select, U
 
 use crate::sql::entity::{run, session, shard_head};
 use crate::sql::task::record::{self, Change};
-use crate::sql::{Transaction, error, words};
+use crate::sql::{Fetch, Run, Transaction, error, words};
 use windrow_core::ids::{RunNo, ShardId, TaskId, WallMs};
 use windrow_core::life::succession::{Episode, Fate};
 use windrow_engine::ports::StoreError;
@@ -26,7 +26,7 @@ pub(crate) async fn head(
     transaction: &Transaction,
     id: ShardId,
 ) -> Result<Option<shard_head::Model>, StoreError> {
-    find_head(id).one(transaction).await.map_err(error)
+    find_head(id).row(transaction).await
 }
 
 /// The query for it.
@@ -41,13 +41,12 @@ pub(crate) async fn begin(
     row: &shard_head::Model,
 ) -> Result<Option<String>, StoreError> {
     let owner = session::Entity::find_by_id(words::session_text(request.session))
-        .one(transaction)
+        .row(transaction)
         .await;
-    let node = owner.map_err(error)?.map(|owner| owner.node);
+    let node = owner?.map(|owner| owner.node);
     run::Entity::insert(new_run(request, row, node.clone()))
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
+        .run(transaction)
+        .await?;
     Ok(node)
 }
 
@@ -225,5 +224,5 @@ pub(crate) fn left_by_run(run: run::Model) -> Option<LeftBy> {
 /// The newest run of a shard, as its row has it.
 async fn find(transaction: &Transaction, row: &shard_head::Model) -> Result<Option<run::Model>, StoreError> {
     let key = (row.task_id, row.shard_no, row.run_no);
-    run::Entity::find_by_id(key).one(transaction).await.map_err(error)
+    run::Entity::find_by_id(key).row(transaction).await
 }

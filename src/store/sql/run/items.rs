@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{ColumnTrait, EntityTrait, Iterable, QueryFilter, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, Iterable, QueryFilter};
 
 use crate::sql::entity::item;
 use crate::sql::log::data_log;
 use crate::sql::log::failure_groups::{self, Places};
-use crate::sql::{Transaction, damaged, error, words};
+use crate::sql::{Pluck, Run, Transaction, damaged, words};
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::items::verdict::{AttemptNote, Failure, ItemTrouble, SideRecord};
 use windrow_engine::ports::StoreError;
@@ -63,15 +63,11 @@ async fn abandoned_before(
     let mut found = HashSet::new();
     for chunk in indexes.chunks(INDEXES_PER_STATEMENT) {
         let rows: Vec<i64> = item::Entity::find()
-            .select_only()
-            .column(item::Column::Idx)
             .filter(item::Column::TaskId.eq(checkpoint.shard.task.0))
             .filter(item::Column::Idx.is_in(chunk.iter().copied()))
             .filter(item::Column::State.eq(ABANDONED))
-            .into_tuple()
-            .all(transaction)
-            .await
-            .map_err(error)?;
+            .pluck([item::Column::Idx], transaction)
+            .await?;
         found.extend(rows.into_iter().map(|index| ItemIndex(index.cast_unsigned())));
     }
     Ok(found)
@@ -86,9 +82,8 @@ async fn delete(
         item::Entity::delete_many()
             .filter(item::Column::TaskId.eq(checkpoint.shard.task.0))
             .filter(item::Column::Idx.is_in(chunk.iter().copied()))
-            .exec(transaction)
-            .await
-            .map_err(error)?;
+            .run(transaction)
+            .await?;
     }
     Ok(())
 }
@@ -155,9 +150,8 @@ async fn upsert(transaction: &Transaction, rows: Vec<item::ActiveModel>) -> Resu
             .to_owned();
         item::Entity::insert_many(chunk.iter().cloned())
             .on_conflict(conflict)
-            .exec_without_returning(transaction)
-            .await
-            .map_err(error)?;
+            .run(transaction)
+            .await?;
     }
     Ok(())
 }
@@ -182,7 +176,7 @@ pub(crate) fn trouble(row: item::Model) -> Result<ItemTrouble, StoreError> {
     })
 }
 
-/// The attempts that count; all of them in a row of before there was a difference.
+/// Returns the attempts that count against the item: all where the row doesn't say.
 pub(crate) fn charged(row: &item::Model) -> u32 {
     row.charged.map_or_else(
         || row.attempts.cast_unsigned(),

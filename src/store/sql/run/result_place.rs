@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use sea_orm::ActiveValue::Set;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use crate::folder::{self, RESULTS};
 use crate::sql::entity::result_segment;
-use crate::sql::{Store, error};
+use crate::sql::{Pluck, Store};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::ShardCheckpoint;
@@ -88,14 +88,10 @@ pub(crate) async fn free(store: &Store) -> Option<u64> {
 /// Forgets the bytes of a task that is gone.
 pub(crate) async fn forget(store: &Store, task: TaskId) -> Result<(), StoreError> {
     let names = result_segment::Entity::find()
-        .select_only()
-        .column(result_segment::Column::Location)
         .filter(result_segment::Column::TaskId.eq(task.0))
         .filter(result_segment::Column::Location.is_not_null())
-        .into_tuple::<String>()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck::<String>([result_segment::Column::Location], &store.readers)
+        .await?;
     if names.is_empty() {
         return Ok(());
     }
@@ -118,13 +114,9 @@ pub(crate) async fn sweep(store: &Store, before: WallMs) -> Result<u64, StoreErr
     let mut forgotten = 0;
     for some in found.chunks(NAMES_AT_ONCE) {
         let used = result_segment::Entity::find()
-            .select_only()
-            .column(result_segment::Column::Location)
             .filter(result_segment::Column::Location.is_in(some.iter().map(String::as_str)))
-            .into_tuple::<String>()
-            .all(&store.readers)
-            .await
-            .map_err(error)?;
+            .pluck::<String>([result_segment::Column::Location], &store.readers)
+            .await?;
         let unused: Vec<String> = some.iter().filter(|name| !used.contains(name)).cloned().collect();
         forgotten += unused.len() as u64;
         bytes.remove(unused).await?;

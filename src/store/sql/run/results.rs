@@ -3,7 +3,9 @@
 use async_trait::async_trait;
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Condition, Expr, ExprTrait as _, OnConflict, Query};
-use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect,
+};
 
 use crate::packed;
 use crate::sql::dataset::sweep;
@@ -11,7 +13,7 @@ use crate::sql::dialect::whole_sum;
 use crate::sql::entity::{item, result_segment, shard_head, task};
 use crate::sql::run::{items, result_place};
 use crate::sql::task::delete;
-use crate::sql::{Store, Transaction, damaged, error, words};
+use crate::sql::{Fetch, Pluck, Run, Store, Transaction, damaged, words};
 use windrow_core::ids::{Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_core::task::room::Sample;
@@ -84,9 +86,8 @@ pub(crate) async fn write(
             .to_owned();
         result_segment::Entity::insert_many(rest)
             .on_conflict(grown)
-            .exec_without_returning(transaction)
-            .await
-            .map_err(error)?;
+            .run(transaction)
+            .await?;
         rest = later;
     }
     Ok(())
@@ -105,13 +106,20 @@ fn fitting(segments: &[result_segment::ActiveModel]) -> usize {
 /// How many results the segments of a task hold, for its proof.
 pub(crate) async fn count<C: ConnectionTrait>(db: &C, task: i64) -> Result<u64, StoreError> {
     let sums = sums(db, task).await?;
-    Ok(sums.into_iter().map(|(_, items, _)| items).sum())
+    Ok(sums.iter().map(|sum| sum.items.cast_unsigned()).sum())
 }
 
-/// Shard, results and their bytes.
-async fn sums<C: ConnectionTrait>(db: &C, task: i64) -> Result<Vec<(i32, u64, u64)>, StoreError> {
+/// Results of a shard, and their bytes.
+#[derive(FromQueryResult)]
+struct Sum {
+    shard_no: i32,
+    items: i64,
+    bytes: i64,
+}
+
+async fn sums<C: ConnectionTrait>(db: &C, task: i64) -> Result<Vec<Sum>, StoreError> {
     use result_segment::Column as C;
-    let rows: Vec<(i32, i64, i64)> = result_segment::Entity::find()
+    result_segment::Entity::find()
         .select_only()
         .column(C::ShardNo)
         .column_as(whole_sum(db, Expr::col(C::Items)), "items")
@@ -119,12 +127,9 @@ async fn sums<C: ConnectionTrait>(db: &C, task: i64) -> Result<Vec<(i32, u64, u6
         .filter(C::TaskId.eq(task))
         .group_by(C::ShardNo)
         .order_by_asc(C::ShardNo)
-        .into_tuple()
-        .all(db)
+        .into_model()
+        .rows(db)
         .await
-        .map_err(error)?;
-    let unsigned = |(no, items, bytes): (i32, i64, i64)| (no, items.cast_unsigned(), bytes.cast_unsigned());
-    Ok(rows.into_iter().map(unsigned).collect())
 }
 
 /// Removes results of tasks that ended before a time, some of one task at a time.
@@ -149,17 +154,13 @@ async fn oldest(store: &Store, before: WallMs) -> Result<Option<i64>, StoreError
         )
         .to_owned();
     task::Entity::find()
-        .select_only()
-        .column(C::Id)
         .filter(C::Status.is_in([Status::Finished, Status::Cancelled].map(Status::as_str)))
         .filter(C::FinishedAt.lt(before.0))
         .filter(Expr::exists(rows))
         .filter(Expr::exists(sweep::owners_of_task()).not())
         .order_by_asc(C::FinishedAt)
-        .into_tuple()
-        .one(&store.readers)
+        .pluck_one([C::Id], &store.readers)
         .await
-        .map_err(error)
 }
 
 #[async_trait]
@@ -169,9 +170,8 @@ impl ResultStore for Store {
         let rows = shard_head::Entity::find()
             .filter(shard_head::Column::TaskId.eq(task.0))
             .order_by_asc(shard_head::Column::FirstIndex)
-            .all(&snapshot)
-            .await
-            .map_err(error)?;
+            .rows(&snapshot)
+            .await?;
         let parked: Vec<(i32, i64)> = item::Entity::find()
             .select_only()
             .column(item::Column::ShardNo)
@@ -180,9 +180,8 @@ impl ResultStore for Store {
             .filter(item::Column::State.eq(items::PARKED))
             .group_by(item::Column::ShardNo)
             .into_tuple()
-            .all(&snapshot)
-            .await
-            .map_err(error)?;
+            .rows(&snapshot)
+            .await?;
         let of = |row: &shard_head::Model| {
             let lowest = parked.iter().find(|(no, _)| *no == row.shard_no);
             let frontier = lowest.map_or(row.low_water, |(_, lowest)| Ord::min(row.low_water, *lowest));
@@ -200,13 +199,13 @@ impl ResultStore for Store {
     }
 
     async fn result_sums(&self, task: TaskId) -> Result<Vec<ResultSum>, StoreError> {
-        let of = |(no, items, bytes): (i32, u64, u64)| ResultSum {
+        let of = |sum: Sum| ResultSum {
             shard: ShardId {
                 task,
-                no: no.cast_unsigned(),
+                no: sum.shard_no.cast_unsigned(),
             },
-            items,
-            bytes,
+            items: sum.items.cast_unsigned(),
+            bytes: sum.bytes.cast_unsigned(),
         };
         Ok(sums(&self.readers, task.0).await?.into_iter().map(of).collect())
     }
@@ -219,9 +218,8 @@ impl ResultStore for Store {
             .order_by_desc(C::Epoch)
             .order_by_desc(C::SegNo)
             .limit(SAMPLED)
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .rows(&self.readers)
+            .await?;
         let mut sample = Sample::default();
         for mut row in rows {
             sample.results += row.items.cast_unsigned();
@@ -247,9 +245,8 @@ impl ResultStore for Store {
             .order_by_asc(C::Epoch)
             .order_by_asc(C::SegNo)
             .limit(u64::from(limit))
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .rows(&self.readers)
+            .await?;
         let mut found = Vec::with_capacity(rows.len());
         for row in rows {
             found.push(stored(self, row).await?);
@@ -263,9 +260,8 @@ impl ResultStore for Store {
         let rows = of_shard(shard)
             .filter(C::FirstIndex.lte(at))
             .filter(C::LastIndex.gte(at))
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .rows(&self.readers)
+            .await?;
         for row in rows {
             let found = stored(self, row).await?;
             if let Ok(place) = found.outputs.binary_search_by_key(&index, |output| output.index) {

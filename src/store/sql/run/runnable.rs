@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::sql::entity::{business, session, shard_head, task};
 use crate::sql::run::claim::{ENDING, unfenced};
-use crate::sql::{Reply, Store, damaged, error, words};
+use crate::sql::{Fetch, Reply, Store, damaged, error, words};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::ids::{Epoch, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::settings::RateLimit;
@@ -266,9 +266,8 @@ async fn counts(store: &Store, rows: &[Row]) -> Result<BTreeMap<i64, i64>, Store
         .filter(C::TaskId.is_in(ids))
         .group_by(C::TaskId)
         .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .rows(&store.readers)
+        .await?;
     Ok(found.into_iter().collect())
 }
 

@@ -11,7 +11,7 @@ use crate::sql::run::close;
 use crate::sql::run::items;
 use crate::sql::run::runnable;
 use crate::sql::task::record;
-use crate::sql::{Reply, Store, error, words};
+use crate::sql::{Fetch, Reply, Store, words};
 use windrow_core::execution::Shared;
 use windrow_core::ids::{ClaimId, Epoch, ItemCount, ItemIndex, ShardId, WallMs};
 use windrow_core::items::verdict::{ItemTrouble, ParkedItem};
@@ -68,7 +68,7 @@ impl RunStore for Store {
         let query = query.limit(u64::from(limit));
         let rows = match self.talk().await? {
             Some(mut talk) => talk.all(&query).await?,
-            None => query.all(&self.readers).await.map_err(error)?,
+            None => query.rows(&self.readers).await?,
         };
         rows.into_iter().map(parked_item).collect()
     }
@@ -153,8 +153,8 @@ async fn task_and_shards(
         record::all_shards(shard.task),
     );
     let Some(mut talk) = store.talk().await? else {
-        let row = row.one(&store.readers).await.map_err(error)?;
-        return Ok((row, shards.all(&store.readers).await.map_err(error)?));
+        let row = row.row(&store.readers).await?;
+        return Ok((row, shards.rows(&store.readers).await?));
     };
     let replies = talk.say(&[talk.text(&row), talk.text(&shards)]).await?;
     let (row, shards) = (replies.first(), replies.get(1));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{due, locked, rows, view};
 use crate::sql::entity::{fire, schedule};
 use crate::sql::task::record::{self, Change};
-use crate::sql::{Store, Transaction, dialect, error, keep, locks};
+use crate::sql::{Fetch, Run, Store, Transaction, dialect, error, keep, locks};
 use windrow_core::ids::{ScheduleId, WallMs};
 use windrow_core::schedule::timing::Timing;
 use windrow_core::settings::text::span_text;
@@ -35,7 +35,7 @@ pub(super) async fn create(
     let own = schedule::Entity::find().filter(schedule::Column::BusinessId.eq(owner.id));
     let taken = || ScheduleError::Taken(new.name.clone());
     let same = own.clone().filter(schedule::Column::Name.eq(&new.name));
-    if same.one(&transaction).await.map_err(error)?.is_some() {
+    if same.row(&transaction).await?.is_some() {
         return Err(taken());
     }
     if own.count(&transaction).await.map_err(error)? >= PER_BUSINESS_MAX {
@@ -144,13 +144,9 @@ pub(super) async fn delete(store: &Store, id: ScheduleId, write: &Write) -> Resu
     // At most as many as are kept of a schedule.
     fire::Entity::delete_many()
         .filter(fire::Column::ScheduleId.eq(id.0))
-        .exec(&transaction)
-        .await
-        .map_err(error)?;
-    schedule::Entity::delete_by_id(id.0)
-        .exec(&transaction)
-        .await
-        .map_err(error)?;
+        .run(&transaction)
+        .await?;
+    schedule::Entity::delete_by_id(id.0).run(&transaction).await?;
     let now = dialect::time(&transaction).await?;
     record(
         &transaction,

@@ -10,7 +10,7 @@ use sea_orm::{
 
 use super::{change, in_the_way, lock, rows, standing, view};
 use crate::sql::entity::{fire, schedule, task};
-use crate::sql::{Store, Transaction, dialect, error, words};
+use crate::sql::{Fetch, Pluck, Run, Store, Transaction, dialect, error, words};
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::Spec;
 use windrow_core::schedule::plan::{Gap, Outcome, Plan, plan};
@@ -32,26 +32,18 @@ pub(super) async fn agenda(store: &Store, limit: u32) -> Result<Agenda, StoreErr
         .add(C::NextDue.lte(now.0))
         .add(C::ArmedAt.gt(now.plus(CLOCK_SLACK).0));
     let due: Vec<(i64, i64)> = schedule::Entity::find()
-        .select_only()
-        .columns([C::Id, C::NextFire])
         .filter(C::NextFire.is_not_null())
         .filter(is_due)
         .order_by_asc(C::NextDue)
         .order_by_asc(C::Id)
         .limit(u64::from(limit))
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([C::Id, C::NextFire], &store.readers)
+        .await?;
     let nearest: Option<i64> = schedule::Entity::find()
-        .select_only()
-        .column(C::NextDue)
         .filter(C::NextDue.gt(now.0))
         .order_by_asc(C::NextDue)
-        .into_tuple()
-        .one(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck_one([C::NextDue], &store.readers)
+        .await?;
     Ok(Agenda {
         now,
         due: due
@@ -83,7 +75,7 @@ pub(super) async fn fire(store: &Store, due: Due) -> Result<Fired, StoreError> {
     let late = newest_late(&spec, due.id, &plan, now);
     let fires = write(&transaction, (due.id, &spec), &plan, now).await?;
     arm(&transaction, due.id, &spec, plan.next, now).await?;
-    transaction.commit().await.map_err(error)?;
+    transaction.commit().await?;
     let fires: Result<Vec<_>, _> = fires.into_iter().map(rows::fire_view).collect();
     Ok(Fired {
         fires: fires?,
@@ -126,7 +118,7 @@ async fn mend(
         )
         .await?;
     }
-    transaction.commit().await.map_err(error)?;
+    transaction.commit().await?;
     Ok(Fired {
         is_mended: is_other,
         ..Fired::default()
@@ -188,9 +180,8 @@ async fn write(
     }
     for row in &new {
         fire::Entity::insert(row.clone().into_active_model().reset_all())
-            .exec_without_returning(transaction)
-            .await
-            .map_err(error)?;
+            .run(transaction)
+            .await?;
     }
     Ok(new)
 }
@@ -199,9 +190,9 @@ async fn write(
 async fn way(transaction: &Transaction, id: ScheduleId) -> Result<String, StoreError> {
     let found = in_the_way(id)
         .order_by_asc(task::Column::Id)
-        .one(transaction)
+        .row(transaction)
         .await;
-    let row = found.map_err(error)?;
+    let row = found?;
     let status = row.as_ref().map(words::status).transpose()?;
     let task = row.as_ref().zip(status);
     let task = task.map(|(row, status)| (TaskId(row.id), status, row.status_text.as_deref()));
@@ -248,9 +239,8 @@ pub(super) async fn supersede(
         .filter(C::ScheduleId.eq(id.0))
         .filter(C::Outcome.eq(FireOutcome::Queued.as_str()))
         .filter(C::Kind.ne(FireKind::Backfilled.as_str()))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
+        .run(transaction)
+        .await?;
     Ok(())
 }
 
@@ -259,8 +249,8 @@ pub(super) async fn is_there(
     id: ScheduleId,
     time: WallMs,
 ) -> Result<bool, StoreError> {
-    let found = fire::Entity::find_by_id((id.0, time.0)).one(transaction).await;
-    Ok(found.map_err(error)?.is_some())
+    let found = fire::Entity::find_by_id((id.0, time.0)).row(transaction).await;
+    Ok(found?.is_some())
 }
 
 /// What is left of missed fires behind those that have a row; none where nothing is.

@@ -21,7 +21,7 @@ use sea_orm::{
 
 pub(crate) use self::settle::{later_made, refuse_settled, settle};
 use crate::sql::entity::{business, fire, schedule, task};
-use crate::sql::{Store, Transaction, damaged, dialect, error, settled};
+use crate::sql::{Fetch, Pluck, Store, Transaction, damaged, dialect, error, settled};
 use windrow_core::ids::{ScheduleId, WallMs};
 use windrow_core::schedule::plan::Standing;
 use windrow_core::task::lifecycle::Status;
@@ -46,11 +46,7 @@ impl ScheduleStore for Store {
     }
 
     async fn schedule(&self, id: ScheduleId) -> Result<Option<Schedule>, StoreError> {
-        match schedule::Entity::find_by_id(id.0)
-            .one(&self.readers)
-            .await
-            .map_err(error)?
-        {
+        match schedule::Entity::find_by_id(id.0).row(&self.readers).await? {
             Some(row) => Ok(Some(view(&self.readers, &row).await?)),
             None => Ok(None),
         }
@@ -117,7 +113,7 @@ impl ScheduleStore for Store {
             found = found.filter(C::FireTime.lt(before.0));
         }
         let found = found.order_by_desc(C::FireTime).limit(u64::from(count));
-        let rows = found.all(&self.readers).await.map_err(error)?;
+        let rows = found.rows(&self.readers).await?;
         rows.into_iter().map(rows::fire_view).collect()
     }
 
@@ -176,7 +172,7 @@ async fn list(
     }
     if let Some(slug) = &filter.business {
         let owner = business::Entity::find().filter(business::Column::Slug.eq(slug));
-        let Some(owner) = owner.one(&store.readers).await.map_err(error)? else {
+        let Some(owner) = owner.row(&store.readers).await? else {
             return Ok(Vec::new());
         };
         found = found.filter(C::BusinessId.eq(owner.id));
@@ -184,17 +180,12 @@ async fn list(
     let rows = found
         .order_by_asc(C::Id)
         .limit(u64::from(count))
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .rows(&store.readers)
+        .await?;
     let owners: Vec<(i64, String)> = business::Entity::find()
-        .select_only()
-        .columns([business::Column::Id, business::Column::Slug])
         .filter(business::Column::Id.is_in(rows.iter().map(|row| row.business_id)))
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([business::Column::Id, business::Column::Slug], &store.readers)
+        .await?;
     let owners: BTreeMap<i64, String> = owners.into_iter().collect();
     rows.iter()
         .map(|row| rows::view(row, owners.get(&row.business_id).cloned().unwrap_or_default()))
@@ -202,8 +193,7 @@ async fn list(
 }
 
 async fn view(db: &impl ConnectionTrait, row: &schedule::Model) -> Result<Schedule, StoreError> {
-    let owner = business::Entity::find_by_id(row.business_id).one(db).await;
-    let owner = owner.map_err(error)?;
+    let owner = business::Entity::find_by_id(row.business_id).row(db).await?;
     let owner = owner.ok_or_else(|| damaged("the business of a schedule", &row.business_id.to_string()))?;
     rows::view(row, owner.slug)
 }
@@ -211,7 +201,7 @@ async fn view(db: &impl ConnectionTrait, row: &schedule::Model) -> Result<Schedu
 /// Locks a schedule and reads it.
 async fn lock(transaction: &Transaction, id: ScheduleId) -> Result<Option<schedule::Model>, StoreError> {
     let found = schedule::Entity::find_by_id(id.0).lock_exclusive();
-    found.one(transaction).await.map_err(error)
+    found.row(transaction).await
 }
 
 async fn locked(transaction: &Transaction, id: ScheduleId) -> Result<schedule::Model, ScheduleError> {
@@ -239,17 +229,12 @@ async fn count(db: &impl ConnectionTrait, id: ScheduleId, outcome: FireOutcome) 
 
 /// How a schedule stands whose row is locked.
 async fn standing(transaction: &Transaction, id: ScheduleId, next: WallMs) -> Result<Standing, StoreError> {
-    let busy = in_the_way(id)
-        .select_only()
-        .column(task::Column::Id)
-        .limit(1)
-        .into_tuple::<i64>()
-        .one(transaction);
+    let busy = in_the_way(id).pluck_one::<i64>([task::Column::Id], transaction);
     let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     Ok(Standing {
         id,
         next,
-        is_busy: busy.await.map_err(error)?.is_some(),
+        is_busy: busy.await?.is_some(),
         pending: number(count(transaction, id, FireOutcome::Pending).await?),
         queued: number(count(transaction, id, FireOutcome::Queued).await?),
     })

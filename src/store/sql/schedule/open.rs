@@ -10,7 +10,7 @@ use sea_orm::{
 use super::tries;
 use super::{OUT_OF_THE_WAY, in_the_way, lock, rows, standing, view, with};
 use crate::sql::entity::{fire, schedule, task};
-use crate::sql::{Store, dialect, error, settled};
+use crate::sql::{Fetch, Pluck, Run, Store, dialect, settled};
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::Overlap;
 use windrow_core::task::lifecycle::{Status, Wish};
@@ -33,14 +33,10 @@ pub(super) async fn is_any(store: &Store, now: WallMs) -> Result<bool, StoreErro
         .add(C::Outcome.eq(PENDING))
         .add(C::LeaseUntil.lte(now.0));
     let found: Option<i64> = fire::Entity::find()
-        .select_only()
-        .column(C::ScheduleId)
         .filter(Condition::any().add(C::Outcome.eq(QUEUED)).add(pending))
         .limit(1)
-        .into_tuple()
-        .one(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck_one([C::ScheduleId], &store.readers)
+        .await?;
     Ok(found.is_some())
 }
 
@@ -77,7 +73,7 @@ async fn loose(store: &Store, limit: u32) -> Result<Vec<fire::Model>, StoreError
         .order_by_asc(C::LeaseUntil)
         .order_by_asc(C::FireTime)
         .limit(u64::from(limit));
-    found.all(&store.readers).await.map_err(error)
+    found.rows(&store.readers).await
 }
 
 async fn take_one(store: &Store, row: fire::Model) -> Result<Option<TakenFire>, StoreError> {
@@ -90,13 +86,12 @@ async fn take_one(store: &Store, row: fire::Model) -> Result<Option<TakenFire>, 
         .filter(C::FireTime.eq(row.fire_time))
         .filter(C::Outcome.eq(PENDING))
         .filter(C::LeaseUntil.eq(row.lease_until))
-        .exec(&store.writer)
-        .await
-        .map_err(error)?;
+        .run(&store.writer)
+        .await?;
     let of = schedule::Entity::find_by_id(row.schedule_id)
-        .one(&store.writer)
+        .row(&store.writer)
         .await;
-    let Some(of) = of.map_err(error)?.filter(|_| taken.rows_affected == 1) else {
+    let Some(of) = of?.filter(|_| taken == 1) else {
         return Ok(None);
     };
     let of: Schedule = view(&store.writer, &of).await?;
@@ -114,14 +109,10 @@ async fn take_one(store: &Store, row: fire::Model) -> Result<Option<TakenFire>, 
 async fn previous(store: &Store, id: ScheduleId, time: WallMs) -> Result<Option<WallMs>, StoreError> {
     use fire::Column as C;
     let found: Option<i64> = with(id, FireOutcome::Made)
-        .select_only()
-        .column(C::FireTime)
         .filter(C::FireTime.lt(time.0))
         .order_by_desc(C::FireTime)
-        .into_tuple()
-        .one(&store.writer)
-        .await
-        .map_err(error)?;
+        .pluck_one([C::FireTime], &store.writer)
+        .await?;
     Ok(found.map(WallMs))
 }
 
@@ -156,9 +147,8 @@ async fn free_heads(store: &Store, limit: u32) -> Result<Vec<(ScheduleId, WallMs
         .group_by(C::ScheduleId)
         .limit(u64::from(limit))
         .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .rows(&store.readers)
+        .await?;
     Ok(found
         .into_iter()
         .map(|(id, time)| (ScheduleId(id), WallMs(time)))
@@ -213,10 +203,9 @@ async fn promote(store: &Store, id: ScheduleId, time: WallMs) -> Result<(), Stor
         .filter(C::ScheduleId.eq(id.0))
         .filter(C::FireTime.eq(time.0))
         .filter(C::Outcome.eq(QUEUED))
-        .exec(&transaction)
-        .await
-        .map_err(error)?;
-    transaction.commit().await.map_err(error)
+        .run(&transaction)
+        .await?;
+    transaction.commit().await
 }
 
 /// Tasks in the way of a fire that cancels what runs, and not told to end yet.
@@ -231,26 +220,18 @@ async fn to_be_cancelled(store: &Store, limit: u32) -> Result<Vec<TaskId>, Store
         .and_where(fire::Column::Kind.ne(FireKind::Backfilled.as_str()))
         .to_owned();
     let schedules: Vec<i64> = schedule::Entity::find()
-        .select_only()
-        .column(C::Id)
         .filter(C::Overlap.eq(Overlap::CancelRunning.as_str()))
         .filter(Expr::exists(waits))
         .limit(u64::from(limit))
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([C::Id], &store.readers)
+        .await?;
     let mut cancels = Vec::new();
     for id in schedules {
         let tasks: Vec<i64> = in_the_way(ScheduleId(id))
-            .select_only()
-            .column(task::Column::Id)
             .filter(task::Column::Wish.ne(Wish::Cancel.as_str()))
             .limit(u64::from(limit))
-            .into_tuple()
-            .all(&store.readers)
-            .await
-            .map_err(error)?;
+            .pluck([task::Column::Id], &store.readers)
+            .await?;
         cancels.extend(tasks.into_iter().map(TaskId));
     }
     Ok(cancels)
@@ -265,10 +246,9 @@ pub(super) async fn keep(store: &Store, id: ScheduleId, time: WallMs) -> Result<
         .filter(C::ScheduleId.eq(id.0))
         .filter(C::FireTime.eq(time.0))
         .filter(C::Outcome.eq(PENDING))
-        .exec(&store.writer)
-        .await
-        .map_err(error)?;
-    Ok(kept.rows_affected == 1)
+        .run(&store.writer)
+        .await?;
+    Ok(kept == 1)
 }
 
 /// See [`windrow_engine::ports::schedules::store::ScheduleStore::fail_fire`].
@@ -292,7 +272,7 @@ pub(super) async fn fail(
         .filter(C::ScheduleId.eq(id.0))
         .filter(C::FireTime.eq(time.0))
         .filter(C::Outcome.eq(PENDING));
-    failed.exec(&store.writer).await.map_err(error)?;
+    failed.run(&store.writer).await?;
     Ok(())
 }
 
@@ -300,16 +280,12 @@ pub(super) async fn fail(
 pub(super) async fn expire(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     use fire::Column as C;
     let old: Vec<(i64, i64)> = fire::Entity::find()
-        .select_only()
-        .columns([C::ScheduleId, C::FireTime])
         .filter(C::DecidedAt.lt(before.0))
         .filter(C::Outcome.is_not_in([PENDING, QUEUED]))
         .order_by_asc(C::DecidedAt)
         .limit(SWEEP_MAX)
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([C::ScheduleId, C::FireTime], &store.readers)
+        .await?;
     if !old.is_empty() {
         let mut times = std::collections::BTreeMap::<i64, Vec<i64>>::new();
         for (id, time) in old {
@@ -329,26 +305,18 @@ async fn excess(store: &Store) -> Result<u64, StoreError> {
     use fire::Column as C;
     let number = C::FireTime.count();
     let fullest: Option<i64> = fire::Entity::find()
-        .select_only()
-        .column(C::ScheduleId)
         .group_by(C::ScheduleId)
         .having(number.gt(FIRES_KEPT_MAX.cast_signed()))
-        .into_tuple()
-        .one(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck_one([C::ScheduleId], &store.readers)
+        .await?;
     let Some(id) = fullest else { return Ok(0) };
     let oldest_kept: Option<i64> = fire::Entity::find()
-        .select_only()
-        .column(C::FireTime)
         .filter(C::ScheduleId.eq(id))
         .order_by_desc(C::FireTime)
         .offset(FIRES_KEPT_MAX - 1)
         .limit(1)
-        .into_tuple()
-        .one(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck_one([C::FireTime], &store.readers)
+        .await?;
     match oldest_kept {
         Some(kept) => remove(store, id, C::FireTime.lt(kept)).await,
         None => Ok(0),
@@ -361,5 +329,5 @@ async fn remove(store: &Store, id: i64, which: Expr) -> Result<u64, StoreError> 
         .filter(C::ScheduleId.eq(id))
         .filter(which)
         .filter(C::Outcome.is_not_in([PENDING, QUEUED]));
-    Ok(gone.exec(&store.writer).await.map_err(error)?.rows_affected)
+    gone.run(&store.writer).await
 }

@@ -1,12 +1,12 @@
 //! Fires that people order: now, or for times that were over.
 
-use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QuerySelect};
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter};
 use serde_json::json;
 
 use super::{count, due, locked, rows, standing};
 use crate::sql::entity::{fire, schedule, task};
 use crate::sql::task::record::{self, Change};
-use crate::sql::{Store, Transaction, dialect, error, keep};
+use crate::sql::{Fetch, Pluck, Run, Store, Transaction, dialect, keep};
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::plan::{Gap, Outcome, plan_one};
 use windrow_core::schedule::{Overlap, Spec};
@@ -49,16 +49,11 @@ async fn in_the_way(
     overlap: Overlap,
 ) -> Result<ScheduleError, StoreError> {
     let (id, seen) = (ScheduleId(row.id), super::view(transaction, row).await?);
-    let busy = super::in_the_way(id)
-        .select_only()
-        .column(task::Column::Id)
-        .limit(1)
-        .into_tuple::<i64>()
-        .one(transaction);
+    let busy = super::in_the_way(id).pluck_one([task::Column::Id], transaction);
     Ok(ScheduleError::Busy(Box::new(InTheWay {
         schedule: format!("{}/{}", seen.business, seen.name),
         overlap,
-        task: busy.await.map_err(error)?.map(TaskId),
+        task: busy.await?.map(TaskId),
         waiting: count(transaction, id, FireOutcome::Queued).await?,
     })))
 }
@@ -101,8 +96,8 @@ async fn order(
     row: fire::Model,
 ) -> Result<Option<fire::Model>, StoreError> {
     let place = (row.schedule_id, row.fire_time);
-    let found = fire::Entity::find_by_id(place).one(transaction).await;
-    if let Some(before) = found.map_err(error)? {
+    let found = fire::Entity::find_by_id(place).row(transaction).await;
+    if let Some(before) = found? {
         let may_go = [FireOutcome::Missed, FireOutcome::Skipped, FireOutcome::Failed];
         if !may_go
             .into_iter()
@@ -114,9 +109,8 @@ async fn order(
         fire::Entity::delete_many()
             .filter(fire::Column::ScheduleId.eq(place.0))
             .filter(fire::Column::FireTime.eq(place.1))
-            .exec(transaction)
-            .await
-            .map_err(error)?;
+            .run(transaction)
+            .await?;
     }
     insert(transaction, &row).await?;
     Ok(Some(row))
@@ -150,10 +144,7 @@ async fn keep_rest(
 
 async fn insert(transaction: &Transaction, row: &fire::Model) -> Result<(), StoreError> {
     let row = row.clone().into_active_model().reset_all();
-    fire::Entity::insert(row)
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
+    fire::Entity::insert(row).run(transaction).await?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, Quer
 use super::open::PENDING;
 use super::{rows, with};
 use crate::sql::entity::fire;
-use crate::sql::{Transaction, dialect, error};
+use crate::sql::{Fetch, Pluck, Run, Transaction, dialect};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::schedules::store::{FireKind, FireOutcome};
@@ -18,9 +18,8 @@ pub(crate) async fn refuse_settled(transaction: &Transaction, key: FireKey) -> R
     let found = fire::Entity::find_by_id((key.schedule.0, key.time.0))
         .filter(fire::Column::Outcome.eq(PENDING))
         .lock_exclusive()
-        .one(transaction)
-        .await
-        .map_err(error)?;
+        .row(transaction)
+        .await?;
     match found {
         Some(row) => Ok(rows::kind(&row)?),
         None => Err(CreateError::FireOver(key.schedule, key.time)),
@@ -37,16 +36,12 @@ pub(crate) async fn later_made(
         .add(C::Publishes.eq(true))
         .add(C::Kind.ne(FireKind::Backfilled.as_str()));
     let found: Option<i64> = with(key.schedule, FireOutcome::Made)
-        .select_only()
-        .column(C::FireTime)
         .filter(C::FireTime.gt(key.time.0))
         .filter(may_publish)
         .order_by_desc(C::FireTime)
         .limit(1)
-        .into_tuple()
-        .one(transaction)
-        .await
-        .map_err(error)?;
+        .pluck_one([C::FireTime], transaction)
+        .await?;
     Ok(found.map(WallMs))
 }
 
@@ -66,10 +61,9 @@ pub(crate) async fn settle(
         .filter(C::ScheduleId.eq(key.schedule.0))
         .filter(C::FireTime.eq(key.time.0))
         .filter(C::Outcome.eq(PENDING))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
-    match settled.rows_affected {
+        .run(transaction)
+        .await?;
+    match settled {
         1 => Ok(()),
         // Another node made it, or the schedule is gone.
         _ => Err(CreateError::FireOver(key.schedule, key.time)),

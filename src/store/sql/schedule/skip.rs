@@ -7,7 +7,7 @@ use sea_orm::{
 use super::open::{PENDING, QUEUED};
 use super::{locked, order, rows};
 use crate::sql::entity::fire;
-use crate::sql::{Store, dialect, error, keep};
+use crate::sql::{Fetch, Store, dialect, error, keep};
 use windrow_core::ids::{ScheduleId, WallMs};
 use windrow_engine::ports::schedules::store::{FIRE_TEXT_MAX, Fire, FireOutcome, ScheduleError, skipped_by};
 use windrow_engine::ports::tasks::store::Write;
@@ -29,7 +29,7 @@ pub(super) async fn skip(
     }
     // A task that is being made settles its fire first, or finds it settled.
     let open = open.order_by_asc(C::FireTime).lock_exclusive();
-    let open = open.all(&transaction).await.map_err(error)?;
+    let open = open.rows(&transaction).await?;
     if let (Some(time), true) = (time, open.is_empty()) {
         return Err(ScheduleError::NotOpen(time));
     }

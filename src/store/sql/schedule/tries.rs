@@ -6,7 +6,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 use super::open::PENDING;
 use super::rows;
 use crate::sql::entity::fire;
-use crate::sql::{Store, dialect, error};
+use crate::sql::{Run, Store, dialect};
 use windrow_core::ids::{ScheduleId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::schedules::store::{FIRE_TEXT_MAX, Fire, FireOutcome, given_up};
@@ -31,10 +31,9 @@ pub(super) async fn give_up(store: &Store, row: fire::Model) -> Result<Option<Fi
         .filter(C::FireTime.eq(failed.fire_time))
         .filter(C::Outcome.eq(PENDING))
         .filter(C::LeaseUntil.eq(failed.lease_until))
-        .exec(&store.writer)
-        .await
-        .map_err(error)?;
-    match given_up.rows_affected {
+        .run(&store.writer)
+        .await?;
+    match given_up {
         1 => rows::fire_view(failed).map(Some),
         _ => Ok(None),
     }
@@ -49,8 +48,7 @@ pub(super) async fn put_back(store: &Store, id: ScheduleId, time: WallMs) -> Res
         .filter(C::FireTime.eq(time.0))
         .filter(C::Outcome.eq(PENDING))
         .filter(C::Attempts.gt(0))
-        .exec(&store.writer)
-        .await
-        .map_err(error)?;
+        .run(&store.writer)
+        .await?;
     Ok(())
 }

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait as _, OnConflict};
-use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder};
 
 use crate::sql::entity::{business, limit_part, named_limit, session, shared_limit};
 use crate::sql::session::named_limits;
-use crate::sql::{Store, Transaction, damaged, error, settled, words};
+use crate::sql::{Fetch, Pluck, Run, Store, Transaction, damaged, error, settled, words};
 use windrow_core::business::BusinessLimits;
 use windrow_core::ids::SessionId;
 use windrow_core::limit::key::LimitKey;
@@ -44,7 +44,7 @@ impl LimitStore for Store {
         let transaction = self.snapshot().await?;
         let sessions = live_sessions(&transaction, name).await?;
         let rows = rows(&transaction, name, &sessions).await?;
-        transaction.rollback().await.map_err(error)?;
+        transaction.rollback().await?;
         let node = |row: &Row| sessions.get(&row.session).cloned().unwrap_or_default();
         Ok(rows.iter().map(|row| part_view(row, node(row))).collect())
     }
@@ -60,14 +60,10 @@ async fn bounds_of_businesses(
         return Ok(BTreeMap::new());
     }
     let found: Vec<(String, String)> = business::Entity::find()
-        .select_only()
-        .columns([C::Slug, C::LimitsJson])
         .filter(C::Slug.is_in(slugs))
         .filter(C::LimitsJson.is_not_null())
-        .into_tuple()
-        .all(db)
-        .await
-        .map_err(error)?;
+        .pluck([C::Slug, C::LimitsJson], db)
+        .await?;
     let read = |(slug, limits): (String, String)| {
         let limits = limits_of(&limits)?;
         let concurrency = limits.concurrency.map(std::num::NonZeroU32::get);
@@ -92,10 +88,10 @@ async fn bounds_of_named(
     }
     let found = named_limit::Entity::find()
         .filter(named_limit::Column::Name.is_in(names))
-        .all(db)
+        .rows(db)
         .await;
     let read = |row: named_limit::Model| Ok((LimitKey::Named(&row.name).text(), named_limits::bounds(&row)?));
-    found.map_err(error)?.into_iter().map(read).collect()
+    found?.into_iter().map(read).collect()
 }
 
 async fn play_all(store: &Store, rounds: &[(String, Round)]) -> Result<Vec<RoundOutcome>, StoreError> {
@@ -107,16 +103,16 @@ async fn play_all(store: &Store, rounds: &[(String, Round)]) -> Result<Vec<Round
         let (name, round) = &rounds[at];
         played[at] = play(&transaction, name, round).await?;
     }
-    transaction.commit().await.map_err(error)?;
+    transaction.commit().await?;
     Ok(played)
 }
 
 async fn play(transaction: &Transaction, name: &str, round: &Round) -> Result<RoundOutcome, StoreError> {
     let round_no = lock(transaction, name).await?;
     let own = session::Entity::find_by_id(words::session_text(round.session))
-        .one(transaction)
+        .row(transaction)
         .await;
-    if own.map_err(error)?.is_none_or(|own| own.fenced) {
+    if own?.is_none_or(|own| own.fenced) {
         return Ok(RoundOutcome::Fenced);
     }
     let found = match LimitKey::parse(name) {
@@ -153,15 +149,11 @@ async fn lock(transaction: &Transaction, name: &str) -> Result<u64, StoreError> 
             name: Set(name.to_owned()),
             round_no: Set(1),
         };
-        shared_limit::Entity::insert(row)
-            .exec_without_returning(transaction)
-            .await
-            .map_err(error)?;
+        shared_limit::Entity::insert(row).run(transaction).await?;
     }
     let row = shared_limit::Entity::find_by_id(name.to_owned())
-        .one(transaction)
-        .await
-        .map_err(error)?;
+        .row(transaction)
+        .await?;
     Ok(row.map_or(0, |row| row.round_no.cast_unsigned()))
 }
 
@@ -177,14 +169,10 @@ async fn live_sessions(
         .and_where(limit_part::Column::Name.eq(name))
         .to_owned();
     let found: Vec<(String, String)> = session::Entity::find()
-        .select_only()
-        .columns([C::Id, C::Node])
         .filter(C::Fenced.eq(false))
         .filter(C::Id.in_subquery(with_part))
-        .into_tuple()
-        .all(transaction)
-        .await
-        .map_err(error)?;
+        .pluck([C::Id, C::Node], transaction)
+        .await?;
     found
         .into_iter()
         .map(|(id, node)| Ok((SessionId(words::uuid(&id)?), node)))
@@ -200,13 +188,7 @@ async fn rows(
     let found = limit_part::Entity::find()
         .filter(C::Name.eq(name))
         .order_by_asc(C::SessionId);
-    let rows: Result<Vec<Row>, StoreError> = found
-        .all(transaction)
-        .await
-        .map_err(error)?
-        .into_iter()
-        .map(read)
-        .collect();
+    let rows: Result<Vec<Row>, StoreError> = found.rows(transaction).await?.into_iter().map(read).collect();
     Ok(rows?
         .into_iter()
         .filter(|row| sessions.contains_key(&row.session))
@@ -236,14 +218,14 @@ async fn write(transaction: &Transaction, name: &str, row: &Row) -> Result<(), S
         .update_columns([C::Seat, C::Seq, C::Rate, C::Burst, C::Slots, C::Demand])
         .to_owned();
     let insert = limit_part::Entity::insert(written).on_conflict(conflict);
-    insert.exec_without_returning(transaction).await.map_err(error)?;
+    insert.run(transaction).await?;
     Ok(())
 }
 
 /// Removes the parts of a session that ends, of all limits.
 pub(crate) async fn forget(transaction: &Transaction, session: &str) -> Result<(), StoreError> {
     let own = limit_part::Entity::delete_many().filter(limit_part::Column::SessionId.eq(session));
-    own.exec(transaction).await.map_err(error)?;
+    own.run(transaction).await?;
     Ok(())
 }
 

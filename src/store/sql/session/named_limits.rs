@@ -7,15 +7,15 @@ use std::num::NonZeroU32;
 use async_trait::async_trait;
 use sea_orm::ActiveValue::{Set, Unchanged};
 use sea_orm::{
-    ActiveModelTrait, ColumnTrait, ConnectionTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder,
-    QuerySelect, Select, SqlErr,
+    ActiveModelTrait, ColumnTrait, ConnectionTrait, DerivePartialModel, EntityTrait, PaginatorTrait,
+    QueryFilter, QueryOrder, QuerySelect, Select, SqlErr,
 };
 
 use crate::sql::business::businesses;
 use crate::sql::entity::{business, named_limit, task};
 use crate::sql::session::limits;
 use crate::sql::task::record::{self, Change};
-use crate::sql::{Store, Transaction, damaged, error, keep, words};
+use crate::sql::{Fetch, Pluck, Run, Store, Transaction, damaged, error, keep, words};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::limit::Bounds;
 use windrow_core::task::lifecycle::Status;
@@ -87,9 +87,9 @@ impl NamedLimitStore for Store {
         let found = found
             .order_by_asc(C::Name)
             .limit(u64::from(count))
-            .all(&self.readers)
+            .rows(&self.readers)
             .await;
-        found.map_err(error)?.into_iter().map(view).collect()
+        found?.into_iter().map(view).collect()
     }
 
     async fn change_limit(
@@ -146,10 +146,7 @@ impl NamedLimitStore for Store {
             return Err(NamedLimitError::InUse(name.to_owned(), Box::new(users)));
         }
         // Its row in `shared_limit` stays: one of the same name goes on with the number of its rounds.
-        named_limit::Entity::delete_by_id(name)
-            .exec(&transaction)
-            .await
-            .map_err(error)?;
+        named_limit::Entity::delete_by_id(name).run(&transaction).await?;
         record(
             &transaction,
             ("limit.delete", name),
@@ -169,15 +166,11 @@ impl NamedLimitStore for Store {
         let own = owner.limits_json.as_deref().map(limits::limits_of).transpose()?;
         let mut names: BTreeSet<String> = own.unwrap_or_default().named.into_iter().collect();
         let lists: Vec<String> = open_tasks()
-            .select_only()
-            .column(task::Column::Limits)
             .filter(task::Column::BusinessId.eq(owner.id))
             .filter(task::Column::Limits.is_not_null())
             .distinct()
-            .into_tuple()
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .pluck([task::Column::Limits], &self.readers)
+            .await?;
         for list in lists {
             names.extend(words::limits(Some(&list))?);
         }
@@ -199,15 +192,11 @@ pub(crate) async fn missing(
         return Ok(None);
     }
     let found: Vec<String> = named_limit::Entity::find()
-        .select_only()
-        .column(C::Name)
         .filter(C::Name.is_in(names.iter().map(String::as_str)))
         .order_by_asc(C::Name)
         .lock_shared()
-        .into_tuple()
-        .all(transaction)
-        .await
-        .map_err(error)?;
+        .pluck([C::Name], transaction)
+        .await?;
     Ok(names.iter().find(|name| !found.contains(name)).cloned())
 }
 
@@ -229,7 +218,7 @@ pub(crate) fn bounds(row: &named_limit::Model) -> Result<Bounds, StoreError> {
 }
 
 async fn find(db: &impl ConnectionTrait, name: &str) -> Result<Option<named_limit::Model>, StoreError> {
-    named_limit::Entity::find_by_id(name).one(db).await.map_err(error)
+    named_limit::Entity::find_by_id(name).row(db).await
 }
 
 async fn lock(transaction: &Transaction, name: &str) -> Result<NamedLimit, NamedLimitError> {
@@ -288,14 +277,10 @@ fn open_tasks() -> Select<task::Entity> {
 async fn businesses(db: &impl ConnectionTrait, name: &str, quoted: &str) -> Result<Vec<String>, StoreError> {
     use business::Column as C;
     let found: Vec<(String, String)> = business::Entity::find()
-        .select_only()
-        .columns([C::Slug, C::LimitsJson])
         .filter(C::LimitsJson.like(quoted))
         .order_by_asc(C::Slug)
-        .into_tuple()
-        .all(db)
-        .await
-        .map_err(error)?;
+        .pluck([C::Slug, C::LimitsJson], db)
+        .await?;
     let mut slugs = Vec::new();
     for (slug, limits) in found {
         if limits::limits_of(&limits)?.named.iter().any(|one| one == name) {
@@ -305,35 +290,32 @@ async fn businesses(db: &impl ConnectionTrait, name: &str, quoted: &str) -> Resu
     Ok(slugs)
 }
 
+/// Part of a task that names a limit.
+#[derive(DerivePartialModel)]
+#[sea_orm(entity = "task::Entity")]
+struct Limited {
+    id: i64,
+    business_id: i64,
+    status: String,
+}
+
 async fn tasks(
     db: &impl ConnectionTrait,
     open: Select<task::Entity>,
 ) -> Result<Vec<LimitedTask>, StoreError> {
     use task::Column as C;
-    let found: Vec<(i64, i64, String)> = open
-        .select_only()
-        .columns([C::Id, C::BusinessId, C::Status])
-        .order_by_asc(C::Id)
-        .limit(TASKS_SHOWN_MAX)
-        .into_tuple()
-        .all(db)
-        .await
-        .map_err(error)?;
-    let owners: BTreeSet<i64> = found.iter().map(|row| row.1).collect();
+    let found: Vec<Limited> = open.order_by_asc(C::Id).limit(TASKS_SHOWN_MAX).parts(db).await?;
+    let owners: BTreeSet<i64> = found.iter().map(|row| row.business_id).collect();
     let owners: Vec<(i64, String)> = business::Entity::find()
-        .select_only()
-        .columns([business::Column::Id, business::Column::Slug])
         .filter(business::Column::Id.is_in(owners))
-        .into_tuple()
-        .all(db)
-        .await
-        .map_err(error)?;
+        .pluck([business::Column::Id, business::Column::Slug], db)
+        .await?;
     let owners: BTreeMap<i64, String> = owners.into_iter().collect();
-    let task = |(id, owner, status): (i64, i64, String)| {
+    let task = |row: Limited| {
         Ok(LimitedTask {
-            id: TaskId(id),
-            business: owners.get(&owner).cloned().unwrap_or_default(),
-            status: Status::parse(&status).ok_or_else(|| damaged("a status", &status))?,
+            id: TaskId(row.id),
+            business: owners.get(&row.business_id).cloned().unwrap_or_default(),
+            status: Status::parse(&row.status).ok_or_else(|| damaged("a status", &row.status))?,
         })
     };
     found.into_iter().map(task).collect()

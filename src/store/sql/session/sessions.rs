@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::sql::entity::{audit, meta, session, shard_head};
 use crate::sql::run::claim::unfenced;
 use crate::sql::task::record::{self, Change};
-use crate::sql::{Reply, Store, Talk, damaged, error, settled, words};
+use crate::sql::{Fetch, Reply, Run, Store, Talk, damaged, settled, words};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::capacity::Load;
 use windrow_core::ids::{ClaimId, Epoch, SessionId, WallMs};
@@ -46,10 +46,7 @@ impl SessionStore for Store {
             labels: Set(words::labels_text(&new.face.labels)?),
             drain: Set(is_drained(self, &new.node).await?),
         };
-        session::Entity::insert(row)
-            .exec_without_returning(&self.pulse)
-            .await
-            .map_err(error)?;
+        session::Entity::insert(row).run(&self.pulse).await?;
         Ok(())
     }
 
@@ -61,24 +58,21 @@ impl SessionStore for Store {
             )
             .filter(session::Column::Id.eq(words::session_text(id)))
             .filter(session::Column::Fenced.eq(false))
-            .exec(&self.pulse)
-            .await
-            .map_err(error)?;
-        if beaten.rows_affected == 0 {
+            .run(&self.pulse)
+            .await?;
+        if beaten == 0 {
             return Ok(Heartbeat::Fenced);
         }
         let me = session::Entity::find_by_id(words::session_text(id))
-            .one(&self.pulse)
-            .await
-            .map_err(error)?;
+            .row(&self.pulse)
+            .await?;
         let drain = me.is_some_and(|row| row.drain);
         let rows = shard_head::Entity::find()
             .filter(shard_head::Column::SessionId.eq(words::session_text(id)))
             .order_by_asc(shard_head::Column::TaskId)
             .order_by_asc(shard_head::Column::ShardNo)
-            .all(&self.pulse)
-            .await
-            .map_err(error)?;
+            .rows(&self.pulse)
+            .await?;
         Ok(Heartbeat::Alive {
             shards: rows.iter().filter_map(owned).collect(),
             drain,
@@ -89,7 +83,7 @@ impl SessionStore for Store {
         let all = session::Entity::find().order_by_asc(session::Column::Id);
         let rows = match self.talk().await? {
             Some(mut talk) => talk.all(&all).await,
-            None => all.all(&self.readers).await.map_err(error),
+            None => all.rows(&self.readers).await,
         };
         // One that a newer program wrote otherwise is nobody that could be fenced; it hides none of the others.
         Ok(rows?
@@ -107,10 +101,9 @@ impl SessionStore for Store {
             .col_expr(session::Column::Fenced, Expr::value(true))
             .filter(session::Column::Id.ne(words::session_text(survivor)))
             .filter(session::Column::Fenced.eq(false))
-            .exec(&self.writer)
-            .await
-            .map_err(error)?;
-        Ok(fenced.rows_affected)
+            .run(&self.writer)
+            .await?;
+        Ok(fenced)
     }
 
     async fn describe(&self, id: SessionId, face: &SessionFace) -> Result<bool, StoreError> {
@@ -123,10 +116,9 @@ impl SessionStore for Store {
             .col_expr(C::Labels, Expr::value(words::labels_text(&face.labels)?))
             .filter(C::Id.eq(words::session_text(id)))
             .filter(C::Fenced.eq(false))
-            .exec(&self.pulse)
-            .await
-            .map_err(error)?;
-        Ok(described.rows_affected == 1)
+            .run(&self.pulse)
+            .await?;
+        Ok(described == 1)
     }
 
     async fn wish_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError> {
@@ -134,13 +126,13 @@ impl SessionStore for Store {
         let rows = || session::Entity::update_many().filter(C::Node.eq(node));
         let wished = rows()
             .col_expr(C::Drain, Expr::value(drain))
-            .exec(&self.writer)
+            .run(&self.writer)
             .await;
-        wished.map_err(error)?;
+        wished?;
         let live = session::Entity::find()
             .filter(C::Node.eq(node))
             .filter(C::Fenced.eq(false));
-        Ok(live.one(&self.writer).await.map_err(error)?.is_some())
+        Ok(live.row(&self.writer).await?.is_some())
     }
 
     async fn change_witness(&self, from: &str, to: &str) -> Result<bool, StoreError> {
@@ -150,10 +142,9 @@ impl SessionStore for Store {
             .filter(C::Name.eq(WITNESS))
             .filter(C::Val.eq(from))
             .filter(Expr::exists(unfenced()).not())
-            .exec(&self.writer)
-            .await
-            .map_err(error)?;
-        Ok(changed.rows_affected == 1)
+            .run(&self.writer)
+            .await?;
+        Ok(changed == 1)
     }
 
     async fn witness(&self, mine: &str) -> Result<String, StoreError> {
@@ -166,15 +157,12 @@ impl SessionStore for Store {
         let transaction = self.write().await?;
         let held = shard_head::Entity::find()
             .filter(shard_head::Column::SessionId.eq(id.as_str()))
-            .one(&transaction);
-        if held.await.map_err(error)?.is_none() {
+            .row(&transaction);
+        if held.await?.is_none() {
             crate::sql::session::limits::forget(&transaction, &id).await?;
-            session::Entity::delete_by_id(id)
-                .exec(&transaction)
-                .await
-                .map_err(error)?;
+            session::Entity::delete_by_id(id).run(&transaction).await?;
         }
-        transaction.commit().await.map_err(error)
+        transaction.commit().await
     }
 }
 
@@ -234,17 +222,16 @@ async fn fence(store: &Store, id: SessionId, heartbeat: i64, now: WallMs) -> Res
         return fence_batch(talk, id, heartbeat, now).await;
     }
     let transaction = store.write().await?;
-    let fenced = fencing(id, heartbeat).exec(&transaction).await.map_err(error)?;
+    let fenced = fencing(id, heartbeat).run(&transaction).await?;
     let row = session::Entity::find_by_id(words::session_text(id))
-        .one(&transaction)
-        .await
-        .map_err(error)?;
+        .row(&transaction)
+        .await?;
     // A row that is gone counts as fenced (rule 6).
     let Some(row) = row else { return Ok(true) };
-    if fenced.rows_affected == 1 {
+    if fenced == 1 {
         let (actor, change) = told(id, &row);
         record::audit(&transaction, &actor, change, now).await?;
-        transaction.commit().await.map_err(error)?;
+        transaction.commit().await?;
     }
     Ok(row.fenced)
 }
@@ -255,9 +242,8 @@ const WITNESS: &str = "witness";
 async fn agree(store: &Store, mine: &str) -> Result<String, StoreError> {
     let transaction = store.write().await?;
     let known = meta::Entity::find_by_id(WITNESS.to_owned())
-        .one(&transaction)
-        .await
-        .map_err(error)?;
+        .row(&transaction)
+        .await?;
     if let Some(known) = known {
         return Ok(known.val);
     }
@@ -265,11 +251,8 @@ async fn agree(store: &Store, mine: &str) -> Result<String, StoreError> {
         name: Set(WITNESS.to_owned()),
         val: Set(mine.to_owned()),
     };
-    meta::Entity::insert(row)
-        .exec_without_returning(&transaction)
-        .await
-        .map_err(error)?;
-    transaction.commit().await.map_err(error)?;
+    meta::Entity::insert(row).run(&transaction).await?;
+    transaction.commit().await?;
     Ok(mine.to_owned())
 }
 
@@ -285,8 +268,8 @@ async fn is_drained(store: &Store, node: &str) -> Result<bool, StoreError> {
     let drained = session::Entity::find()
         .filter(C::Node.eq(node))
         .filter(C::Drain.eq(true))
-        .one(&store.pulse);
-    Ok(drained.await.map_err(error)?.is_some())
+        .row(&store.pulse);
+    Ok(drained.await?.is_some())
 }
 
 /// None for a row that can't be read: one damaged row must not cost the session its heartbeat.

@@ -5,7 +5,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Qu
 
 use crate::sql::entity::shard_head::{Column as C, Entity as Shards, Model};
 use crate::sql::task::life;
-use crate::sql::{Store, error, words};
+use crate::sql::{Fetch, Pluck, Store, error, words};
 use windrow_core::ids::{RunNo, SessionId, TaskId};
 use windrow_core::task::lifecycle::{ShardState, Wish};
 use windrow_engine::ports::StoreError;
@@ -45,9 +45,8 @@ impl ShardMap for Store {
             .order_by_asc(C::TaskId)
             .order_by_asc(C::ShardNo)
             .limit(u64::from(limit))
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .rows(&self.readers)
+            .await?;
         let held = |row: &Model| {
             let owner = row.session_id.as_deref().unwrap_or_default();
             let run = RunNo(row.run_no.cast_unsigned());
@@ -70,21 +69,15 @@ impl ShardMap for Store {
                     C::SessionId.is_null()
                 };
                 let some = Shards::find()
-                    .select_only()
-                    .column(C::ShardNo)
                     .filter(C::State.eq(state.as_str()))
                     .filter(owner)
                     .apply_if((!is_owned).then_some(Wish::Rest), |query, rest| {
                         query.filter(C::Wish.ne(rest.as_str()))
                     })
-                    .limit(u64::from(most));
-                let count = some
-                    .into_tuple::<i32>()
-                    .all(&self.readers)
-                    .await
-                    .map_err(error)?
-                    .len();
-                counts.push((state, is_owned, count as u64));
+                    .limit(u64::from(most))
+                    .pluck::<i32>([C::ShardNo], &self.readers)
+                    .await?;
+                counts.push((state, is_owned, some.len() as u64));
             }
         }
         Ok(counts)

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait as _};
-use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, DerivePartialModel, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+};
 
 use crate::sql::dialect::settled;
 use crate::sql::entity::{appended, item, shard_head};
 use crate::sql::task::life::Held;
-use crate::sql::{Store, Transaction, damaged, error, keep, locks, words};
+use crate::sql::{Fetch, Pluck, Run, Store, Transaction, damaged, keep, locks, words};
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use windrow_core::task::lifecycle::ShardState;
 use windrow_core::task::supply::Addition;
@@ -87,7 +89,18 @@ async fn append(
     })
 }
 
-/// Where the same block was added before.
+/// Row of a block without its items.
+#[derive(DerivePartialModel)]
+#[sea_orm(entity = "appended::Entity")]
+struct Head {
+    first_index: i64,
+    end_index: i64,
+    bytes_before: i64,
+    byte_count: i64,
+    body_hash: String,
+}
+
+/// Finds where the same block was added before.
 async fn repeated(
     transaction: &Transaction,
     id: TaskId,
@@ -95,24 +108,20 @@ async fn repeated(
 ) -> Result<Option<Appended>, AppendError> {
     let Some(key) = &block.key else { return Ok(None) };
     use appended::Column as C;
-    let found: Option<(i64, i64, String)> = appended::Entity::find()
-        .select_only()
-        .columns([C::FirstIndex, C::EndIndex, C::BodyHash])
+    let found: Option<Head> = appended::Entity::find()
         .filter(C::TaskId.eq(id.0))
         .filter(C::KeyHash.eq(words::digest(&[key])))
-        .into_tuple()
-        .one(transaction)
-        .await
-        .map_err(error)?;
-    let Some((first, end, body)) = found else {
+        .part(transaction)
+        .await?;
+    let Some(found) = found else {
         return Ok(None);
     };
-    if body != words::digest(&[block.rows()]) {
+    if found.body_hash != words::digest(&[block.rows()]) {
         return Err(AppendError::KeyReused(id));
     }
     Ok(Some(Appended {
-        first: words::index(first),
-        items: (end - first).cast_unsigned(),
+        first: words::index(found.first_index),
+        items: (found.end_index - found.first_index).cast_unsigned(),
         is_repeat: true,
         total: ItemCount(0),
     }))
@@ -121,16 +130,12 @@ async fn repeated(
 /// The bytes of all blocks that a task ever had.
 async fn bytes_appended<T: ConnectionTrait>(transaction: &T, id: TaskId) -> Result<u64, StoreError> {
     use appended::Column as C;
-    let last: Option<(i64, i64)> = appended::Entity::find()
-        .select_only()
-        .columns([C::BytesBefore, C::ByteCount])
+    let last: Option<Head> = appended::Entity::find()
         .filter(C::TaskId.eq(id.0))
         .order_by_desc(C::FirstIndex)
-        .into_tuple()
-        .one(transaction)
-        .await
-        .map_err(error)?;
-    Ok(last.map_or(0, |(before, bytes)| (before + bytes).cast_unsigned()))
+        .part(transaction)
+        .await?;
+    Ok(last.map_or(0, |last| (last.bytes_before + last.byte_count).cast_unsigned()))
 }
 
 /// Those of the blocks that lie wholly below low water; `all` where no other is left.
@@ -148,16 +153,12 @@ async fn bytes_below<T: ConnectionTrait>(
 ) -> Result<u64, StoreError> {
     use appended::Column as C;
     let first: Option<i64> = appended::Entity::find()
-        .select_only()
-        .column(C::BytesBefore)
         .filter(C::TaskId.eq(id.0))
         .filter(C::FirstIndex.lte(low))
         .filter(C::EndIndex.gt(low))
         .order_by_desc(C::FirstIndex)
-        .into_tuple()
-        .one(transaction)
-        .await
-        .map_err(error)?;
+        .pluck_one([C::BytesBefore], transaction)
+        .await?;
     Ok(first.map_or(all, i64::cast_unsigned))
 }
 
@@ -180,10 +181,7 @@ async fn insert(
         appended_at: Set(now.0),
         is_kept: Set(false),
     };
-    appended::Entity::insert(row)
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
+    appended::Entity::insert(row).run(transaction).await?;
     Ok(())
 }
 
@@ -195,30 +193,26 @@ async fn blocks(
 ) -> Result<Vec<StoredBlock>, StoreError> {
     use appended::Column as C;
     let at = at.0.cast_signed();
-    let holder: Option<(i64, i64, i64)> = appended::Entity::find()
-        .select_only()
-        .columns([C::FirstIndex, C::EndIndex, C::BytesBefore])
+    let holder: Option<Head> = appended::Entity::find()
         .filter(C::TaskId.eq(id.0))
         .filter(C::FirstIndex.lte(at))
         .order_by_desc(C::FirstIndex)
-        .into_tuple()
-        .one(&store.readers)
-        .await
-        .map_err(error)?;
-    let Some((first, _, before)) = holder.filter(|(_, end, _)| *end > at) else {
+        .part(&store.readers)
+        .await?;
+    let Some(holder) = holder.filter(|holder| holder.end_index > at) else {
         return Ok(Vec::new());
     };
+    let first = holder.first_index;
     let bytes = i64::try_from(bytes_max).unwrap_or(i64::MAX);
-    let near = C::BytesBefore.lt(before.saturating_add(bytes));
+    let near = C::BytesBefore.lt(holder.bytes_before.saturating_add(bytes));
     let rows = appended::Entity::find()
         .filter(C::TaskId.eq(id.0))
         .filter(C::FirstIndex.gte(first))
         .filter(C::FirstIndex.eq(first).or(near))
         .order_by_asc(C::FirstIndex)
         .limit(BLOCKS_AT_ONCE)
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .rows(&store.readers)
+        .await?;
     let mut next = first;
     let mut found = Vec::with_capacity(rows.len());
     for row in rows {
@@ -244,15 +238,11 @@ fn stored(row: appended::Model) -> Result<StoredBlock, StoreError> {
 pub(crate) async fn sweep(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     use appended::Column as C;
     let tasks: Vec<i64> = appended::Entity::find()
-        .select_only()
-        .column(C::TaskId)
         .distinct()
         .filter(C::IsKept.eq(false))
         .filter(C::AppendedAt.lt(before.0))
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([C::TaskId], &store.readers)
+        .await?;
     let mut looked_at = 0;
     for task in tasks {
         looked_at += sweep_task(store, task, before).await?;
@@ -266,18 +256,14 @@ pub(crate) async fn sweep(store: &Store, before: WallMs) -> Result<u64, StoreErr
 async fn sweep_task(store: &Store, task: i64, before: WallMs) -> Result<u64, StoreError> {
     use appended::Column as C;
     let old: Vec<(i64, i64)> = appended::Entity::find()
-        .select_only()
-        .columns([C::FirstIndex, C::EndIndex])
         .filter(C::TaskId.eq(task))
         .filter(C::IsKept.eq(false))
         .filter(C::AppendedAt.lt(before.0))
         .filter(C::EndIndex.lte(low_water(store, task).await?))
         .order_by_asc(C::FirstIndex)
         .limit(SWEEP_MAX)
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([C::FirstIndex, C::EndIndex], &store.readers)
+        .await?;
     if old.is_empty() {
         return Ok(0);
     }
@@ -292,22 +278,20 @@ async fn sweep_task(store: &Store, task: i64, before: WallMs) -> Result<u64, Sto
         .filter(C::TaskId.eq(task))
         .filter(C::FirstIndex.is_in(gone.iter().copied()))
         .filter(C::KeyHash.is_not_null());
-    keyed.exec(&transaction).await.map_err(error)?;
+    keyed.run(&transaction).await?;
     appended::Entity::update_many()
         .col_expr(C::IsKept, Expr::value(true))
         .filter(C::TaskId.eq(task))
         .filter(C::FirstIndex.is_in(kept))
-        .exec(&transaction)
-        .await
-        .map_err(error)?;
+        .run(&transaction)
+        .await?;
     appended::Entity::delete_many()
         .filter(C::TaskId.eq(task))
         .filter(C::FirstIndex.is_in(gone))
         .filter(C::KeyHash.is_null())
-        .exec(&transaction)
-        .await
-        .map_err(error)?;
-    transaction.commit().await.map_err(error)?;
+        .run(&transaction)
+        .await?;
+    transaction.commit().await?;
     Ok(old.len() as u64)
 }
 
@@ -315,17 +299,13 @@ async fn sweep_task(store: &Store, task: i64, before: WallMs) -> Result<u64, Sto
 pub(crate) async fn sweep_keys(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     use appended::Column as C;
     let old: Vec<(i64, i64)> = appended::Entity::find()
-        .select_only()
-        .columns([C::TaskId, C::FirstIndex])
         .filter(C::IsKept.eq(true))
         .filter(C::AppendedAt.lt(before.0))
         .filter(C::Body.eq(Vec::<u8>::new()))
         .order_by_asc(C::AppendedAt)
         .limit(SWEEP_MAX)
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([C::TaskId, C::FirstIndex], &store.readers)
+        .await?;
     let mut by_task: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
     for (task, first) in &old {
         by_task.entry(*task).or_default().push(*first);
@@ -338,9 +318,9 @@ pub(crate) async fn sweep_keys(store: &Store, before: WallMs) -> Result<u64, Sto
         let gone = appended::Entity::delete_many()
             .filter(C::TaskId.eq(task))
             .filter(C::FirstIndex.is_in(firsts));
-        gone.exec(&transaction).await.map_err(error)?;
+        gone.run(&transaction).await?;
     }
-    transaction.commit().await.map_err(error)?;
+    transaction.commit().await?;
     Ok(old.len() as u64)
 }
 
@@ -349,9 +329,8 @@ async fn low_water(store: &Store, task: i64) -> Result<i64, StoreError> {
     let shards = shard_head::Entity::find()
         .filter(shard_head::Column::TaskId.eq(task))
         .filter(shard_head::Column::State.ne(ShardState::Done.as_str()))
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .rows(&store.readers)
+        .await?;
     Ok(shards
         .iter()
         .map(|shard| shard.low_water)
@@ -365,16 +344,12 @@ async fn with_failures(store: &Store, task: i64, blocks: &[(i64, i64)]) -> Resul
         return Ok(BTreeSet::new());
     };
     let rows: Vec<i64> = item::Entity::find()
-        .select_only()
-        .column(item::Column::Idx)
         .filter(item::Column::TaskId.eq(task))
         .filter(item::Column::Idx.gte(first.0))
         .filter(item::Column::Idx.lt(last.1))
         .order_by_asc(item::Column::Idx)
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([item::Column::Idx], &store.readers)
+        .await?;
     let holds = |block: &&(i64, i64)| {
         let at = rows.partition_point(|index| *index < block.0);
         rows.get(at).is_some_and(|index| *index < block.1)

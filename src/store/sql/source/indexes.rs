@@ -5,7 +5,7 @@ use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
 use crate::sql::entity::{source, source_index};
-use crate::sql::{Store, Transaction, damaged, error, settled, words};
+use crate::sql::{Fetch, Run, Store, Transaction, damaged, error, settled, words};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::sources::store::{IndexedSource, SourceStore};
 
@@ -18,18 +18,14 @@ impl SourceStore for Store {
     async fn find(&self, location: &str, format: &str) -> Result<Option<(i64, IndexedSource)>, StoreError> {
         let found = source::Entity::find()
             .filter(source::Column::LocationHash.eq(location_hash(location, format)))
-            .one(&self.readers)
-            .await
-            .map_err(error)?;
+            .row(&self.readers)
+            .await?;
         found.map(|row| Ok((row.id, indexed(row)?))).transpose()
     }
 
     async fn part(&self, source: i64, number: u32) -> Result<Option<Vec<u8>>, StoreError> {
         let key = (source, number.cast_signed());
-        let found = source_index::Entity::find_by_id(key)
-            .one(&self.readers)
-            .await
-            .map_err(error)?;
+        let found = source_index::Entity::find_by_id(key).row(&self.readers).await?;
         Ok(found.map(|row| row.body))
     }
 }
@@ -50,12 +46,9 @@ async fn replace(store: &Store, indexed: &IndexedSource, parts: &[Vec<u8>]) -> R
             part: Set(part),
             body: Set(body.clone()),
         };
-        source_index::Entity::insert(part)
-            .exec_without_returning(&transaction)
-            .await
-            .map_err(error)?;
+        source_index::Entity::insert(part).run(&transaction).await?;
     }
-    transaction.commit().await.map_err(error)?;
+    transaction.commit().await?;
     Ok(id)
 }
 
@@ -63,19 +56,14 @@ async fn delete_older(transaction: &Transaction, hash: &str) -> Result<(), Store
     let older = source::Entity::find()
         .filter(source::Column::LocationHash.eq(hash))
         .lock_exclusive()
-        .one(transaction)
-        .await
-        .map_err(error)?;
+        .row(transaction)
+        .await?;
     let Some(older) = older else { return Ok(()) };
     source_index::Entity::delete_many()
         .filter(source_index::Column::SourceId.eq(older.id))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
-    source::Entity::delete_by_id(older.id)
-        .exec(transaction)
-        .await
-        .map_err(error)?;
+        .run(transaction)
+        .await?;
+    source::Entity::delete_by_id(older.id).run(transaction).await?;
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder,
 use serde_json::Value;
 
 use crate::sql::entity::{task, upload};
-use crate::sql::{Store, Transaction, error};
+use crate::sql::{Fetch, Pluck, Run, Store, Transaction, error};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 
@@ -24,9 +24,8 @@ pub(crate) async fn index_of(transaction: &Transaction, source: &str) -> Result<
     // Nobody gives it up while the task that names it is made.
     let row = upload::Entity::find_by_id(id)
         .lock_exclusive()
-        .one(transaction)
-        .await
-        .map_err(error)?;
+        .row(transaction)
+        .await?;
     Ok(row.and_then(|row| row.source_id))
 }
 
@@ -40,7 +39,7 @@ pub(crate) async fn give_up(
     let named = upload::Entity::find()
         .filter(upload::Column::SourceId.eq(index))
         .lock_exclusive();
-    if named.one(transaction).await.map_err(error)?.is_none() {
+    if named.row(transaction).await?.is_none() {
         return Ok(());
     }
     let others = task::Entity::find()
@@ -52,9 +51,8 @@ pub(crate) async fn give_up(
     upload::Entity::update_many()
         .col_expr(upload::Column::UsedAt, Expr::value(0_i64))
         .filter(upload::Column::SourceId.eq(index))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
+        .run(transaction)
+        .await?;
     Ok(())
 }
 
@@ -72,15 +70,11 @@ pub(crate) async fn give_up_unnamed(store: &Store, before: WallMs) -> Result<(),
         .and(C::UsedAt.lt(before.0))
         .and(C::SourceId.not_in_subquery(named));
     let unnamed: Vec<i64> = upload::Entity::find()
-        .select_only()
-        .column(C::Id)
         .filter(is_unnamed.clone())
         .order_by_asc(C::Id)
         .limit(LOOKED_AT)
-        .into_tuple()
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck([C::Id], &store.readers)
+        .await?;
     if unnamed.is_empty() {
         return Ok(());
     }
@@ -88,8 +82,7 @@ pub(crate) async fn give_up_unnamed(store: &Store, before: WallMs) -> Result<(),
         .col_expr(C::UsedAt, Expr::value(0_i64))
         .filter(C::Id.is_in(unnamed))
         .filter(is_unnamed)
-        .exec(&store.writer)
-        .await
-        .map_err(error)?;
+        .run(&store.writer)
+        .await?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use crate::sql::dialect::whole_sum;
 use crate::sql::entity::{source, source_index, upload, upload_chunk};
 use crate::sql::source::upload_use;
-use crate::sql::{Store, Transaction, damaged, error};
+use crate::sql::{Fetch, Pluck, Run, Store, Transaction, damaged, error};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::sources::uploads::{Upload, UploadDone, UploadId, UploadState, UploadStore};
@@ -40,11 +40,8 @@ impl UploadStore for Store {
             created_at: Set(now.0),
             used_at: Set(0),
         };
-        let made = upload::Entity::insert(row)
-            .exec(&self.writer)
-            .await
-            .map_err(error)?;
-        Ok(UploadId(made.last_insert_id))
+        let made = upload::Entity::insert(row).exec(&self.writer).await;
+        Ok(UploadId(made.map_err(error)?.last_insert_id))
     }
 
     async fn append(&self, id: UploadId, number: u32, body: &[u8]) -> Result<(), StoreError> {
@@ -56,10 +53,9 @@ impl UploadStore for Store {
             .filter(C::Id.eq(id.0))
             .filter(C::State.eq(OPEN))
             .filter(C::PartCount.eq(number.cast_signed()))
-            .exec(&transaction)
-            .await
-            .map_err(error)?;
-        if written.rows_affected == 0 {
+            .run(&transaction)
+            .await?;
+        if written == 0 {
             return refuse_unless_repeated(&transaction, id, number, body).await;
         }
         let part = upload_chunk::ActiveModel {
@@ -67,11 +63,8 @@ impl UploadStore for Store {
             part: Set(number.cast_signed()),
             body: Set(body.to_vec()),
         };
-        upload_chunk::Entity::insert(part)
-            .exec_without_returning(&transaction)
-            .await
-            .map_err(error)?;
-        transaction.commit().await.map_err(error)
+        upload_chunk::Entity::insert(part).run(&transaction).await?;
+        transaction.commit().await
     }
 
     async fn finish(&self, id: UploadId, done: &UploadDone) -> Result<(), StoreError> {
@@ -84,43 +77,31 @@ impl UploadStore for Store {
             .filter(C::Id.eq(id.0))
             .filter(C::State.eq(OPEN))
             .filter(C::ByteSize.eq(done.bytes.cast_signed()))
-            .exec(&self.writer)
-            .await
-            .map_err(error)?;
-        if written.rows_affected == 1 {
-            Ok(())
-        } else {
-            Err(not_open(id))
-        }
+            .run(&self.writer)
+            .await?;
+        if written == 1 { Ok(()) } else { Err(not_open(id)) }
     }
 
     async fn upload(&self, id: UploadId) -> Result<Option<Upload>, StoreError> {
         let row = upload::Entity::find_by_id(id.0)
             .filter(upload::Column::State.ne(GONE))
-            .one(&self.readers);
-        row.await.map_err(error)?.map(shown).transpose()
+            .row(&self.readers);
+        row.await?.map(shown).transpose()
     }
 
     async fn upload_part(&self, id: UploadId, number: u32) -> Result<Option<Vec<u8>>, StoreError> {
         let key = (id.0, number.cast_signed());
-        let row = upload_chunk::Entity::find_by_id(key)
-            .one(&self.readers)
-            .await
-            .map_err(error)?;
+        let row = upload_chunk::Entity::find_by_id(key).row(&self.readers).await?;
         Ok(row.map(|row| row.body))
     }
 
     async fn stored_by(&self, by: &str) -> Result<u64, StoreError> {
         use upload::Column as C;
         let sizes: Vec<i64> = upload::Entity::find()
-            .select_only()
-            .column(C::ByteSize)
             .filter(C::CreatedBy.eq(by))
             .filter(C::State.ne(GONE))
-            .into_tuple()
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .pluck([C::ByteSize], &self.readers)
+            .await?;
         Ok(sizes.into_iter().map(i64::cast_unsigned).sum())
     }
 
@@ -137,9 +118,8 @@ impl UploadStore for Store {
             .order_by_desc(stored())
             .limit(u64::from(limit))
             .into_tuple()
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .rows(&self.readers)
+            .await?;
         Ok(found
             .into_iter()
             .map(|(by, bytes)| (by, bytes.cast_unsigned()))
@@ -152,10 +132,9 @@ impl UploadStore for Store {
             .col_expr(C::UsedAt, Expr::value(now.0))
             .filter(C::Id.eq(id.0))
             .filter(C::State.eq(READY))
-            .exec(&self.writer)
-            .await
-            .map_err(error)?;
-        if taken.rows_affected == 1 {
+            .run(&self.writer)
+            .await?;
+        if taken == 1 {
             Ok(())
         } else {
             Err(StoreError::Refused(format!("{id} isn't ready")))
@@ -174,16 +153,12 @@ impl UploadStore for Store {
         use upload::Column as C;
         upload_use::give_up_unnamed(self, before).await?;
         let old: Vec<i64> = upload::Entity::find()
-            .select_only()
-            .column(C::Id)
             .filter(C::UsedAt.eq(0))
             .filter(C::CreatedAt.lt(before.0))
             .order_by_asc(C::Id)
             .limit(EXPIRED_AT_ONCE)
-            .into_tuple()
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .pluck([C::Id], &self.readers)
+            .await?;
         for id in &old {
             self.discard(UploadId(*id)).await?;
         }
@@ -203,10 +178,7 @@ async fn refuse_unless_repeated(
     body: &[u8],
 ) -> Result<(), StoreError> {
     let key = (id.0, number.cast_signed());
-    let stored = upload_chunk::Entity::find_by_id(key)
-        .one(transaction)
-        .await
-        .map_err(error)?;
+    let stored = upload_chunk::Entity::find_by_id(key).row(transaction).await?;
     if stored.is_some_and(|stored| stored.body == body) {
         Ok(())
     } else {
@@ -221,32 +193,26 @@ async fn mark_gone(store: &Store, id: UploadId) -> Result<bool, StoreError> {
         .col_expr(C::State, Expr::value(GONE))
         .filter(C::Id.eq(id.0))
         .filter(C::UsedAt.eq(0))
-        .exec(&store.writer)
-        .await
-        .map_err(error)?;
-    Ok(marked.rows_affected == 1)
+        .run(&store.writer)
+        .await?;
+    Ok(marked == 1)
 }
 
 /// Removes the first parts that are left; says how many.
 async fn remove_parts(store: &Store, id: UploadId) -> Result<u64, StoreError> {
     use upload_chunk::Column as C;
     let parts: Vec<i32> = upload_chunk::Entity::find()
-        .select_only()
-        .column(C::Part)
         .filter(C::SourceId.eq(id.0))
         .order_by_asc(C::Part)
         .limit(PARTS_REMOVED)
-        .into_tuple()
-        .all(&store.writer)
-        .await
-        .map_err(error)?;
+        .pluck([C::Part], &store.writer)
+        .await?;
     let removed = upload_chunk::Entity::delete_many()
         .filter(C::SourceId.eq(id.0))
         .filter(C::Part.is_in(parts))
-        .exec(&store.writer)
-        .await
-        .map_err(error)?;
-    Ok(removed.rows_affected)
+        .run(&store.writer)
+        .await?;
+    Ok(removed)
 }
 
 /// Removes the row of an upload without parts, and its index.
@@ -254,21 +220,17 @@ async fn remove(store: &Store, id: UploadId) -> Result<(), StoreError> {
     let transaction = store.write().await?;
     let row = upload::Entity::find_by_id(id.0)
         .filter(upload::Column::State.eq(GONE))
-        .one(&transaction);
-    if let Some(indexed) = row.await.map_err(error)?.and_then(|row| row.source_id) {
+        .row(&transaction);
+    if let Some(indexed) = row.await?.and_then(|row| row.source_id) {
         let index = source_index::Entity::delete_many().filter(source_index::Column::SourceId.eq(indexed));
-        index.exec(&transaction).await.map_err(error)?;
-        source::Entity::delete_by_id(indexed)
-            .exec(&transaction)
-            .await
-            .map_err(error)?;
+        index.run(&transaction).await?;
+        source::Entity::delete_by_id(indexed).run(&transaction).await?;
     }
     let gone = upload::Entity::delete_many().filter(upload::Column::Id.eq(id.0));
     gone.filter(upload::Column::State.eq(GONE))
-        .exec(&transaction)
-        .await
-        .map_err(error)?;
-    transaction.commit().await.map_err(error)
+        .run(&transaction)
+        .await?;
+    transaction.commit().await
 }
 
 fn shown(row: upload::Model) -> Result<Upload, StoreError> {

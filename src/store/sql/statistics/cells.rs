@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 
 use sea_orm::sea_query::{Expr, ExprTrait as _};
-use sea_orm::{ColumnTrait, ConnectionTrait as _, EntityTrait, QueryFilter, QuerySelect, QueryTrait};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait as _, EntityTrait, FromQueryResult, QueryFilter, QuerySelect, QueryTrait,
+};
 
 use super::days::{ended, settled};
 use super::shard_days::{BUSINESS, DAY, days_of_tasks, sums, tuples};
 use super::{only, slug, slugs};
 use crate::sql::entity::{business_day, task};
-use crate::sql::{Transaction, damaged, error};
+use crate::sql::{Fetch, Transaction, damaged, error};
 use windrow_core::ids::WallMs;
 use windrow_core::stats::daily::{Cells, TaskCounts, Totals, UtcDay};
 use windrow_core::task::lifecycle::Status;
@@ -18,6 +20,15 @@ use windrow_engine::ports::tasks::statistics::Period;
 
 /// Milliseconds of a day. Within the text: two parameters of one value make two expressions of it.
 const DAY_MS: &str = "86400000";
+
+/// Number of tasks of a business with one status and a time within one day.
+#[derive(FromQueryResult)]
+struct Count {
+    business_id: i64,
+    day_start: i64,
+    status: String,
+    tasks: i64,
+}
 
 /// What is found of a period, bit by bit, in one snapshot.
 pub(super) struct Found {
@@ -91,7 +102,7 @@ impl Found {
     ) -> Result<Vec<(i64, UtcDay, Status, u64)>, StoreError> {
         use task::Column as C;
         let start = Expr::col(time).sub(Expr::col(time).modulo(Expr::cust(DAY_MS)));
-        let counts: Vec<(i64, i64, String, i64)> = task::Entity::find()
+        let counts = task::Entity::find()
             .select_only()
             .column(C::BusinessId)
             .column_as(start.clone(), "day_start")
@@ -105,13 +116,13 @@ impl Found {
             .group_by(C::BusinessId)
             .group_by(start)
             .group_by(C::Status)
-            .into_tuple()
-            .all(snapshot)
-            .await
-            .map_err(error)?;
-        let known = |(business, start, status, tasks): (i64, i64, String, i64)| {
-            let status = Status::parse(&status).ok_or_else(|| damaged("a task's status", &status))?;
-            Ok((business, UtcDay::of(WallMs(start)), status, tasks.cast_unsigned()))
+            .into_model::<Count>()
+            .rows(snapshot)
+            .await?;
+        let known = |row: Count| {
+            let status = Status::parse(&row.status).ok_or_else(|| damaged("a task's status", &row.status))?;
+            let day = UtcDay::of(WallMs(row.day_start));
+            Ok((row.business_id, day, status, row.tasks.cast_unsigned()))
         };
         counts.into_iter().map(known).collect()
     }
@@ -129,7 +140,7 @@ impl Found {
         let query = query
             .filter(C::Day.gte(period.from.0))
             .filter(C::Day.lt(period.until.0));
-        let rows = query.all(snapshot).await.map_err(error)?;
+        let rows = query.rows(snapshot).await?;
         for row in rows {
             let totals = Totals {
                 tasks: TaskCounts {

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Alias, Expr, ExprTrait as _, Func, OnConflict};
-use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder};
 
 use crate::sql::entity::{business_day, shard_day, shard_head, task};
 use crate::sql::task::record;
-use crate::sql::{Store, Transaction, error, words};
+use crate::sql::{Fetch, Pluck, Run, Store, Transaction, error, words};
 use windrow_core::ids::{ShardId, TaskId, WallMs};
 use windrow_core::stats::daily::{Settled, TaskCounts, Totals, UtcDay};
 use windrow_core::task::lifecycle::Status;
@@ -109,9 +109,8 @@ pub(crate) async fn fold(
     use shard_day::Column as C;
     let rows = shard_day::Entity::find()
         .filter(C::TaskId.eq(task.id))
-        .all(transaction)
-        .await
-        .map_err(error)?;
+        .rows(transaction)
+        .await?;
     let shards = record::shards(transaction, TaskId(task.id)).await?;
     let mut days = ends(task)?;
     for day in together(&rows, &shards) {
@@ -120,7 +119,7 @@ pub(crate) async fn fold(
     }
     add(transaction, business, days).await?;
     let gone = shard_day::Entity::delete_many().filter(C::TaskId.eq(task.id));
-    gone.exec(transaction).await.map_err(error)?;
+    gone.run(transaction).await?;
     Ok(())
 }
 
@@ -187,9 +186,8 @@ async fn add(
         .to_owned();
     business_day::Entity::insert_many(days.into_iter().map(row))
         .on_conflict(grown)
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
+        .run(transaction)
+        .await?;
     Ok(())
 }
 
@@ -197,17 +195,13 @@ async fn add(
 pub(crate) async fn expire(store: &Store, before: WallMs) -> Result<u64, StoreError> {
     use business_day::Column as C;
     let oldest: Option<i64> = business_day::Entity::find()
-        .select_only()
-        .column(C::Day)
         .filter(C::Day.lt(UtcDay::of(before).0))
         .order_by_asc(C::Day)
-        .into_tuple()
-        .one(&store.readers)
-        .await
-        .map_err(error)?;
+        .pluck_one([C::Day], &store.readers)
+        .await?;
     let Some(day) = oldest else { return Ok(0) };
     let gone = business_day::Entity::delete_many().filter(C::Day.eq(day));
-    gone.exec(&store.writer).await.map_err(error)?;
+    gone.run(&store.writer).await?;
     // There may be another day.
     Ok(SWEEP_MAX)
 }

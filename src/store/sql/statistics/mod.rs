@@ -8,14 +8,14 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use sea_orm::sea_query::{Expr, ExprTrait as _, Order};
-use sea_orm::{ColumnTrait, ConnectionTrait as _, EntityTrait, QueryFilter, QuerySelect, QueryTrait};
+use sea_orm::{ColumnTrait, ConnectionTrait as _, EntityTrait, QueryFilter, QueryTrait};
 
 use self::cells::Found;
 use self::days::settled;
 use self::shard_days::{TASK, days_of_tasks, tuples};
 use crate::sql::entity::{business, shard_day, task};
 use crate::sql::task::record;
-use crate::sql::{Store, Transaction, damaged, error, words};
+use crate::sql::{Fetch, Pluck, Store, Transaction, damaged, error, words};
 use windrow_core::ids::TaskId;
 use windrow_core::stats::daily::{Cells, Settled};
 use windrow_engine::ports::StoreError;
@@ -51,9 +51,8 @@ impl StatisticsStore for Store {
         let sums: Vec<(i64, i64, i64, i64)> = tuples(&found)?;
         let rows = task::Entity::find()
             .filter(task::Column::Id.is_in(sums.iter().map(|(.., id)| *id)))
-            .all(&snapshot)
-            .await
-            .map_err(error)?;
+            .rows(&snapshot)
+            .await?;
         let mut rows: HashMap<i64, task::Model> = rows.into_iter().map(|row| (row.id, row)).collect();
         let totals = |(succeeded, skipped, abandoned, id)| {
             let row = rows
@@ -68,9 +67,8 @@ impl StatisticsStore for Store {
         let snapshot = self.snapshot().await?;
         let over = shard_day::Entity::find()
             .filter(shard_day::Column::TaskId.eq(task.0))
-            .all(&snapshot)
-            .await
-            .map_err(error)?;
+            .rows(&snapshot)
+            .await?;
         let shards = record::shards(&snapshot, task).await?;
         Ok(days::together(&over, &shards))
     }
@@ -90,15 +88,11 @@ fn totals(row: task::Model, slugs: &HashMap<i64, String>, items: Settled) -> Res
 async fn slugs(snapshot: &Transaction, period: &Period) -> Result<HashMap<i64, String>, StoreError> {
     use business::Column as C;
     let found: Vec<(i64, String)> = business::Entity::find()
-        .select_only()
-        .columns([C::Id, C::Slug])
         .apply_if(period.business.as_ref(), |query, slug| {
             query.filter(C::Slug.eq(slug))
         })
-        .into_tuple()
-        .all(snapshot)
-        .await
-        .map_err(error)?;
+        .pluck([C::Id, C::Slug], snapshot)
+        .await?;
     Ok(found.into_iter().collect())
 }
 

@@ -9,7 +9,7 @@ use crate::sql::session::sessions;
 use crate::sql::task::life::Held;
 use crate::sql::task::record::{self, Change};
 use crate::sql::task::view;
-use crate::sql::{Store, Transaction, error, keep, locks};
+use crate::sql::{Fetch, Store, Transaction, keep, locks};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{Circumstances, Deeds, Listener, StartToken};
 use windrow_core::shards::Nodes;
@@ -119,10 +119,10 @@ fn new_token(store: &Store, task: TaskId) -> Result<StartToken, StoreError> {
 async fn nodes(transaction: &Transaction, pool: Option<&str>) -> Result<Nodes, StoreError> {
     let rows = session::Entity::find()
         .filter(session::Column::Fenced.eq(false))
-        .all(transaction)
+        .rows(transaction)
         .await;
     let mut offered = Vec::new();
-    for row in rows.map_err(error)? {
+    for row in rows? {
         if sessions::serves(&row, pool)? {
             offered.push(row.capacity.map(|micros| u128::from(micros.unsigned_abs())));
         }
@@ -143,8 +143,8 @@ async fn name_holder(
         .filter(task::Column::BusinessId.eq(held.business_id()))
         .filter(task::Column::Name.eq(name))
         .filter(task::Column::Id.ne(held.life.id.0))
-        .one(transaction);
-    Ok(holder.await.map_err(error)?.map(|holder| TaskId(holder.id)))
+        .row(transaction);
+    Ok(holder.await?.map(|holder| TaskId(holder.id)))
 }
 
 /// See [`windrow_engine::ports::tasks::store::TaskStore::release_name`].

@@ -1,7 +1,7 @@
 //! Makes businesses and tasks, each once.
 
 use sea_orm::ActiveValue::{NotSet, Set};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use crate::sql::dataset::begin::{self, Begun};
 use crate::sql::entity::{business, idempotency, shard, task};
@@ -13,7 +13,7 @@ use crate::sql::task::delete::DELETING;
 use crate::sql::task::life;
 use crate::sql::task::record::{self, Change};
 use crate::sql::task::view;
-use crate::sql::{Store, Transaction, error, keep, locks, words};
+use crate::sql::{Fetch, Pluck, Run, Store, Transaction, error, keep, locks, words};
 use windrow_core::dataset::Publishing;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{ShardLife, status_json};
@@ -54,10 +54,7 @@ pub(crate) async fn ensure_business(
         created_at: Set(now.0),
         updated_at: Set(now.0),
     };
-    business::Entity::insert(row)
-        .exec(&transaction)
-        .await
-        .map_err(error)?;
+    business::Entity::insert(row).run(&transaction).await?;
     let after = Some(serde_json::json!({ "slug": slug }).to_string());
     let change = Change {
         object: AuditObject::new(ObjectKind::Business, slug),
@@ -74,8 +71,8 @@ pub(crate) async fn ensure_business(
 async fn find_business(transaction: &Transaction, slug: &str) -> Result<Option<business::Model>, StoreError> {
     let found = business::Entity::find()
         .filter(business::Column::Slug.eq(slug))
-        .one(transaction);
-    found.await.map_err(error)
+        .row(transaction);
+    found.await
 }
 
 /// See [`windrow_engine::ports::tasks::store::TaskStore::make`]: one transaction, since thousands may be
@@ -178,7 +175,7 @@ async fn made_before(transaction: &Transaction, new: &NewTask) -> Result<Option<
         return Ok(None);
     };
     let known = idempotency::Entity::find_by_id((new.business.clone(), words::digest(&[key])));
-    let Some(known) = known.one(transaction).await.map_err(error)? else {
+    let Some(known) = known.row(transaction).await? else {
         return Ok(None);
     };
     let id = TaskId(known.task_id);
@@ -190,9 +187,8 @@ async fn made_before(transaction: &Transaction, new: &NewTask) -> Result<Option<
     if made.is_none() {
         // It was deleted since: the key is free again.
         idempotency::Entity::delete_by_id((known.scope, known.key_hash))
-            .exec(transaction)
-            .await
-            .map_err(error)?;
+            .run(transaction)
+            .await?;
     }
     Ok(made)
 }
@@ -207,13 +203,9 @@ async fn refuse_overtaken(
     let members: Vec<i64> = seen.members().map(|id| id.0).collect();
     for some in members.chunks(MEMBERS_PER_STATEMENT) {
         let found: Vec<i64> = task::Entity::find()
-            .select_only()
-            .column(task::Column::Id)
             .filter(task::Column::ParentId.is_in(some.iter().copied()))
-            .into_tuple()
-            .all(transaction)
-            .await
-            .map_err(error)?;
+            .pluck([task::Column::Id], transaction)
+            .await?;
         if found.into_iter().any(|id| !seen.redrives.contains(&TaskId(id))) {
             return Err(CreateError::Overtaken(seen.root));
         }
@@ -252,10 +244,7 @@ async fn remember_key(
         created_at: Set(now.0),
         status: Set(0),
     };
-    idempotency::Entity::insert(row)
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
+    idempotency::Entity::insert(row).run(transaction).await?;
     Ok(())
 }
 
@@ -278,7 +267,6 @@ fn request_hash(new: &NewTask) -> Result<String, StoreError> {
     .to_string();
     let texts = serde_json::json!([new.business, new.name, new.params, new.source, new.labels]).to_string();
     let mut parts = vec![texts, numbers, tuning];
-    // Left out where there are none: requests from before there were limits keep their hash.
     parts.extend(words::limits_text(&new.limits)?);
     if let Some(publish) = &new.publish {
         parts.push(serde_json::to_string(publish).map_err(|fault| StoreError::Refused(fault.to_string()))?);
@@ -299,8 +287,8 @@ async fn refuse_taken_name(
     let holder = task::Entity::find()
         .filter(task::Column::BusinessId.eq(business_id))
         .filter(task::Column::Name.eq(name.as_str()))
-        .one(transaction);
-    match holder.await.map_err(error)? {
+        .row(transaction);
+    match holder.await? {
         Some(holder) => Err(CreateError::NameTaken(name.clone(), TaskId(holder.id))),
         None => Ok(()),
     }
@@ -317,16 +305,10 @@ async fn insert(
     row.source_id = Set(upload_use::index_of(transaction, &new.source).await?);
     row.schedule_id = Set(fire.map(|fire| fire.schedule.0));
     row.fire_time = Set(fire.map(|fire| fire.time.0));
-    let id = task::Entity::insert(row)
-        .exec(transaction)
-        .await
-        .map_err(error)?
-        .last_insert_id;
+    let id = task::Entity::insert(row).exec(transaction).await;
+    let id = id.map_err(error)?.last_insert_id;
     let row = life::new_shard(id, &ShardLife::new(0, new.range(), Wish::Rest, now), 1, now);
-    shard::Entity::insert(row)
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
+    shard::Entity::insert(row).run(transaction).await?;
     Ok(TaskId(id))
 }
 

@@ -13,7 +13,7 @@ use crate::sql::run::result_place;
 use crate::sql::source::upload_use;
 use crate::sql::statistics::days;
 use crate::sql::task::record::{self, Change};
-use crate::sql::{Store, Transaction, damaged, error, keep, locks, words};
+use crate::sql::{Fetch, Pluck, Run, Store, Transaction, damaged, keep, locks, words};
 use windrow_core::dataset::GenerationState;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{CommandRefusal, status_json};
@@ -44,7 +44,7 @@ pub(crate) async fn delete(
     if store.archive.is_some() {
         let transaction = store.write().await?;
         deletable(&transaction, id).await?;
-        transaction.rollback().await.map_err(error)?;
+        transaction.rollback().await?;
         archive::keep(store, id, now).await?;
     }
     mark(store, id, now).await?;
@@ -137,13 +137,12 @@ async fn mark(store: &Store, id: TaskId, now: WallMs) -> Result<(), CommandError
         .col_expr(C::UpdatedAt, Expr::value(now.0))
         .filter(C::Id.eq(id.0))
         .filter(C::Version.eq(row.version))
-        .exec(&transaction)
-        .await
-        .map_err(error)?;
-    if marked.rows_affected != 1 {
+        .run(&transaction)
+        .await?;
+    if marked != 1 {
         return Err(StoreError::Unavailable(format!("{id} was changed at the same time")).into());
     }
-    Ok(transaction.commit().await.map_err(error)?)
+    Ok(transaction.commit().await?)
 }
 
 async fn deletable(transaction: &Transaction, id: TaskId) -> Result<task::Model, CommandError> {
@@ -156,9 +155,8 @@ async fn deletable(transaction: &Transaction, id: TaskId) -> Result<task::Model,
     let child = task::Entity::find()
         .filter(task::Column::ParentId.eq(id.0))
         .filter(task::Column::Status.is_not_in(ended))
-        .one(transaction)
-        .await
-        .map_err(error)?;
+        .row(transaction)
+        .await?;
     match child {
         Some(child) => Err(CommandError::HasRedrive(TaskId(child.id))),
         None => Ok(row),
@@ -180,23 +178,19 @@ where
     loop {
         let transaction = store.write().await?;
         let beyond: Option<i64> = E::find()
-            .select_only()
-            .column(order)
             .filter(of_task.eq(id.0))
             .order_by_asc(order)
             .offset(at_once)
             .limit(1)
-            .into_tuple()
-            .one(&transaction)
-            .await
-            .map_err(error)?;
+            .pluck_one([order], &transaction)
+            .await?;
         let some = E::delete_many().filter(of_task.eq(id.0));
         let some = match beyond {
             Some(beyond) => some.filter(order.lt(beyond)),
             None => some,
         };
-        some.exec(&transaction).await.map_err(error)?;
-        transaction.commit().await.map_err(error)?;
+        some.run(&transaction).await?;
+        transaction.commit().await?;
         if beyond.is_none() {
             return Ok(());
         }
@@ -208,12 +202,11 @@ async fn last(store: &Store, id: TaskId, write: &Write, now: WallMs) -> Result<(
     let transaction = store.write().await?;
     let row = deletable(&transaction, id).await?;
     let db = &transaction;
-    let owner = business::Entity::find_by_id(row.business_id).one(db).await;
-    let owner = owner.map_err(error)?;
+    let owner = business::Entity::find_by_id(row.business_id).row(db).await?;
     let owner = owner.ok_or_else(|| damaged("the business of a task", &row.business_id.to_string()))?;
     days::fold(db, &row, &owner.slug).await?;
     clear_rest(db, id).await?;
-    task::Entity::delete_by_id(id.0).exec(db).await.map_err(error)?;
+    task::Entity::delete_by_id(id.0).run(db).await?;
     upload_use::give_up(db, row.source_id, id.0).await?;
     let before = status_json(words::status(&row)?);
     let action = "task.delete".to_owned();
@@ -232,30 +225,25 @@ async fn last(store: &Store, id: TaskId, write: &Write, now: WallMs) -> Result<(
 async fn clear_rest(db: &Transaction, id: TaskId) -> Result<(), StoreError> {
     failure_group::Entity::delete_many()
         .filter(failure_group::Column::TaskId.eq(id.0))
-        .exec(db)
-        .await
-        .map_err(error)?;
+        .run(db)
+        .await?;
     data_log_drop::Entity::delete_many()
         .filter(data_log_drop::Column::TaskId.eq(id.0))
-        .exec(db)
-        .await
-        .map_err(error)?;
+        .run(db)
+        .await?;
     run::Entity::delete_many()
         .filter(run::Column::TaskId.eq(id.0))
-        .exec(db)
-        .await
-        .map_err(error)?;
+        .run(db)
+        .await?;
     shard::Entity::delete_many()
         .filter(shard::Column::TaskId.eq(id.0))
-        .exec(db)
-        .await
-        .map_err(error)?;
+        .run(db)
+        .await?;
     // One that was published stays: its results are its own.
     generation::Entity::delete_many()
         .filter(generation::Column::TaskId.eq(id.0))
         .filter(generation::Column::State.eq(GenerationState::Withheld.as_str()))
-        .exec(db)
-        .await
-        .map_err(error)?;
+        .run(db)
+        .await?;
     Ok(())
 }

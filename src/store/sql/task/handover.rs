@@ -11,7 +11,7 @@ use crate::sql::entity::{session, shard, shard_head, task};
 use crate::sql::session::sessions;
 use crate::sql::task::life;
 use crate::sql::task::record::{self, Change};
-use crate::sql::{Store, Transaction, error, keep, words};
+use crate::sql::{Fetch, Pluck, Run, Store, Transaction, keep, words};
 use windrow_core::ids::{SessionId, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::StoreError;
@@ -28,10 +28,7 @@ pub(crate) async fn move_shards(
     now: WallMs,
 ) -> Result<u32, CommandError> {
     let transaction = store.write().await?;
-    let found = task::Entity::find_by_id(id.0)
-        .one(&transaction)
-        .await
-        .map_err(error)?;
+    let found = task::Entity::find_by_id(id.0).row(&transaction).await?;
     found.ok_or(CommandError::NotFound(id))?;
     let there = sessions_of(&transaction, to).await?;
     let mut rows = record::shards(&transaction, id).await?;
@@ -77,28 +74,24 @@ pub(crate) async fn begin_anew(
         .add(C::MoveTo.is_null())
         .add(C::ShardNo.ne(words::shard_no(publication)))
         .add(C::TaskId.in_subquery(of_business));
-    let owners: Vec<(i64, i32, Option<String>)> = shard_head::Entity::find()
-        .select_only()
-        .columns([C::TaskId, C::ShardNo, C::SessionId])
+    let owners: Vec<Option<String>> = shard_head::Entity::find()
         .filter(running.clone())
         .order_by_asc(C::TaskId)
         .order_by_asc(C::ShardNo)
         .lock_exclusive()
-        .into_tuple()
-        .all(transaction)
-        .await
-        .map_err(error)?;
-    let owners: BTreeSet<String> = owners.into_iter().filter_map(|(.., owner)| owner).collect();
+        .pluck([C::SessionId], transaction)
+        .await?;
+    let owners: BTreeSet<String> = owners.into_iter().flatten().collect();
     let nodes = session::Entity::find()
         .filter(session::Column::Id.is_in(owners))
-        .all(transaction);
-    for owner in nodes.await.map_err(error)? {
+        .rows(transaction);
+    for owner in nodes.await? {
         let wished = shard_head::Entity::update_many()
             .col_expr(C::MoveTo, Expr::value(owner.node))
             .col_expr(C::MoveUntil, Expr::value(now.plus(MOVE_PATIENCE).0))
             .filter(running.clone())
             .filter(C::SessionId.eq(owner.id));
-        wished.exec(transaction).await.map_err(error)?;
+        wished.run(transaction).await?;
     }
     Ok(())
 }
@@ -109,8 +102,8 @@ async fn sessions_of(transaction: &Transaction, node: &str) -> Result<Vec<Sessio
     let live = session::Entity::find()
         .filter(C::Node.eq(node))
         .filter(C::Fenced.eq(false))
-        .all(transaction);
-    let live = live.await.map_err(error)?;
+        .rows(transaction);
+    let live = live.await?;
     if live.is_empty() {
         return Err(MoveRefusal::NoNode(node.to_owned()).into());
     }
@@ -141,8 +134,7 @@ async fn wish(
         .filter(C::ShardNo.eq(row.shard_no))
         .filter(C::Epoch.eq(row.epoch))
         .filter(C::State.eq(ShardState::Running.as_str()))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
-    Ok(wished.rows_affected == 1)
+        .run(transaction)
+        .await?;
+    Ok(wished == 1)
 }

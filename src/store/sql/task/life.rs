@@ -1,7 +1,7 @@
 //! A task's life between its rows and the domain: read under the task's lock, and written back where it differs.
 
 use sea_orm::ActiveValue::Set;
-use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, Iterable, QueryFilter, QuerySelect};
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, Iterable, QueryFilter};
 
 use crate::sql::business::outbox;
 use crate::sql::dataset::begin;
@@ -9,7 +9,7 @@ use crate::sql::entity::{business, failure_group, item, shard, shard_head, start
 use crate::sql::run::{items, results};
 use crate::sql::source::upload_use;
 use crate::sql::task::record::{self, Change};
-use crate::sql::{Transaction, damaged, error, words};
+use crate::sql::{Fetch, Pluck, Run, Transaction, damaged, words};
 use windrow_core::ids::{ItemCount, ItemIndex, RunNo, SessionId, TaskId, WallMs};
 use windrow_core::life::{Deeds, Evidence, Life, Listener, ShardLife};
 use windrow_core::task::lifecycle::Note;
@@ -64,10 +64,7 @@ impl Held {
     /// Its business, as one that wants to hear of it.
     pub(crate) async fn listener(&self, transaction: &Transaction) -> Result<Listener, StoreError> {
         let id = self.row.business_id;
-        let owner = business::Entity::find_by_id(id)
-            .one(transaction)
-            .await
-            .map_err(error)?;
+        let owner = business::Entity::find_by_id(id).row(transaction).await?;
         let owner = owner.ok_or_else(|| damaged("the business of a task", &id.to_string()))?;
         let hooks = match owner.hooks.unwrap_or_default().trim() {
             "" | "null" => Ok(Default::default()),
@@ -198,10 +195,7 @@ async fn keep_token(transaction: &Transaction, life: &Life) -> Result<(), StoreE
         task_id: Set(life.id.0),
         start_no: Set(life.start_no.cast_signed()),
     };
-    start_token::Entity::insert(kept)
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
+    start_token::Entity::insert(kept).run(transaction).await?;
     Ok(())
 }
 
@@ -209,17 +203,16 @@ async fn evidence(transaction: &Transaction, task: i64) -> Result<Evidence, Stor
     let of_task = failure_group::Column::TaskId.eq(task);
     let groups = failure_group::Entity::find()
         .filter(of_task)
-        .all(transaction)
-        .await
-        .map_err(error)?;
+        .rows(transaction)
+        .await?;
     let parked = item::Entity::find()
         .filter(item::Column::TaskId.eq(task))
         .filter(item::Column::State.eq(items::PARKED))
-        .one(transaction);
+        .row(transaction);
     let failures = groups.iter().map(|group| group.n.cast_unsigned()).sum();
     Ok(Evidence {
         failures,
-        is_parked: parked.await.map_err(error)?.is_some(),
+        is_parked: parked.await?.is_some(),
         results_said: results_said(transaction, task).await?,
         results_stored: results::count(transaction, task).await?,
     })
@@ -227,13 +220,9 @@ async fn evidence(transaction: &Transaction, task: i64) -> Result<Evidence, Stor
 
 async fn results_said(transaction: &Transaction, task: i64) -> Result<u64, StoreError> {
     let said: Vec<i64> = shard_head::Entity::find()
-        .select_only()
-        .column(shard_head::Column::Results)
         .filter(shard_head::Column::TaskId.eq(task))
-        .into_tuple()
-        .all(transaction)
-        .await
-        .map_err(error)?;
+        .pluck([shard_head::Column::Results], transaction)
+        .await?;
     Ok(said.into_iter().map(i64::cast_unsigned).sum())
 }
 
@@ -329,7 +318,7 @@ fn written(row: &task::Model, life: &Life) -> Result<task::Model, StoreError> {
         slow_rate: slow.map(|(_, micros)| micros),
         ..row.clone()
     };
-    // An older program's text of the same settings is no change.
+    // Another text of the same settings is no change.
     if words::tuning(&row.tuning)? != life.tuning {
         new.tuning = words::tuning_text(&life.tuning)?;
     }
@@ -415,27 +404,20 @@ async fn write_shards(
         let gone = shard::Entity::delete_many()
             .filter(of_task())
             .filter(C::ShardNo.is_in(gone));
-        gone.exec(transaction).await.map_err(error)?;
+        gone.run(transaction).await?;
     }
     let new = after.shards.iter().filter(|shard| was(shard.no).is_none());
     let new: Vec<_> = new
         .map(|shard| new_shard(after.id.0, shard, after.control_rev, now))
         .collect();
     if !new.is_empty() {
-        shard::Entity::insert_many(new)
-            .exec_without_returning(transaction)
-            .await
-            .map_err(error)?;
+        shard::Entity::insert_many(new).run(transaction).await?;
     }
     for (change, shards) in changes(before, after) {
         let expected = shards.len() as u64;
         let update = shard::Entity::update_many().set(change).filter(of_task());
-        let done = update
-            .filter(C::ShardNo.is_in(shards))
-            .exec(transaction)
-            .await
-            .map_err(error)?;
-        if done.rows_affected != expected {
+        let done = update.filter(C::ShardNo.is_in(shards)).run(transaction).await?;
+        if done != expected {
             return Err(StoreError::Unavailable(format!(
                 "a shard of {} was changed",
                 after.id

@@ -11,7 +11,7 @@ use sea_orm::{
 use crate::sql::entity::{business, run, shard_head, task};
 use crate::sql::log::audit_list;
 use crate::sql::task::view;
-use crate::sql::{Store, error, words};
+use crate::sql::{Fetch, Pluck, Store, words};
 use windrow_core::ids::{Epoch, ItemIndex, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
@@ -29,7 +29,7 @@ impl TaskList for Store {
         // A transaction only for its snapshot: the terms of each task have to add up.
         let snapshot = self.snapshot().await?;
         let query = narrowed(filter, after).limit(u64::from(limit) + 1);
-        let mut rows = query.all(&snapshot).await.map_err(error)?;
+        let mut rows = query.rows(&snapshot).await?;
         let is_last = rows.len() <= limit as usize;
         rows.truncate(limit as usize);
         let next = rows.last().filter(|_| !is_last).map(|row| TaskId(row.id));
@@ -46,14 +46,10 @@ impl TaskList for Store {
         for status in &Status::ALL {
             // Ids along the index on status, no further than the bound.
             let ids: Vec<i64> = task::Entity::find()
-                .select_only()
-                .column(task::Column::Id)
                 .filter(task::Column::Status.eq(status.as_str()))
                 .limit(u64::from(most))
-                .into_tuple()
-                .all(&self.readers)
-                .await
-                .map_err(error)?;
+                .pluck([task::Column::Id], &self.readers)
+                .await?;
             counts.push((*status, ids.len() as u64));
         }
         Ok(counts)
@@ -79,16 +75,15 @@ impl TaskList for Store {
             .order_by_asc(C::ShardNo)
             .order_by_desc(C::RunNo)
             .limit(u64::from(limit))
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .rows(&self.readers)
+            .await?;
         Ok(rows.into_iter().map(record).collect())
     }
 
     async fn run(&self, shard: ShardId, number: RunNo) -> Result<Option<RunRecord>, StoreError> {
         let key = (shard.task.0, words::shard_no(shard), number.0.cast_signed());
-        let row = run::Entity::find_by_id(key).one(&self.readers).await;
-        Ok(row.map_err(error)?.map(record))
+        let row = run::Entity::find_by_id(key).row(&self.readers).await;
+        Ok(row?.map(record))
     }
 
     async fn audits(
@@ -183,18 +178,16 @@ async fn views<C: sea_orm::ConnectionTrait>(
         .filter(shard_head::Column::TaskId.is_in(rows.iter().map(|row| row.id)))
         .order_by_asc(shard_head::Column::TaskId)
         .order_by_asc(shard_head::Column::FirstIndex)
-        .all(db)
-        .await
-        .map_err(error)?;
+        .rows(db)
+        .await?;
     let mut of_task: HashMap<i64, Vec<shard_head::Model>> = HashMap::new();
     for shard in shards {
         of_task.entry(shard.task_id).or_default().push(shard);
     }
     let owners = business::Entity::find()
         .filter(business::Column::Id.is_in(rows.iter().map(|row| row.business_id)))
-        .all(db)
-        .await
-        .map_err(error)?;
+        .rows(db)
+        .await?;
     let slugs: HashMap<i64, String> = owners.into_iter().map(|owner| (owner.id, owner.slug)).collect();
     rows.into_iter()
         .map(|row| {

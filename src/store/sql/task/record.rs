@@ -4,7 +4,7 @@ use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, Select, UpdateMany};
 
 use crate::sql::entity::{audit, shard_head, task};
-use crate::sql::{Transaction, damaged, error};
+use crate::sql::{Fetch, Run, Transaction, damaged};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::audit_object::AuditObject;
@@ -12,10 +12,7 @@ use windrow_engine::ports::tasks::store::Actor;
 
 /// A task that must exist, because a shard of it does.
 pub(crate) async fn load(transaction: &Transaction, id: TaskId) -> Result<task::Model, StoreError> {
-    let found = task::Entity::find_by_id(id.0)
-        .one(transaction)
-        .await
-        .map_err(error)?;
+    let found = task::Entity::find_by_id(id.0).row(transaction).await?;
     found.ok_or_else(|| damaged("the task of a shard", &id.to_string()))
 }
 
@@ -24,7 +21,7 @@ pub(crate) async fn shards(
     transaction: &Transaction,
     id: TaskId,
 ) -> Result<Vec<shard_head::Model>, StoreError> {
-    all_shards(id).all(transaction).await.map_err(error)
+    all_shards(id).rows(transaction).await
 }
 
 /// The query for them.
@@ -41,8 +38,8 @@ pub(crate) async fn save(
     task: &task::Model,
     now: WallMs,
 ) -> Result<(), StoreError> {
-    let saved = saving(task, now).exec(transaction).await.map_err(error)?;
-    match saved.rows_affected {
+    let saved = saving(task, now).run(transaction).await?;
+    match saved {
         1 => Ok(()),
         _ => Err(StoreError::Unavailable(format!(
             "{} was changed at the same time",
@@ -84,9 +81,8 @@ pub(crate) async fn audit(
     now: WallMs,
 ) -> Result<(), StoreError> {
     audit::Entity::insert(entry(actor, change, now))
-        .exec_without_returning(transaction)
-        .await
-        .map_err(error)?;
+        .run(transaction)
+        .await?;
     Ok(())
 }
 

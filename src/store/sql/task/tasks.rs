@@ -12,7 +12,7 @@ use crate::sql::task::delete;
 use crate::sql::task::handover;
 use crate::sql::task::view;
 use crate::sql::task::wait;
-use crate::sql::{Store, error, settled};
+use crate::sql::{Fetch, Store, settled};
 use windrow_core::ids::{StoreId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{
@@ -47,10 +47,7 @@ impl TaskStore for Store {
         }
         // A transaction only for its snapshot: the terms of the view have to add up.
         let snapshot = self.snapshot().await?;
-        let found = task::Entity::find_by_id(id.0)
-            .one(&snapshot)
-            .await
-            .map_err(error)?;
+        let found = task::Entity::find_by_id(id.0).row(&snapshot).await?;
         let Some(row) = found else { return Ok(None) };
         Ok(Some(view::view_with_owners(&snapshot, row).await?))
     }
@@ -58,17 +55,16 @@ impl TaskStore for Store {
     async fn find(&self, slug: &str, name: &str) -> Result<Option<TaskView>, StoreError> {
         let owner = business::Entity::find()
             .filter(business::Column::Slug.eq(slug))
-            .one(&self.readers);
-        let Some(owner) = owner.await.map_err(error)? else {
+            .row(&self.readers);
+        let Some(owner) = owner.await? else {
             return Ok(None);
         };
         let row = task::Entity::find()
             .filter(task::Column::BusinessId.eq(owner.id))
             .filter(task::Column::Name.eq(name))
             .order_by_desc(task::Column::Id)
-            .one(&self.readers)
-            .await
-            .map_err(error)?;
+            .row(&self.readers)
+            .await?;
         match row {
             Some(row) => self.get(TaskId(row.id)).await,
             None => Ok(None),
@@ -117,9 +113,8 @@ impl TaskStore for Store {
         let rows = audit::Entity::find()
             .filter(audit::Column::TaskId.eq(id.0))
             .order_by_asc(audit::Column::Id)
-            .all(&self.readers)
-            .await
-            .map_err(error)?;
+            .rows(&self.readers)
+            .await?;
         Ok(rows.into_iter().map(entry).collect())
     }
 }
@@ -139,15 +134,13 @@ pub(crate) fn entry(row: audit::Model) -> AuditEntry {
 async fn of_token(store: &Store, token: &str) -> Result<Option<TokenStart>, StoreError> {
     let hash = tokens::hash(token);
     let found = start_token::Entity::find_by_id(hash.clone())
-        .one(&store.readers)
-        .await
-        .map_err(error)?;
+        .row(&store.readers)
+        .await?;
     let Some(found) = found else { return Ok(None) };
     let live = task::Entity::find_by_id(found.task_id)
         .filter(task::Column::StartTokenHash.eq(hash))
-        .one(&store.readers)
-        .await
-        .map_err(error)?;
+        .row(&store.readers)
+        .await?;
     let (task, start_no) = (TaskId(found.task_id), found.start_no.cast_unsigned());
     Ok(Some(TokenStart {
         task,

@@ -6,7 +6,7 @@ use sea_orm::{
 
 use crate::sql::entity::{business, session, shard_head, task};
 use crate::sql::task::{life, record};
-use crate::sql::{Talk, damaged, error, words};
+use crate::sql::{Fetch, Talk, damaged, words};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
@@ -14,17 +14,13 @@ use windrow_engine::ports::tasks::store::{FireKey, TaskView};
 
 /// Reads what the task's row alone doesn't say and puts it together.
 pub(crate) async fn view<C: ConnectionTrait>(db: &C, row: task::Model) -> Result<TaskView, StoreError> {
-    let owner = business::Entity::find_by_id(row.business_id)
-        .one(db)
-        .await
-        .map_err(error)?;
+    let owner = business::Entity::find_by_id(row.business_id).row(db).await?;
     let owner = owner.ok_or_else(|| damaged("the business of a task", &row.business_id.to_string()))?;
     let shards = shard_head::Entity::find()
         .filter(shard_head::Column::TaskId.eq(row.id))
         .order_by_asc(shard_head::Column::FirstIndex)
-        .all(db)
-        .await
-        .map_err(error)?;
+        .rows(db)
+        .await?;
     together(row, owner.slug, &shards)
 }
 
@@ -85,11 +81,7 @@ async fn name_owners<C: ConnectionTrait>(db: &C, task: &mut TaskView) -> Result<
     if ids.is_empty() {
         return Ok(());
     }
-    let found = session::Entity::find()
-        .filter(S::Id.is_in(ids))
-        .all(db)
-        .await
-        .map_err(error)?;
+    let found = session::Entity::find().filter(S::Id.is_in(ids)).rows(db).await?;
     name(task, &found);
     Ok(())
 }

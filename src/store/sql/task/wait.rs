@@ -6,7 +6,7 @@ use sea_orm::sea_query::{Expr, ExprTrait as _};
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter};
 
 use crate::sql::entity::task;
-use crate::sql::{Store, error, words};
+use crate::sql::{Fetch, Run, Store, words};
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::StoreError;
@@ -46,9 +46,8 @@ async fn news<'a>(
     let rows = task::Entity::find()
         .filter(task::Column::Id.is_in(notes.iter().map(|note| note.task.0)))
         .filter(task::Column::Status.is_in(WAITING.map(Status::as_str).into_iter().chain([RUNNING])))
-        .all(&store.readers)
-        .await
-        .map_err(error)?;
+        .rows(&store.readers)
+        .await?;
     let rows: HashMap<i64, task::Model> = rows.into_iter().map(|row| (row.id, row)).collect();
     let (mut known, mut news) = (Vec::new(), Vec::new());
     for note in notes {
@@ -90,13 +89,12 @@ async fn write(store: &Store, notes: &[&WaitNote], now: WallMs) -> Result<Vec<Ta
             .col_expr(C::UpdatedAt, Expr::value(now.0))
             .filter(C::Id.eq(note.task.0))
             .filter(of)
-            .exec(&transaction)
-            .await
-            .map_err(error)?;
-        if done.rows_affected > 0 {
+            .run(&transaction)
+            .await?;
+        if done > 0 {
             written.push(note.task);
         }
     }
-    transaction.commit().await.map_err(error)?;
+    transaction.commit().await?;
     Ok(written)
 }

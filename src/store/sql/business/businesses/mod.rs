@@ -12,7 +12,7 @@ use crate::sql::entity::{audit, business};
 use crate::sql::session::named_limits;
 use crate::sql::task::record::{self, Change};
 use crate::sql::task::{handover, tasks};
-use crate::sql::{Store, Transaction, damaged, error, keep, locks};
+use crate::sql::{Fetch, Run, Store, Transaction, damaged, error, keep, locks};
 use windrow_core::business::{BusinessSpec, POOL_DEFAULT};
 use windrow_core::ids::WallMs;
 use windrow_engine::ports::StoreError;
@@ -76,9 +76,9 @@ impl BusinessStore for Store {
         let rows = found
             .order_by_asc(C::Slug)
             .limit(u64::from(limit))
-            .all(&self.readers)
+            .rows(&self.readers)
             .await;
-        rows.map_err(error)?.into_iter().map(view).collect()
+        rows?.into_iter().map(view).collect()
     }
 
     async fn change_business(
@@ -142,9 +142,8 @@ impl BusinessStore for Store {
             .order_by_desc(C::Id)
             .limit(u64::from(limit));
         Ok(found
-            .all(&self.readers)
-            .await
-            .map_err(error)?
+            .rows(&self.readers)
+            .await?
             .into_iter()
             .map(|row| (row.id, tasks::entry(row)))
             .collect())
@@ -156,7 +155,7 @@ pub(crate) async fn find(
     db: &impl ConnectionTrait,
     slug: &str,
 ) -> Result<Option<business::Model>, StoreError> {
-    of_slug(slug).one(db).await.map_err(error)
+    of_slug(slug).row(db).await
 }
 
 fn of_slug(slug: &str) -> sea_orm::Select<business::Entity> {
@@ -228,10 +227,9 @@ async fn update(
         .set(new)
         .filter(business::Column::Id.eq(before.id))
         .filter(business::Column::Version.eq(before.version))
-        .exec(transaction)
-        .await
-        .map_err(error)?;
-    match written.rows_affected {
+        .run(transaction)
+        .await?;
+    match written {
         1 => Ok(()),
         _ => Err(StoreError::Unavailable(format!(
             "{} was changed at the same time",

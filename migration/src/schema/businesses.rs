@@ -1,0 +1,107 @@
+//! Consumers of items, who may ask for work, and the calls that tell them of it.
+
+use crate::columns::{
+    HASH, NAME, SLUG, UUID, bytes, chars, chars_null, chars_unique, number, number_null, sequence_key, small,
+    text, text_null,
+};
+use crate::table::{Table, table};
+
+pub(super) fn tables() -> Vec<Table> {
+    vec![business(), token(), sign_in(), idempotency(), outbox()]
+}
+
+/// Registered consumers of items.
+fn business() -> Table {
+    let columns = [
+        sequence_key("id"),
+        chars_unique("slug", SLUG),
+        chars_null("display_name", NAME),
+        chars_null("pool", SLUG),
+        number("revision"),
+        text_null("handler"),
+        text_null("hooks"),
+        text_null("defaults_json"),
+        text_null("limits_json"),
+        bytes("secrets").null().take(),
+        number_null("archived_at"),
+        number("version"),
+        number("created_at"),
+        number("updated_at"),
+    ];
+    table("business", columns)
+}
+
+/// Tokens with which people and programs call the API.
+fn token() -> Table {
+    let columns = [
+        sequence_key("id"),
+        chars_unique("token_hash", HASH),
+        chars_null("prefix", 16),
+        chars("name", NAME),
+        chars("role", 16),
+        number_null("business_id"),
+        chars_null("created_by", NAME),
+        number("created_at"),
+        number_null("expires_at"),
+        number_null("revoked_at"),
+    ];
+    table("token", columns)
+}
+
+/// Sign-ins of browsers that aren't over: a sign-out deletes its row.
+fn sign_in() -> Table {
+    let columns = [
+        sequence_key("id"),
+        chars("cookie_hash", HASH),
+        number("token_id"),
+        // Address of the browser, so that people can tell theirs.
+        chars_null("address", 64),
+        number("created_at"),
+        number("expires_at"),
+    ];
+    table("sign_in", columns)
+        .unique("cookie", &["cookie_hash"])
+        .index("token", &["token_id", "id"])
+        .index("expiry", &["expires_at"])
+}
+
+/// Requests that carried an idempotency key.
+fn idempotency() -> Table {
+    let columns = [
+        chars("scope", 96),
+        chars("key_hash", HASH),
+        chars("request_hash", HASH),
+        number("task_id"),
+        // Session that answers the request: with it its open keys are free.
+        chars_null("session_id", UUID),
+        // 0 while the first request is being answered.
+        small("status"),
+        text_null("response"),
+        number("created_at"),
+    ];
+    table("idempotency", columns)
+        .key(&["scope", "key_hash"])
+        .index("created", &["created_at"])
+}
+
+/// Hook calls that are due, written with the change that causes them.
+fn outbox() -> Table {
+    let columns = [
+        sequence_key("id"),
+        number("task_id"),
+        small("start_no"),
+        chars("kind", 32),
+        // Id that the business sees.
+        chars_null("delivery_id", 96),
+        text("payload"),
+        chars("state", 12),
+        number("due_at"),
+        small("attempts"),
+        text_null("last_error"),
+        number_null("expires_at"),
+        number("created_at"),
+    ];
+    table("outbox", columns)
+        .index("due", &["state", "due_at"])
+        .index("task", &["task_id", "id"])
+}

@@ -1,0 +1,50 @@
+//! Limits that tasks share on all nodes.
+
+use crate::columns::{NAME, UUID, chars, chars_null, number, number_null, text};
+use crate::table::{Table, table};
+
+pub(super) fn tables() -> Vec<Table> {
+    vec![named_limit(), shared_limit(), limit_part()]
+}
+
+/// Limits with a name of their own, as tasks name them. (Those of a business are in its `limits_json`.)
+fn named_limit() -> Table {
+    let columns = [
+        chars("name", 40).primary_key().take(),
+        // As people write it, and items in flight; none is without a bound.
+        chars_null("rate", 64),
+        number_null("concurrency"),
+        number("revision"),
+        number("created_at"),
+        number("updated_at"),
+    ];
+    table("named_limit", columns)
+}
+
+/// Limits in use, under the name of their business or `limit/` and their own.
+fn shared_limit() -> Table {
+    let columns = [
+        chars("name", NAME).primary_key().take(),
+        // Grows with each round; whoever plays one holds this row's lock.
+        number("round_no"),
+    ];
+    table("shared_limit", columns)
+}
+
+/// Shares of sessions in a limit.
+fn limit_part() -> Table {
+    let columns = [
+        chars("name", NAME),
+        chars("session_id", UUID),
+        // Place in the line, and number of the last round.
+        number("seat"),
+        number("seq"),
+        // None is without a bound: billionths of an item per second, items at once, items in flight.
+        number_null("rate"),
+        number_null("burst"),
+        number_null("slots"),
+        // Demand of the session's runs, as JSON.
+        text("demand"),
+    ];
+    table("limit_part", columns).key(&["name", "session_id"])
+}

@@ -1,0 +1,128 @@
+//! Tasks and the tokens of their starts.
+
+use sea_orm_migration::prelude::ColumnDef;
+use sea_orm_migration::schema::boolean;
+
+use crate::columns::{
+    CODE, HASH, NAME, SLUG, chars, chars_null, number, number_null, sequence_key, small, text, text_null,
+};
+use crate::table::{Table, table};
+
+pub(super) fn tables() -> Vec<Table> {
+    vec![task(), start_token()]
+}
+
+/// Passes of businesses over their items.
+fn task() -> Table {
+    let columns = [order(), settings(), state(), requests()].concat();
+    table("task", columns)
+        .unique("name", &["business_id", "name"])
+        .unique("fire", &["schedule_id", "fire_time"])
+        .index("status", &["status", "id"])
+        .index("business", &["business_id", "id"])
+        .index("parent", &["parent_id", "id"])
+        .index("source", &["source_id"])
+        // Ended tasks keep their deadlines; those that are open are looked for each second.
+        .index("deadline", &["status", "deadline"])
+        // Finds a schedule's unfinished tasks.
+        .index("schedule", &["schedule_id", "status"])
+        .index("created", &["created_at"])
+        .index("finished", &["finished_at"])
+}
+
+/// Identity, origin and items.
+fn order() -> Vec<ColumnDef> {
+    vec![
+        sequence_key("id"),
+        number("business_id"),
+        chars_null("name", NAME),
+        number_null("parent_id"),
+        number_null("schedule_id"),
+        number_null("fire_time"),
+        number("total"),
+        number("skip_first"),
+        // `5-9,12`: items that people want skipped.
+        text_null("skips"),
+        // `open` or `sealed`; none of a task whose items were fixed when it was made.
+        chars_null("intake", 16),
+        small("shards_wanted"),
+        number_null("source_id"),
+        text("source"),
+        number("meaning_hash"),
+    ]
+}
+
+/// Settings and attributes.
+fn settings() -> Vec<ColumnDef> {
+    vec![
+        text("tuning"),
+        text_null("params"),
+        boolean("send_params").default(true).take(),
+        chars_null("pool", SLUG),
+        small("priority"),
+        text_null("labels"),
+        // Names of limits, as a JSON list.
+        text_null("limits"),
+        // `{"items":100,"then":"stop"}` while the canary is not done.
+        text_null("canary"),
+        // `{"dataset":"board","if":"all","reduce":"none","generation":7}`.
+        text_null("publishing"),
+        number("not_before"),
+        number_null("deadline"),
+    ]
+}
+
+/// Status and times.
+fn state() -> Vec<ColumnDef> {
+    vec![
+        chars("status", 20),
+        chars_null("status_reason", CODE),
+        text_null("status_text"),
+        number("status_since"),
+        chars_null("next_action", 64),
+        number_null("next_at"),
+        chars_null("result", 16),
+        chars_null("stop_reason", 24),
+        // `{"items":3,"runs":[{"first":0,"len":3}]}`: items that the present stop cut off.
+        text_null("cut_off"),
+        number_null("result_version"),
+        number("version"),
+        small("start_no"),
+        // Of the present start: the hash of its token, and until when the business may answer the before-run hook.
+        chars_null("start_token_hash", HASH),
+        number_null("awaiting_until"),
+        number("created_at"),
+        number("updated_at"),
+        number("queued_at"),
+        number_null("started_at"),
+        number_null("finished_at"),
+    ]
+}
+
+/// Requests of people, and limits that one shard sets for all.
+fn requests() -> Vec<ColumnDef> {
+    vec![
+        chars("wish", 12),
+        number("control_rev"),
+        // Bound of an early finish: nothing undispatched at or above it is sent any more.
+        number_null("finish_at"),
+        // `[{"code":"TIMEOUT","at":1700000000000}]`: retrying items with these codes fail for good.
+        text_null("abandonments"),
+        // No shard dispatches before this time, and why (`429`, a reply's `pause`).
+        number_null("pause_until"),
+        chars_null("pause_reason", CODE),
+        // Until when the task has this rate at most (millionths of an item per second).
+        number_null("slow_until"),
+        number_null("slow_rate"),
+    ]
+}
+
+/// Tokens of all starts, so that one of an earlier start can be told from one that never was.
+fn start_token() -> Table {
+    let columns = [
+        chars("token_hash", HASH).primary_key().take(),
+        number("task_id"),
+        small("start_no"),
+    ];
+    table("start_token", columns).index("task", &["task_id", "start_no"])
+}

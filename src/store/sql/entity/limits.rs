@@ -1,0 +1,28 @@
+//! Limits that tasks share on all nodes.
+
+entity! {
+    named_limit "named_limit"
+    key (name: String)
+    rate: Option<String>,
+    concurrency: Option<i64>,
+    revision: i64,
+    created_at: i64,
+    updated_at: i64,
+}
+
+entity! {
+    shared_limit "shared_limit"
+    key (name: String)
+    round_no: i64,
+}
+
+entity! {
+    limit_part "limit_part"
+    key (name: String, session_id: String)
+    seat: i64,
+    seq: i64,
+    rate: Option<i64>,
+    burst: Option<i64>,
+    slots: Option<i64>,
+    demand: String,
+}
