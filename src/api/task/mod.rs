@@ -16,6 +16,7 @@ mod history;
 mod report;
 mod requests;
 mod stats;
+mod steering;
 mod window;
 
 use crate::{NumberOrAuto, SilentNode, TaskSettings};
@@ -27,6 +28,7 @@ pub use self::history::*;
 pub use self::report::*;
 pub use self::requests::*;
 pub use self::stats::*;
+pub use self::steering::*;
 pub use self::window::*;
 
 /// A task.
