@@ -25,20 +25,20 @@ def call(operation, kind, *path, **more):
 
 assert call(whoami, m.Whoami).role == "admin"
 assert call(version, m.Version).name == "windrow"
-assert len(call(list_nodes, m.PageNodeBody).items) == 1
-register = m.RegisterBody.from_dict({"name": "push", "url": "http://127.0.0.1:9/"})
-call(register_business, m.BusinessJson, body=register, check=m.RegisterBusinessCheck.SKIP)
-assert call(show_business, m.BusinessJson, "push").name == "push"
-wish = m.CreateBody.from_dict({"business": "push", "source": {"type": "range", "total": 10}, "rate": "5/s"})
+assert len(call(list_nodes, m.PageNode).items) == 1
+register = m.RegisterBusiness.from_dict({"name": "push", "url": "http://127.0.0.1:9/"})
+call(register_business, m.Business, body=register, check=m.RegisterBusinessCheck.SKIP)
+assert call(show_business, m.Business, "push").name == "push"
+wish = m.CreateTask.from_dict({"business": "push", "source": {"type": "range", "total": 10}, "rate": "5/s"})
 task = call(create_task, m.Task, body=wish).id
 assert call(show_task, m.Task, task).counts.pending == 10
-changed = call(change_task, m.Task, task, body=m.EditBody.from_dict({"rate": "7/s", "reason": "try"}))
+changed = call(change_task, m.Task, task, body=m.EditTask.from_dict({"rate": "7/s", "reason": "try"}))
 assert changed.rate == "7/s", changed
 assert [one.id for one in call(list_tasks, m.PageTask, business="push").items] == [task]
 assert len(call(task_revisions, m.PageAuditEntry, task).items) == 2
-assert call(list_failures, m.PageFailureBody, task).items == []
-made = call(create_token, m.TokenJson, body=m.TokenBody.from_dict({"name": "ann", "role": "viewer"}))
-assert any(one.name == "ann" for one in call(list_tokens, m.PageTokenJson).items)
+assert call(list_failures, m.PageFailure, task).items == []
+made = call(create_token, m.Token, body=m.CreateToken.from_dict({"name": "ann", "role": "viewer"}))
+assert any(one.name == "ann" for one in call(list_tokens, m.PageToken).items)
 gone = revoke_token.sync_detailed(made.id, client=client)
 assert gone.status_code == 204, gone
 print(f"{called + 1} passed, 0 failed")
