@@ -7,7 +7,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::*;
+use crate::schema::{HooksSettings, LimitsSettings, RequestSettings};
+use crate::settings::TuningSettings;
 use windrow_core::business::BusinessLimits;
 use windrow_core::business::Hooks;
 use windrow_core::business::request::RequestSpec;
@@ -105,7 +106,7 @@ pub struct CheckReply {
 }
 
 /// One check.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Check {
     /// What was looked at.
     pub check: String,
@@ -165,7 +166,7 @@ pub struct TryItems {
     #[schema(max_length = 32)]
     pub timeout: Option<String>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
@@ -230,7 +231,7 @@ pub struct RegisterBusiness {
     #[schema(value_type = LimitsSettings)]
     pub limits: BusinessLimits,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }

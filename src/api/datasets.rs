@@ -170,7 +170,7 @@ pub struct EditDataset {
     #[schema(pattern = "^(none|redis)$")]
     pub sink: Option<String>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
@@ -183,7 +183,7 @@ pub struct RollBack {
     #[schema(minimum = 1)]
     pub generation: u64,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }

@@ -5,10 +5,12 @@
 
 mod businesses;
 mod datasets;
+mod events;
 mod limits;
 mod logs;
 mod nodes;
 mod page;
+mod problem;
 mod read;
 mod schedules;
 mod schema;
@@ -19,10 +21,12 @@ mod tokens;
 
 pub use self::businesses::*;
 pub use self::datasets::*;
+pub use self::events::*;
 pub use self::limits::*;
 pub use self::logs::*;
 pub use self::nodes::*;
 pub use self::page::*;
+pub use self::problem::*;
 pub use self::read::*;
 pub use self::schedules::*;
 pub use self::schema::*;

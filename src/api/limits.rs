@@ -77,7 +77,7 @@ pub struct CreateLimit {
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub concurrency: Option<NonZeroU32>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
@@ -87,15 +87,15 @@ pub struct CreateLimit {
 #[serde(deny_unknown_fields)]
 pub struct EditLimit {
     /// Attempts in a time; null is without a bound.
-    #[serde(default, deserialize_with = "crate::some")]
+    #[serde(default, deserialize_with = "crate::read::some")]
     #[schema(value_type = Option<String>, pattern = "^ *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *$", max_length = 80)]
     pub rate: Option<Option<Rate>>,
     /// Items in flight; null is without a bound.
-    #[serde(default, deserialize_with = "crate::some")]
+    #[serde(default, deserialize_with = "crate::read::some")]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub concurrency: Option<Option<NonZeroU32>>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }

@@ -7,11 +7,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use windrow_core::handler::log::{LogLevel, LogOrigin};
+use windrow_core::handler::log::LogLevel;
 use windrow_core::settings::json::Object;
 
 /// A line.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct LogLine {
     /// Grows from line to line of a task, in the order in which they are stored.
     pub number: i64,
@@ -32,11 +32,11 @@ pub struct LogLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin_index: Option<u64>,
     /// How important.
-    #[schema(value_type = String, pattern = "^(debug|info|warn|error)$")]
-    pub level: LogLevel,
+    #[schema(pattern = "^(debug|info|warn|error)$")]
+    pub level: String,
     /// Who wrote it.
-    #[schema(value_type = String, pattern = "^(business|system)$")]
-    pub origin: LogOrigin,
+    #[schema(pattern = "^(business|system)$")]
+    pub origin: String,
     /// A stable code, of lines that windrow writes.
     pub code: Option<String>,
     /// The text.

@@ -203,7 +203,7 @@ pub struct EditNode {
     #[schema(max_length = 1024, examples("info,windrow_engine=debug"))]
     pub log_filter: Option<String>,
     /// Why.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Pages of lists, dry runs and faults of requests.
+//! Pages of lists, and dry runs.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -41,24 +41,12 @@ pub struct DryRun {
     pub would: Value,
 }
 
-/// One thing that is wrong with a request.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
-pub struct ProblemField {
-    /// Where, as a JSON pointer into the body, or the name of a parameter.
-    pub pointer: String,
-    /// What is wrong.
-    pub detail: String,
-    /// What would do.
-    #[serde(rename = "try", skip_serializing_if = "Option::is_none")]
-    pub advice: Option<String>,
-}
-
 /// Why, for the audit.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reason {
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }

@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 /// The longest reason of a change. Unit: characters.
 pub const REASON_MAX: usize = 1000;
@@ -12,6 +14,14 @@ pub const REASON_MAX: usize = 1000;
 /// When it is neither null nor such a value.
 pub fn some<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
     Option::<T>::deserialize(from).map(Some)
+}
+
+/// Reads the id of a thing; that of one which a dry run would make is null, and nothing here.
+///
+/// # Errors
+/// When it is no text.
+pub fn id<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
 /// Reads the `reason` of a change: none, or a text that isn't too long.
@@ -29,4 +39,17 @@ pub fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::E
         )),
         text => Ok(text),
     }
+}
+
+/// Reads any JSON, its members in the order of their names. serde buffers what is flattened, and no `RawValue` can be
+/// read from its buffer.
+///
+/// # Errors
+/// When it is no JSON.
+pub fn flat<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    let value = Option::<Value>::deserialize(from)?;
+    value
+        .map(|value| to_raw_value(&value))
+        .transpose()
+        .map_err(D::Error::custom)
 }

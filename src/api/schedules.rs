@@ -6,13 +6,16 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use utoipa::ToSchema;
 
-use crate::*;
+use crate::schema::NumberOrAuto;
+use crate::settings::WithSettings;
+use crate::task::{IfEmpty, NewCanary, NewSource, TaskWarning};
 use windrow_core::settings::Auto;
 
 /// A schedule.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Schedule {
     /// Its number.
+    #[serde(deserialize_with = "crate::read::id")]
     pub id: String,
     /// The business.
     pub business: String,
@@ -39,6 +42,7 @@ pub struct Schedule {
     /// Whether it fires by itself at present.
     pub paused: bool,
     /// The task of each fire.
+    #[serde(deserialize_with = "crate::read::flat")]
     #[schema(value_type = Template)]
     pub task: Option<Box<RawValue>>,
     /// Its next fire; null while it is paused and after the last one.
@@ -229,7 +233,7 @@ pub struct CreateSchedule {
     /// Whether it begins paused.
     pub paused: Option<bool>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
@@ -252,11 +256,11 @@ pub struct EditSchedule {
     #[schema(max_length = 80)]
     pub every: Option<String>,
     /// No fire before this time; null takes it away.
-    #[serde(default, deserialize_with = "crate::some")]
+    #[serde(default, deserialize_with = "crate::read::some")]
     #[schema(value_type = Option<String>, format = "date-time")]
     pub start: Option<Option<String>>,
     /// No fire at or after this time; null takes it away.
-    #[serde(default, deserialize_with = "crate::some")]
+    #[serde(default, deserialize_with = "crate::read::some")]
     #[schema(value_type = Option<String>, format = "date-time")]
     pub end: Option<Option<String>>,
     /// As in a create.
@@ -269,7 +273,7 @@ pub struct EditSchedule {
     #[schema(pattern = "^(latest|none|all [0-9]{1,3})$")]
     pub missed: Option<String>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
@@ -289,7 +293,7 @@ pub struct Backfill {
     #[serde(default)]
     pub publish: bool,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
@@ -302,10 +306,34 @@ pub struct SkipFires {
     #[schema(format = "date-time")]
     pub time: Option<String>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
 
 /// The task of each fire, and settings.
 pub type Template = WithSettings<ScheduledTask>;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_schedule_that_is_only_tried_is_read_with_its_task_and_without_a_number() {
+        let ahead = ScheduleAhead {
+            schedule: Schedule {
+                task: RawValue::from_string(r#"{"b":1,"a":2}"#.to_owned()).ok(),
+                ..Schedule::default()
+            },
+            queued: 3,
+            ..ScheduleAhead::default()
+        };
+        let mut tried = json!(ahead);
+        tried["id"] = json!(null);
+        let read: ScheduleAhead = serde_json::from_value(tried).expect("a schedule");
+        assert_eq!((read.schedule.id.as_str(), read.queued), ("", 3));
+        assert_eq!(read.schedule.task.expect("a task").get(), r#"{"a":2,"b":1}"#);
+    }
+}

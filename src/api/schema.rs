@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::TuningSettings;
+use crate::settings::TuningSettings;
 
 /// `auto`, or a number as text.
 #[derive(Debug, Serialize, ToSchema)]

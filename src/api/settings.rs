@@ -17,7 +17,7 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::NumberOrAuto;
+use crate::schema::NumberOrAuto;
 use windrow_core::settings::json::{Object, TEXT_CHARS_MAX};
 use windrow_core::settings::table::{SETTINGS, Setting, Tuning, TuningPatch};
 use windrow_core::settings::value::Kind;

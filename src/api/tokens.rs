@@ -104,7 +104,7 @@ pub struct CreateToken {
     #[schema(format = DateTime)]
     pub expires_at: Option<String>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }

@@ -30,10 +30,14 @@
 //! A change of a task is a `task::make::draft::Draft`: it knows reasons and dry runs; `task::which` does it to many.
 //!
 //! A new noun: a file like `remote/limit.rs`, a line each in `Command` (`args.rs`) and in `obey` below.
+#![recursion_limit = "256"]
 
 pub mod args;
 pub mod exit;
 pub mod fault;
+// Short, since hundreds of names are said with it.
+extern crate windrow_api as api;
+
 mod help;
 pub mod input;
 pub mod link;

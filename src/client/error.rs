@@ -4,8 +4,7 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use super::problem::Problem;
-use super::readiness::Readiness;
+use windrow_api::{Problem, Readiness};
 use windrow_tls::{Trouble, causes, deepest};
 
 /// Why there is no answer.
@@ -135,7 +134,14 @@ impl ClientError {
 
 /// What a node says of itself, behind what it didn't say.
 fn heard(node: Option<&Readiness>) -> String {
-    node.map(|says| format!("; {says}")).unwrap_or_default()
+    let Some(node) = node else {
+        return String::new();
+    };
+    if node.reasons.is_empty() {
+        return "; it says of itself that it is ready".to_owned();
+    }
+    let texts: Vec<&str> = node.reasons.iter().map(|reason| reason.text.as_str()).collect();
+    format!("; it says of itself: {}", texts.join("; "))
 }
 
 /// Whether the other side closed a connection that it had accepted.

@@ -5,18 +5,16 @@
 //! | `request`, `answer` | what is asked, what comes back |
 //! | `send` | one exchange; tried again where that is safe |
 //! | `upload`, `download`, `events` | what is longer than memory, or never ends |
-//! | `problem`, `error`, `readiness` | what went wrong; what a node says of itself that didn't answer in time |
+//! | `error` | what went wrong; what a node says of itself that didn't answer in time |
 //! | `tap`, `tls` | shows the exchange with its secrets masked; which certificates are trusted, and who speaks TLS |
 //!
-//! It knows the wire only: no module of the node is named here but `tls`. It prints nothing, asks nobody,
+//! It knows the wire only: of the node it names `api` and `tls`. It prints nothing, asks nobody,
 //! and reads no environment. Redirects are not followed: a token goes to the server that was named and to no other.
 
 mod answer;
 mod download;
 mod error;
 mod events;
-mod problem;
-mod readiness;
 mod request;
 mod send;
 mod tap;
@@ -42,10 +40,9 @@ pub use self::answer::Answer;
 pub use self::download::Download;
 pub use self::error::ClientError;
 pub use self::events::{Event, Events, StreamNews};
-pub use self::problem::{Problem, ProblemField};
-pub use self::readiness::Readiness;
 pub use self::request::{Request, segment};
 pub use self::tap::{Depth, Tap};
+pub use windrow_api::{Problem, ProblemField, Readiness};
 pub use windrow_tls::environment::EnvironmentProxies;
 
 /// A body on its way to the node.

@@ -19,10 +19,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::answer::Answer;
 use super::error::ClientError;
-use super::problem::Problem;
-use super::readiness::Readiness;
 use super::request::Request;
 use super::{Body, Client};
+use windrow_api::{Problem, Readiness};
 use windrow_tls::Trouble;
 
 /// Which surface calls.
@@ -211,7 +210,7 @@ impl Client {
         let asked = asked.body(nothing.boxed_unsync()).ok()?;
         let answer = async { self.whole(self.pool.request(asked).await.ok()?).await.ok() };
         let answer = tokio::time::timeout(READY_MAX, answer).await.ok()??;
-        Readiness::read(&answer.json().ok()?)
+        answer.read().ok()
     }
 
     /// An answer that began and didn't end.
@@ -300,8 +299,11 @@ impl Client {
     /// What an answer that is none means.
     pub fn refusal(&self, answer: &Answer) -> ClientError {
         let kind = answer.header(CONTENT_TYPE.as_str()).unwrap_or("no type");
-        if let Some(problem) = Problem::read(answer.status, kind, &answer.body) {
-            return ClientError::Problem(Box::new(problem));
+        if kind.starts_with("application/problem+json")
+            && let Ok(problem) = answer.read::<Problem>()
+        {
+            let status = answer.status;
+            return ClientError::Problem(Box::new(Problem { status, ..problem }));
         }
         let (server, status) = (self.server.clone(), answer.status);
         let why = match answer.header(LOCATION.as_str()) {

@@ -22,8 +22,11 @@ pub(crate) const CRATES: &[(&str, &[&str])] = &[
             "core", "config", "engine", "host", "net", "store", "handlers", "sources", "server",
         ],
     ),
-    ("client", &["tls"]),
-    ("cli", &["core", "config", "engine", "server", "node", "client"]),
+    ("client", &["api", "tls"]),
+    (
+        "cli",
+        &["core", "api", "config", "engine", "server", "node", "client"],
+    ),
 ];
 
 /// Inside a crate: a module, and the modules beside it that it may not name.

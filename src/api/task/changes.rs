@@ -3,17 +3,34 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::*;
+use super::view::{Task, TaskWarning};
 
 /// The task, and what becomes of the items that were named.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "Box<RawValue>")]
 pub struct SkippingTask {
     #[serde(flatten)]
     pub task: Task,
     /// What becomes of them.
     pub skipping: Skipping,
+}
+
+// A flattened task can't keep its parameters as they are written, so that it is read by itself.
+impl TryFrom<Box<RawValue>> for SkippingTask {
+    type Error = serde_json::Error;
+
+    fn try_from(body: Box<RawValue>) -> serde_json::Result<SkippingTask> {
+        #[derive(Deserialize)]
+        struct Beside {
+            skipping: Skipping,
+        }
+        let Beside { skipping } = serde_json::from_str(body.get())?;
+        let task = serde_json::from_str(body.get())?;
+        Ok(SkippingTask { task, skipping })
+    }
 }
 
 /// Items that are skipped because people say so.
@@ -85,11 +102,26 @@ pub struct NothingToDo {
 
 /// The task, and what is given up.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "Box<RawValue>")]
 pub struct AbandonedTask {
     #[serde(flatten)]
     pub task: Task,
     /// What is given up.
     pub given_up: GivenUp,
+}
+
+impl TryFrom<Box<RawValue>> for AbandonedTask {
+    type Error = serde_json::Error;
+
+    fn try_from(body: Box<RawValue>) -> serde_json::Result<AbandonedTask> {
+        #[derive(Deserialize)]
+        struct Beside {
+            given_up: GivenUp,
+        }
+        let Beside { given_up } = serde_json::from_str(body.get())?;
+        let task = serde_json::from_str(body.get())?;
+        Ok(AbandonedTask { task, given_up })
+    }
 }
 
 /// Items that are given up.
@@ -108,4 +140,28 @@ pub struct TaskNumbers {
     pub counts: BTreeMap<String, u64>,
     /// A number that is as high as this may be higher.
     pub counted_up_to: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_with_parameters_is_read_with_what_stands_beside_it() {
+        let params = RawValue::from_string("{\"b\":1e400,\"a\":2}".to_owned()).expect("JSON");
+        let told = SkippingTask {
+            task: Task {
+                params: Some(params),
+                ..Task::default()
+            },
+            skipping: Skipping {
+                skipped: 3,
+                ..Skipping::default()
+            },
+        };
+        let body = serde_json::to_string(&told).expect("JSON");
+        let read: SkippingTask = serde_json::from_str(&body).expect("it is one");
+        assert_eq!(read.skipping.skipped, 3);
+        assert_eq!(serde_json::to_string(&read).expect("JSON"), body);
+    }
 }

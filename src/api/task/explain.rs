@@ -5,7 +5,10 @@ use serde_json::Map;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::*;
+use super::live::{HandlerDown, LastError, TaskSkips};
+use super::view::TaskNext;
+use crate::limits::LimitPart;
+use crate::page::SilentNode;
 
 /// Why a task is as fast as it is. The causes add up to what is missing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]

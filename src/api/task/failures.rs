@@ -92,6 +92,23 @@ pub struct Failure {
     pub data_missing: Option<String>,
 }
 
+/// A failed attempt of an item.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ItemAttempt {
+    /// When it failed. Unit: milliseconds since 1970.
+    pub at_ms: i64,
+    /// The number of it.
+    pub attempt: u32,
+    /// The failure's code.
+    pub code: String,
+    /// How long the call took; absent where only the last failure is known, as is the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// The run of the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<u64>,
+}
+
 /// What is known of one item.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Item {
@@ -117,7 +134,8 @@ pub struct Item {
     /// The last failure; only when it failed.
     pub failure: Option<Failure>,
     /// Its failed attempts, oldest first.
-    pub timeline: Vec<Value>,
+    #[schema(value_type = Vec<Value>)]
+    pub timeline: Vec<ItemAttempt>,
     /// What it carries; null where it carries nothing, and where it can't be shown.
     #[schema(value_type = Option<Value>)]
     pub data: Option<Box<RawValue>>,

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::*;
+use super::failures::FailureGroup;
+use super::view::TaskCounts;
 use windrow_core::settings::table::Tuning;
 
 /// The whole story of a task.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::*;
+use crate::schema::NumberOrAuto;
 use windrow_core::settings::Auto;
 
 /// The kinds of sources.
@@ -160,7 +160,7 @@ pub struct CreateTask {
     /// Whether it starts at once.
     pub start: Option<bool>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
@@ -216,7 +216,7 @@ pub struct CloneTask {
     /// Whether it starts at once.
     pub start: Option<bool>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
@@ -226,7 +226,7 @@ pub struct CloneTask {
 #[serde(deny_unknown_fields)]
 pub struct EditTask {
     /// Its name; null takes it away.
-    #[serde(default, deserialize_with = "crate::some")]
+    #[serde(default, deserialize_with = "crate::read::some")]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
     pub name: Option<Option<String>>,
     /// All its labels.
@@ -235,7 +235,7 @@ pub struct EditTask {
     /// Higher goes first.
     pub priority: Option<i32>,
     /// Stopped at this time; null takes it away.
-    #[serde(default, deserialize_with = "crate::some")]
+    #[serde(default, deserialize_with = "crate::read::some")]
     #[schema(value_type = Option<String>, format = "date-time")]
     pub deadline: Option<Option<String>>,
     /// What the handler is given; only while it doesn't run.
@@ -254,7 +254,7 @@ pub struct EditTask {
     #[schema(value_type = Option<NumberOrAuto>)]
     pub shards: Option<Auto<NonZeroU32>>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
@@ -303,7 +303,7 @@ pub struct RedriveTask {
     /// Whether it starts at once.
     pub start: Option<bool>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }

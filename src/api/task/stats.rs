@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::*;
+use crate::page::SilentNode;
 
 /// What a task did lately, or all together.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]

@@ -16,7 +16,7 @@ pub struct StartTask {
     /// With `items`, it is the items that fail and no outage: as `judge_after: "0s"`, which it sets.
     pub judge: Option<Judge>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
@@ -36,7 +36,7 @@ pub struct StopTask {
     /// Without waiting for calls in flight: they are aborted, and may be made again later.
     pub now: Option<bool>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
@@ -49,7 +49,7 @@ pub struct FinishTask {
     #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
     pub total: Option<u64>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
@@ -65,7 +65,7 @@ pub struct MoveTask {
     #[schema(minimum = 0, maximum = 4294967295_u64)]
     pub shard: Option<u32>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
@@ -86,7 +86,7 @@ pub struct Ready {
     #[schema(value_type = Option<serde_json::Value>)]
     pub params: Option<Box<RawValue>>,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
@@ -99,7 +99,7 @@ pub struct SkipItems {
     #[schema(min_length = 1, max_length = 65536, examples("5-9,12"))]
     pub indexes: String,
     /// Why, for the audit; it is needed.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
@@ -112,7 +112,7 @@ pub struct PreviewTask {
     #[schema(min_length = 1, max_length = 4000)]
     pub indexes: Option<String>,
     /// Why, for the node's log.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     #[allow(
         dead_code,
@@ -138,7 +138,7 @@ pub struct AbandonItems {
     #[schema(min_length = 1, max_length = 64, examples("TIMEOUT"))]
     pub code: String,
     /// Why, for the audit.
-    #[serde(default, deserialize_with = "crate::reason")]
+    #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::*;
+use crate::page::SilentNode;
 
 /// The windows of a task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]

@@ -73,7 +73,7 @@ fn late_hint(server: &str, node: Option<&Readiness>) -> String {
     let again = "the same again: nothing is done twice; --request-timeout waits longer";
     let secure = server.strip_prefix("http://").filter(|_| node.is_none());
     match (node, secure) {
-        (Some(node), _) if node.lacks_its_database() => STORE_HINT.to_owned(),
+        (Some(node), _) if node.reasons.iter().any(|why| why.reason == "store") => STORE_HINT.to_owned(),
         (_, Some(place)) => format!("{again}; if it speaks TLS: --server https://{place}"),
         _ => again.to_owned(),
     }
@@ -188,8 +188,7 @@ const NAMED: [(&str, &str); 2] = [
 ];
 
 fn placed(field: &ProblemField, problem: &Problem) -> ProblemField {
-    let path = problem.more.get("instance").and_then(|path| path.as_str());
-    let named = NAMED.iter().find(|(place, _)| path == Some(*place));
+    let named = NAMED.iter().find(|(place, _)| problem.instance == *place);
     let mut field = field.clone();
     if let Some((_, what)) = named.filter(|_| field.pointer == "/name") {
         field.pointer = "/business".to_owned();
@@ -212,11 +211,8 @@ fn hint(problem: &Problem, names: Names) -> Option<String> {
     if let Some(command) = change(problem).filter(|_| names == Names::Flags) {
         return Some(format!("`{command}` changes it; or another name"));
     }
-    let rates = problem.more.get("max_rate").and_then(|rates| rates.as_object());
-    let rates = rates
-        .into_iter()
-        .flatten()
-        .filter_map(|(node, rate)| Some(format!("--rate {} on {node}", rate.as_str()?)));
+    let rates = problem.more.max_rate.iter().flatten();
+    let rates = rates.map(|(node, rate)| format!("--rate {rate} on {node}"));
     let allowed = allowed(problem);
     // The node points to a list in its answer; here it stands already.
     let is_told = |advice: &str| {
@@ -249,8 +245,7 @@ fn hint(problem: &Problem, names: Names) -> Option<String> {
 
 /// The command that changes what has the name already.
 fn change(problem: &Problem) -> Option<&'static str> {
-    let path = problem.more.get("instance")?.as_str()?.split('?').next()?;
-    match path {
+    match problem.instance.split('?').next()? {
         _ if problem.slug() != "name-taken" => None,
         "/v1/limits" => Some("windrow limit set NAME"),
         "/v1/schedules" => Some("windrow schedule set BUSINESS/NAME"),
@@ -260,19 +255,12 @@ fn change(problem: &Problem) -> Option<&'static str> {
 
 /// What a task in its present state may be told, as commands; none where the node doesn't say it.
 fn allowed(problem: &Problem) -> Option<String> {
-    let actions = problem.more.get("allowed")?.as_array()?;
-    let path = problem
-        .more
-        .get("instance")
-        .and_then(|path| path.as_str())
-        .unwrap_or_default();
-    let task = path
+    let actions = problem.more.allowed.as_ref()?;
+    let task = problem
+        .instance
         .strip_prefix("/v1/tasks/")
         .and_then(|rest| rest.split('/').next());
-    let mut verbs: Vec<&str> = actions
-        .iter()
-        .filter_map(|action| action.as_str().map(verb))
-        .collect();
+    let mut verbs: Vec<&str> = actions.iter().map(|action| verb(action)).collect();
     verbs.dedup();
     let command = |verb: &str| match task {
         Some(task) => format!("windrow task {verb} {task}"),

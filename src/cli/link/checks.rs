@@ -2,12 +2,12 @@
 //!
 //! A report is a list of `{check, result, detail, try}` as the API has it; the result is `ok`, `warn` or `fail`.
 
-use serde_json::{Value, json};
+use api::Check;
+use serde_json::json;
 
 use super::args::Form;
 use super::look::Look;
 use crate::fault::Fault;
-use crate::output::body::text;
 use crate::output::screen;
 use crate::output::table::{Column, Keep, Listing, Tone, clean, human};
 
@@ -15,14 +15,14 @@ use crate::output::table::{Column, Keep, Listing, Tone, clean, human};
 const CHECK_CELLS_MIN: usize = 18;
 
 /// Checks.
-pub(crate) const CHECKS: Listing = Listing {
+pub(crate) const CHECKS: Listing<Check> = Listing {
     columns: &[
-        Column::text("CHECK", Keep::Always, 8, "check"),
-        Column::text("RESULT", Keep::Always, 4, "result"),
-        Column::text("DETAIL", Keep::Always, 16, "detail"),
-        Column::text("TRY", Keep::Rank(10), 16, "try"),
+        Column::text("CHECK", Keep::Always, 8, |check| &check.check),
+        Column::text("RESULT", Keep::Always, 4, |check| &check.result),
+        Column::text("DETAIL", Keep::Always, 16, |check| &check.detail),
+        Column::maybe("TRY", Keep::Rank(10), 16, |check| check.advice.as_deref()),
     ],
-    name: |check| text(&check["check"]).to_owned(),
+    name: |check| check.check.clone(),
     none: "no checks",
 };
 
@@ -38,23 +38,28 @@ pub(crate) enum Outcome {
 }
 
 /// A line of a report.
-pub(crate) fn line(check: &str, outcome: Outcome, detail: impl Into<String>, advice: Option<&str>) -> Value {
+pub(crate) fn line(check: &str, outcome: Outcome, detail: impl Into<String>, advice: Option<&str>) -> Check {
     let result = match outcome {
         Outcome::Ok => "ok",
         Outcome::Warn => "warn",
         Outcome::Fail => "fail",
     };
-    json!({"check": check, "result": result, "detail": detail.into(), "try": advice})
+    Check {
+        check: check.to_owned(),
+        result: result.to_owned(),
+        detail: detail.into(),
+        advice: advice.map(str::to_owned),
+    }
 }
 
 /// Whether nothing failed.
-pub(crate) fn passed(report: &[Value]) -> bool {
-    !report.iter().any(|check| check["result"] == "fail")
+pub(crate) fn passed(report: &[Check]) -> bool {
+    !report.iter().any(|check| check.result == "fail")
 }
 
 /// `1 check failed`.
-pub(crate) fn failed(report: &[Value]) -> String {
-    let failed = report.iter().filter(|check| check["result"] == "fail").count();
+pub(crate) fn failed(report: &[Check]) -> String {
+    let failed = report.iter().filter(|check| check.result == "fail").count();
     format!("{} failed", human::counted(failed as u64, "check"))
 }
 
@@ -62,10 +67,13 @@ pub(crate) fn failed(report: &[Value]) -> String {
 ///
 /// # Errors
 /// When standard output can't be written.
-pub(crate) fn show(look: &Look, report: &[Value]) -> Result<(), Fault> {
+pub(crate) fn show(look: &Look, report: &[Check]) -> Result<(), Fault> {
     let text = match look.form {
         Form::Json => json!({"passed": passed(report), "checks": report}).to_string(),
-        Form::Ndjson => report.iter().map(|check| format!("{check}\n")).collect(),
+        Form::Ndjson => report
+            .iter()
+            .map(|check| json!(check).to_string() + "\n")
+            .collect(),
         Form::Name => CHECKS.names(report),
         Form::Csv => CHECKS.csv(report, &look.times(0), look.guard.into()),
         Form::Table | Form::Wide => lines(report, look.paper.colours).join("\n"),
@@ -74,22 +82,22 @@ pub(crate) fn show(look: &Look, report: &[Value]) -> Result<(), Fault> {
 }
 
 /// A report for people: a line each, and what to try below those that didn't come out well.
-pub(crate) fn lines(report: &[Value], colours: bool) -> Vec<String> {
-    let name = |check: &Value| clean(text(&check["check"])).replace('_', " ");
+pub(crate) fn lines(report: &[Check], colours: bool) -> Vec<String> {
+    let name = |check: &Check| clean(&check.check).replace('_', " ");
     let widths = report.iter().map(|check| name(check).chars().count());
     let width = widths.max().unwrap_or(0).max(CHECK_CELLS_MIN);
     let mut lines = Vec::new();
     for check in report {
-        let text = |member: &str| clean(text(&check[member]));
-        let (sign, tone) = match check["result"].as_str() {
-            Some("ok") => ("✓", Tone::Good),
-            Some("fail") => ("✗", Tone::Bad),
+        let (sign, tone) = match check.result.as_str() {
+            "ok" => ("✓", Tone::Good),
+            "fail" => ("✗", Tone::Bad),
             _ => ("!", Tone::Warn),
         };
         let sign = tone.paint(sign, colours);
-        lines.push(format!(" {sign} {:<width$}  {}", name(check), text("detail")));
-        if check["try"].is_string() {
-            lines.push(format!("   {:<width$}  try  {}", "", text("try")));
+        let detail = clean(&check.detail);
+        lines.push(format!(" {sign} {:<width$}  {detail}", name(check)));
+        if let Some(advice) = &check.advice {
+            lines.push(format!("   {:<width$}  try  {}", "", clean(advice)));
         }
     }
     lines

@@ -1,7 +1,8 @@
 //! How things are shown on this standard output.
 
 use console::Term;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::args::{CsvGuard, Form, View};
 use crate::exit::Exit;
@@ -53,7 +54,12 @@ impl Look {
     ///
     /// # Errors
     /// When standard output can't be written.
-    pub(crate) fn list(&self, listing: &Listing, all: &[Value], shell: &Shell) -> Result<Exit, Fault> {
+    pub(crate) fn list<T: Serialize>(
+        &self,
+        listing: &Listing<T>,
+        all: &[T],
+        shell: &Shell,
+    ) -> Result<Exit, Fault> {
         self.list_at(0, listing, all, shell)
     }
 
@@ -61,17 +67,17 @@ impl Look {
     ///
     /// # Errors
     /// As [`Look::list`].
-    pub(crate) fn list_at(
+    pub(crate) fn list_at<T: Serialize>(
         &self,
         now_ms: i64,
-        listing: &Listing,
-        all: &[Value],
+        listing: &Listing<T>,
+        all: &[T],
         shell: &Shell,
     ) -> Result<Exit, Fault> {
         let times = self.times(now_ms);
         let text = match self.form {
             Form::Json => json!({"items": all, "next_cursor": null}).to_string(),
-            Form::Ndjson => all.iter().map(|one| format!("{one}\n")).collect(),
+            Form::Ndjson => all.iter().map(|one| json!(one).to_string() + "\n").collect(),
             Form::Name => listing.names(all),
             Form::Csv => listing.csv(all, &times, self.guard.into()),
             Form::Table | Form::Wide if all.is_empty() => {

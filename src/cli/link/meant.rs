@@ -1,7 +1,7 @@
 //! What was meant by a name that isn't there.
 
 use percent_encoding::percent_decode_str;
-use serde_json::Value;
+use serde::Deserialize;
 
 use super::contexts::like;
 use super::open::Link;
@@ -13,6 +13,18 @@ use windrow_client::{ClientError, Problem, Request, segment};
 /// Names among which a mistyped one is looked for: a page.
 const LOOKED_THROUGH_MAX: u32 = 500;
 
+/// Names of a thing of any kind.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ThingNames {
+    pub(crate) id: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) business: Option<String>,
+}
+
+/// The name by which things of a list are asked for.
+type Name = fn(ThingNames) -> Option<String>;
+
 impl Link<'_> {
     /// What went wrong with a request; of a name that isn't there with the one that is meant, if one is like it.
     pub(super) async fn fault(&self, error: ClientError) -> Fault {
@@ -22,7 +34,7 @@ impl Link<'_> {
         };
         let fault = Fault::of_client(error, self.names);
         match missing {
-            Some((list, member, name)) => self.guessed(fault, list, member, &name).await,
+            Some((list, of, name)) => self.guessed(fault, list, of, &name).await,
             None => fault,
         }
     }
@@ -67,7 +79,7 @@ impl Link<'_> {
         let list = Request::get(&format!("/v1/{noun}s"))
             .query("business", business)
             .query("limit", LOOKED_THROUGH_MAX);
-        self.guessed(fault, list, "name", name).await
+        self.guessed(fault, list, |named| named.name, name).await
     }
 
     /// That an address of a task (or schedule) is neither its number, `example` for one, nor its name; with the one that is
@@ -85,9 +97,9 @@ impl Link<'_> {
     /// `push/team-board`, of the thing of a list whose name is this one, or like it.
     async fn in_full(&self, list: &str, name: &str) -> Option<String> {
         let list = Request::get(list).query("limit", LOOKED_THROUGH_MAX);
-        let listed: Value = self.client.send(list).await.ok()?.json().ok()?;
-        let things = listed["items"].as_array().into_iter().flatten();
-        let known = things.filter_map(|thing| Some((thing["name"].as_str()?, thing["business"].as_str()?)));
+        let listed: api::Page<ThingNames> = self.client.send(list).await.ok()?.read().ok()?;
+        let things = listed.items.iter();
+        let known = things.filter_map(|thing| thing.name.as_deref().zip(thing.business.as_deref()));
         let known: Vec<(&str, &str)> = known.collect();
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         let named = like(name, &names)?;
@@ -96,17 +108,17 @@ impl Link<'_> {
     }
 
     /// A list that can't be had, since the caller may not see it for instance, leaves the fault as it is.
-    async fn guessed(&self, fault: Fault, list: Request, member: &str, name: &str) -> Fault {
+    async fn guessed(&self, fault: Fault, list: Request, of: Name, name: &str) -> Fault {
         let answer = match self.client.send(list).await {
             Ok(answer) => answer,
             Err(ClientError::Problem(problem)) if problem.status == 403 => return self.own(fault).await,
             Err(_) => return fault,
         };
-        let listed: Value = answer.json().unwrap_or_default();
-        let things = listed["items"].as_array().into_iter().flatten();
+        let listed: api::Page<ThingNames> = answer.read().unwrap_or_default();
+        let known = listed.items.into_iter().filter_map(of);
         // (A node that is gone is listed for a while.)
-        let known = things.filter_map(|thing| thing[member].as_str());
-        let known: Vec<&str> = known.filter(|known| *known != name).collect();
+        let known: Vec<String> = known.filter(|known| known != name).collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
         fault.meant(like(name, &known))
     }
 }
@@ -117,14 +129,18 @@ impl Link<'_> {
         let Ok(answer) = self.client.send(Request::get("/v1/whoami")).await else {
             return fault;
         };
-        let caller: Value = answer.json().unwrap_or_default();
-        let hint = match (caller["business"].as_str(), caller["role"].as_str()) {
-            (Some(business), _) => format!(
+        let Ok(caller) = answer.read::<api::Whoami>() else {
+            return fault;
+        };
+        let hint = match caller.business {
+            Some(business) => format!(
                 "`windrow biz show {}`: this token is for {business} and sees no other business",
-                shell_word(business)
+                shell_word(&business)
             ),
-            (None, Some(role)) => format!("this token's role is {role}; one of a viewer sees what there is"),
-            (None, None) => return fault,
+            None => format!(
+                "this token's role is {}; one of a viewer sees what there is",
+                caller.role
+            ),
         };
         Fault {
             hint: Some(hint),
@@ -133,21 +149,21 @@ impl Link<'_> {
     }
 }
 
-/// The list of its kind, the member that names its things, and the name that isn't among them.
-fn missing(problem: &Problem) -> Option<(Request, &'static str, String)> {
+/// The list of its kind, the name of its things, and the name that isn't among them.
+fn missing(problem: &Problem) -> Option<(Request, Name, String)> {
     // Some faults come with what is meant.
     let path = problem
         .missing()
         .filter(|_| problem.errors.iter().all(|field| field.advice.is_none()))?;
     let mut parts = path.strip_prefix("/v1/")?.split('/');
-    let (list, member) = match parts.next()? {
+    let (list, of): (Request, Name) = match parts.next()? {
         noun @ ("businesses" | "limits") => (
             Request::get(&format!("/v1/{noun}")).query("limit", LOOKED_THROUGH_MAX),
-            "name",
+            |named| named.name,
         ),
-        "nodes" => (Request::get("/v1/nodes"), "id"),
+        "nodes" => (Request::get("/v1/nodes"), |named| named.id),
         _ => return None,
     };
     let name = percent_decode_str(parts.next()?).decode_utf8().ok()?;
-    Some((list, member, name.into_owned()))
+    Some((list, of, name.into_owned()))
 }

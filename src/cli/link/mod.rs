@@ -7,7 +7,7 @@ pub(crate) mod checks;
 pub mod contexts;
 pub(crate) mod document;
 mod look;
-mod meant;
+pub(crate) mod meant;
 mod open;
 mod pages;
 pub mod reach;

@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use super::args::{Form, Remote};
@@ -12,7 +12,6 @@ use super::pages::Listed;
 use super::reach;
 use crate::exit::Exit;
 use crate::fault::{Fault, Names};
-use crate::output::body;
 use crate::output::screen;
 use crate::output::screen::Meter;
 use crate::output::table::times::Times;
@@ -124,10 +123,9 @@ impl<'a> Link<'a> {
             .query("business", business)
             .query("name", name)
             .query("limit", 1);
-        let found: Value = self.send(request).await?.json()?;
-        let id = found["items"].get(0).and_then(|task| task["id"].as_str());
-        match id {
-            Some(id) => Ok(id.to_owned()),
+        let found: api::Page<api::Task> = self.send(request).await?.read()?;
+        match found.items.into_iter().next() {
+            Some(task) => Ok(task.id),
             None => Err(self.no_such("task", business, name).await),
         }
     }
@@ -176,7 +174,7 @@ impl<'a> Link<'a> {
     ///
     /// # Errors
     /// When standard output can't be written.
-    pub fn show_list(&self, listing: &Listing, listed: &Listed, things: &[Value]) -> Result<Exit, Fault> {
+    pub fn show_list<T>(&self, listing: &Listing<T>, listed: &Listed, things: &[T]) -> Result<Exit, Fault> {
         let times = self.look.times(listed.now_ms);
         let text = match self.look.form {
             Form::Json => listed.json()?,
@@ -201,14 +199,13 @@ impl<'a> Link<'a> {
     ///
     /// # Errors
     /// When the answer isn't JSON, or standard output can't be written.
-    pub fn show_one(
+    pub fn show_one<T: DeserializeOwned>(
         &self,
-        listing: &Listing,
+        listing: &Listing<T>,
         answer: &Answer,
-        card: impl FnOnce(&Value, &Times) -> Card,
+        card: impl FnOnce(&T, &Times) -> Card,
     ) -> Result<Exit, Fault> {
-        let (plain, times) = (answer.json()?, self.times(answer));
-        let thing = body::read(&answer.text()).unwrap_or(plain);
+        let (thing, times) = (answer.read()?, self.times(answer));
         let text = match self.look.form {
             Form::Json => answer.text(),
             Form::Ndjson => answer.line(),
@@ -223,7 +220,12 @@ impl<'a> Link<'a> {
     ///
     /// # Errors
     /// As [`Link::show_one`].
-    pub fn show_done(&self, listing: &Listing, answer: &Answer, done: &str) -> Result<Exit, Fault> {
+    pub fn show_done<T: DeserializeOwned>(
+        &self,
+        listing: &Listing<T>,
+        answer: &Answer,
+        done: &str,
+    ) -> Result<Exit, Fault> {
         if self.look.form.is_for_people() {
             return screen::put(done).map(|()| Exit::Ok);
         }

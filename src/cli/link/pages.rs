@@ -1,15 +1,14 @@
 //! Lists, page by page.
 
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::args::Paging;
 use super::open::Link;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::output::body;
 use windrow_client::{Answer, Request};
 
 /// Things of the largest page.
@@ -37,12 +36,13 @@ impl Listed {
     /// The things.
     ///
     /// # Errors
-    /// A bug: what was read as JSON once can be read again.
-    pub fn things(&self) -> Result<Vec<Value>, Fault> {
-        let things = self.page.items.iter().map(|raw| body::read(raw.get()));
-        things
-            .collect::<Result<_, _>>()
-            .map_err(|error| Fault::bug(error.to_string()))
+    /// When they are not of this type: the node is of another version.
+    pub fn things<T: DeserializeOwned>(&self) -> Result<Vec<T>, Fault> {
+        let things = self.page.items.iter().map(|raw| serde_json::from_str(raw.get()));
+        things.collect::<Result<_, _>>().map_err(|error| {
+            let fault = Fault::new(Exit::Failed, "the answer can't be read", error.to_string());
+            fault.hint("the windrow of this command may be older than the node's: compare `windrow version`")
+        })
     }
 
     /// Whether there are more.

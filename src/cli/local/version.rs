@@ -1,7 +1,7 @@
 //! `windrow version`: of this program, and of a node where one is named.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
@@ -34,21 +34,16 @@ pub(crate) async fn version(args: &VersionArgs, shell: &Shell) -> Result<Exit, F
     };
     let text = match (args.remote.view.output, &node) {
         (Form::Json | Form::Ndjson, node) => json!({"client": own, "node": node}).to_string(),
-        (_, Some(node)) => {
-            let member = |name: &str| node[name].as_str().unwrap_or("unknown");
-            let (version, api) = (member("version"), member("api"));
-            format!(
-                "windrow {own}\nnode {}: {} {version}, API {api}",
-                member("node"),
-                member("name")
-            )
-        }
+        (_, Some(node)) => format!(
+            "windrow {own}\nnode {}: {} {}, API {}",
+            node.node, node.name, node.version, node.api
+        ),
         (_, None) => format!("windrow {own}"),
     };
     screen::put(&text).map(|()| Exit::Ok)
 }
 
-async fn node(args: &VersionArgs, shell: &Shell) -> Result<Value, Fault> {
+async fn node(args: &VersionArgs, shell: &Shell) -> Result<api::Version, Fault> {
     let link = Link::open(&args.remote, shell)?;
-    Ok(link.get("/version").await?.json()?)
+    Ok(link.get("/version").await?.read()?)
 }

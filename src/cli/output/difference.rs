@@ -1,14 +1,79 @@
-//! The difference of two objects, for people.
+//! The difference of two objects, for people and scripts.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::body::{joined, shown};
 use super::table::times::Times;
 use super::table::{Cell, clean};
 
+/// Members that say nothing of what was changed: some grow with every change, and a new secret is told for itself.
+const BESIDE: [&str; 3] = ["revision", "updated_at", "secret"];
+
+/// A member that is another now.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Difference {
+    /// Which, with dots between the levels.
+    pub(crate) member: String,
+    /// What it was; null where it wasn't there.
+    pub(crate) from: Value,
+    /// What it is; null where it is gone.
+    pub(crate) to: Value,
+}
+
+impl Difference {
+    /// `defaults.rate  500/s → 1000/s`.
+    pub(crate) fn line(&self) -> String {
+        let text = |value: &Value| match value {
+            Value::Null => "–".to_owned(),
+            value => shown(value),
+        };
+        format!("{}  {} → {}", self.member, text(&self.from), text(&self.to))
+    }
+}
+
+/// Every member that isn't the same, in the order of the names.
+pub(crate) fn differences(before: &Value, after: &Value) -> Vec<Difference> {
+    let mut found = compare("", before, after, |_| true);
+    found.retain(|one| !BESIDE.contains(&one.member.as_str()));
+    found
+}
+
+/// What differs: of members that open, the members in them.
+fn compare(member: &str, before: &Value, after: &Value, opens: fn(&str) -> bool) -> Vec<Difference> {
+    let empty = Map::new();
+    let levels = match (before, after) {
+        _ if before == after => return Vec::new(),
+        _ if !opens(member) => None,
+        (Value::Object(before), Value::Object(after)) => Some((before, after)),
+        (Value::Object(before), Value::Null) if !before.is_empty() => Some((before, &empty)),
+        (Value::Null, Value::Object(after)) if !after.is_empty() => Some((&empty, after)),
+        _ => None,
+    };
+    let Some((before_all, after_all)) = levels else {
+        return vec![Difference {
+            member: member.to_owned(),
+            from: before.clone(),
+            to: after.clone(),
+        }];
+    };
+    let names: BTreeSet<&String> = before_all.keys().chain(after_all.keys()).collect();
+    let inside = names.into_iter().flat_map(|name| {
+        let inner = match member {
+            "" => name.clone(),
+            member => format!("{member}.{name}"),
+        };
+        let [was, is] = [before_all, after_all].map(|all| all.get(name).unwrap_or(&Value::Null));
+        compare(&inner, was, is, opens)
+    });
+    inside.collect()
+}
+
 /// The members that differ before and after an entry of the audit.
-pub(crate) fn change(entry: &Value, times: &Times) -> Cell {
-    let (before, after) = (&entry["before"], &entry["after"]);
+pub(crate) fn change(entry: &api::AuditEntry, times: &Times) -> Cell {
+    let (before, after) = (&entry.before, &entry.after);
     if !before.is_object() || !after.is_object() {
         return Cell::nothing();
     }
@@ -17,44 +82,52 @@ pub(crate) fn change(entry: &Value, times: &Times) -> Cell {
 
 /// `rate 500/s → 1000/s  window auto → 1500`: the members that differ of two objects, without those of `but`.
 pub(crate) fn difference_but(before: &Value, after: &Value, but: &[&str]) -> String {
-    let mut changes = Vec::new();
-    for (name, is) in after.as_object().into_iter().flatten() {
-        let was = &before[name];
-        if was != is && !but.contains(&name.as_str()) {
-            add(&mut changes, name, was, is);
-        }
-    }
-    joined(&changes, "  ").unwrap_or_else(|| "unchanged".to_owned())
-}
-
-fn add(changes: &mut Vec<String>, name: &str, was: &Value, is: &Value) {
-    let (Value::Object(was), Value::Object(is), "settings" | "labels") = (was, is, name) else {
-        changes.push(format!(
-            "{} {} → {}",
-            name.replace('_', " "),
-            value(was),
-            value(is)
-        ));
-        return;
-    };
-    for key in was.keys().chain(is.keys().filter(|key| !was.contains_key(*key))) {
-        let (was, is) = (
-            was.get(key).unwrap_or(&Value::Null),
-            is.get(key).unwrap_or(&Value::Null),
-        );
-        let name = match name {
-            "labels" => format!("label {key}"),
-            _ => key.replace('_', " "),
+    let found = compare("", before, after, |member| {
+        ["", "settings", "labels"].contains(&member)
+    });
+    let changes = found.iter().filter_map(|one| {
+        let (outer, inner) = one.member.split_once('.').unwrap_or((&one.member, ""));
+        let name = match (outer, inner) {
+            (outer, _) if but.contains(&outer) || after.get(outer).is_none() => return None,
+            (outer, "") => outer.replace('_', " "),
+            ("labels", key) => format!("label {key}"),
+            (_, key) => key.replace('_', " "),
         };
-        if was != is {
-            changes.push(format!("{name} {} → {}", value(was), value(is)));
-        }
-    }
+        Some(format!("{name} {} → {}", value(&one.from), value(&one.to)))
+    });
+    joined(&changes.collect::<Vec<_>>(), "  ").unwrap_or_else(|| "unchanged".to_owned())
 }
 
 fn value(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
         value => clean(&shown(value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_changed_is_said_member_by_member() {
+        let before =
+            json!({"name": "a", "revision": 1, "updated_at": "x", "defaults": {"rate": "5/s"}, "hooks": {}});
+        let after = json!({"name": "a", "revision": 2, "updated_at": "y", "defaults": {"batch": 2}, "hooks": {"validate": {}}});
+        let lines: Vec<String> = differences(&before, &after)
+            .iter()
+            .map(Difference::line)
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "defaults.batch  – → 2",
+                "defaults.rate  5/s → –",
+                "hooks.validate  – → {}"
+            ]
+        );
+        assert_eq!(differences(&before, &before), []);
     }
 }

@@ -1,16 +1,13 @@
 //! Failures as people read them: the grounds on which items failed for good, and those that redrives made good.
 
-use serde_json::Value;
-
-use crate::output::body::number;
 use crate::output::table::{Cell, human};
 
 /// Returns the sentence for a failure as the API has it.
 ///
 /// Older versions didn't count what was answered for other items: of their failures it isn't said.
-pub(crate) fn judgement(failure: &Value) -> String {
-    let others = failure["others_answered"].as_u64();
-    if failure["unconfirmed"] == true {
+pub(crate) fn judgement(failure: &api::Failure) -> String {
+    let others = failure.others_answered;
+    if failure.unconfirmed {
         return match others {
             Some(others @ 1..) => format!(
                 "unconfirmed: {}, not enough to blame this item",
@@ -19,7 +16,7 @@ pub(crate) fn judgement(failure: &Value) -> String {
             _ => "unconfirmed: no other call was answered to compare it with".to_owned(),
         };
     }
-    let (charged, attempts) = (number(&failure["charged"]), number(&failure["attempts"]));
+    let (charged, attempts) = (u64::from(failure.charged), u64::from(failure.attempts));
     let counted = match charged {
         0 => "no attempt counts".to_owned(),
         1 => format!("1 of {} counts", human::counted(attempts, "attempt")),
@@ -64,16 +61,18 @@ fn answered_meanwhile(others: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn the_grounds_are_a_sentence_with_the_right_plurals() {
-        let told = |charged: u64, attempts: u64, unconfirmed: bool, others: Option<u64>| {
-            judgement(&json!({
-                "charged": charged, "attempts": attempts, "unconfirmed": unconfirmed, "others_answered": others,
-            }))
+        let told = |charged: u32, attempts: u32, unconfirmed: bool, others_answered: Option<u64>| {
+            judgement(&api::Failure {
+                charged,
+                attempts,
+                unconfirmed,
+                others_answered,
+                ..Default::default()
+            })
         };
         let of_one = "unconfirmed: no other call was answered to compare it with";
         for (sentence, expected) in [

@@ -1,13 +1,12 @@
 //! `windrow audit`: the changes of all things, with the person and the reason of each.
 
+use api::AuditEntry;
 use clap::Args;
-use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::moment::{self, Lean};
 use crate::link::{Link, Paging, Remote};
-use crate::output::body::text;
 use crate::output::difference::change;
 use crate::output::table::times::written;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
@@ -56,29 +55,29 @@ pub struct AuditArgs {
 }
 
 /// Changes of all things.
-const CHANGES: Listing = Listing {
+const CHANGES: Listing<AuditEntry> = Listing {
     columns: &[
-        Column::time("AT", Keep::Always, "at"),
-        Column::text("ACTOR", Keep::Rank(60), 6, "actor"),
-        Column::text("ACTION", Keep::Always, 8, "action").tone(Tone::Strong),
+        Column::time("AT", Keep::Always, |entry| Some(&entry.at)),
+        Column::text("ACTOR", Keep::Rank(60), 6, |entry| &entry.actor),
+        Column::text("ACTION", Keep::Always, 8, |entry: &AuditEntry| &entry.action).tone(Tone::Strong),
         Column::new("OBJECT", Side::Left, Keep::Always, 8, |entry, _| object(entry)),
         Column::new("CHANGE", Side::Left, Keep::Rank(40), 16, change),
-        Column::text("REASON", Keep::Rank(55), 10, "reason"),
-        Column::text("SOURCE", Keep::Wide, 4, "source"),
-        Column::text("REQUEST", Keep::Wide, 8, "request_id").named("request_id"),
-        Column::plain("ID", Keep::Wide, 3, "id"),
+        Column::maybe("REASON", Keep::Rank(55), 10, |entry| entry.reason.as_deref()),
+        Column::text("SOURCE", Keep::Wide, 4, |entry| &entry.source),
+        Column::maybe("REQUEST", Keep::Wide, 8, |entry: &AuditEntry| {
+            entry.request_id.as_deref()
+        })
+        .named("request_id"),
+        Column::plain("ID", Keep::Wide, 3, |entry| Some(entry.id.to_string())),
     ],
-    name: |entry| entry["id"].to_string(),
+    name: |entry| entry.id.to_string(),
     none: "no changes like that",
 };
 
 /// `schedule:push/nightly`, as `--object` takes it.
-fn object(entry: &Value) -> Cell {
-    let object = &entry["object"];
-    match object.is_object() {
-        true => Cell::new(format!("{}:{}", text(&object["kind"]), text(&object["name"]))),
-        false => Cell::nothing(),
-    }
+fn object(entry: &AuditEntry) -> Cell {
+    let object = entry.object.as_ref();
+    Cell::text(object.map(|object| format!("{}:{}", object.kind, object.name)))
 }
 
 /// Lists changes, newest first.

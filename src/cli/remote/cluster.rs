@@ -1,12 +1,11 @@
 //! `windrow cluster`: all nodes together.
 
+use api::Cluster;
 use clap::{Args, Subcommand};
-use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link, Remote};
-use crate::output::body::{list, number, text};
 use crate::output::screen;
 use crate::output::table::human;
 use crate::remote::node::list::NODES;
@@ -64,7 +63,7 @@ pub(crate) async fn cluster(args: &ClusterArgs, shell: &Shell) -> Result<Exit, F
 async fn status(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let answer = link.get("/v1/cluster").await?;
-    let cluster = answer.json()?;
+    let cluster: Cluster = answer.read()?;
     match link.look.form {
         Form::Json => screen::put(&answer.text())?,
         Form::Table | Form::Wide => {
@@ -72,25 +71,25 @@ async fn status(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fault> {
                 screen::put(&line)?;
             }
             let is_wide = link.look.form == Form::Wide;
-            let nodes = list(&cluster["nodes"]);
-            screen::put(&NODES.table(nodes, &link.look.times(0), link.look.paper, is_wide))?;
+            screen::put(&NODES.table(&cluster.nodes, &link.look.times(0), link.look.paper, is_wide))?;
         }
         Form::Ndjson | Form::Name | Form::Csv => {
             let hint = "-o table, or -o json; `windrow node list` lists nodes";
             return Err(Fault::no_form("a cluster is no list", hint));
         }
     }
-    let is_well = cluster["status"] == "ok";
-    Ok(if is_well { Exit::Ok } else { Exit::Failed })
+    Ok(match cluster.status.as_str() {
+        "ok" => Exit::Ok,
+        _ => Exit::Failed,
+    })
 }
 
-fn head(cluster: &Value) -> Vec<String> {
-    let texts = ["status", "store", "database", "witness"];
-    let [status, store, database, witness] = texts.map(|name| text(&cluster[name]));
-    let counts = ["owned", "orphaned", "released", "recovering"];
-    let [owned, orphaned, released, recovering] =
-        counts.map(|name| human::count(number(&cluster["shards"][name])));
-    let versions = cluster["versions"].as_object().into_iter().flatten();
+fn head(cluster: &Cluster) -> Vec<String> {
+    let (status, store, shards) = (&cluster.status, &cluster.store, &cluster.shards);
+    let (database, witness) = (&cluster.database, &cluster.witness);
+    let counts = [shards.owned, shards.orphaned, shards.released, shards.recovering];
+    let [owned, orphaned, released, recovering] = counts.map(human::count);
+    let versions = cluster.versions.iter();
     let versions: Vec<String> = versions
         .map(|(version, nodes)| format!("{version} on {nodes}"))
         .collect();
@@ -102,9 +101,12 @@ fn head(cluster: &Value) -> Vec<String> {
             "shards    {owned} owned  {orphaned} to be taken over  {released} waiting for a node  {recovering} recovering"
         ),
     ];
-    for reason in list(&cluster["reasons"]) {
-        lines.push(format!("  !  {}", text(&reason["text"])));
-    }
+    lines.extend(
+        cluster
+            .reasons
+            .iter()
+            .map(|reason| format!("  !  {}", reason.text)),
+    );
     lines.push(String::new());
     lines
 }

@@ -4,14 +4,14 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::contexts::{Context, Contexts};
 use crate::link::reach::one_token;
 use crate::link::{Form, Look, View};
-use crate::output::body::text;
 use crate::output::screen;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
 use crate::shell::Shell;
@@ -92,20 +92,31 @@ pub struct AddArgs {
     pub make_current: bool,
 }
 
+/// A context as people and scripts see it: without its token.
+#[derive(Serialize)]
+struct Masked {
+    name: String,
+    current: bool,
+    server: String,
+    token: Option<String>,
+    ca_file: Option<PathBuf>,
+}
+
 /// Contexts.
-const CONTEXTS: Listing = Listing {
+const CONTEXTS: Listing<Masked> = Listing {
     columns: &[
         Column::new("CURRENT", Side::Left, Keep::Rank(50), 7, |context, _| {
-            let is_current = context["current"] == true;
-            let cell = Cell::new(if is_current { "*" } else { "" });
-            cell.plain(is_current.to_string()).tone(Tone::Good)
+            let cell = Cell::new(if context.current { "*" } else { "" });
+            cell.plain(context.current.to_string()).tone(Tone::Good)
         }),
-        Column::text("NAME", Keep::Always, 8, "name").tone(Tone::Strong),
-        Column::text("SERVER", Keep::Always, 12, "server"),
-        Column::text("TOKEN", Keep::Rank(20), 5, "token"),
-        Column::text("CA FILE", Keep::Wide, 5, "ca_file"),
+        Column::text("NAME", Keep::Always, 8, |context: &Masked| &context.name).tone(Tone::Strong),
+        Column::text("SERVER", Keep::Always, 12, |context| &context.server),
+        Column::maybe("TOKEN", Keep::Rank(20), 5, |context| context.token.as_deref()),
+        Column::maybe("CA FILE", Keep::Wide, 5, |context| {
+            context.ca_file.as_ref()?.to_str()
+        }),
     ],
-    name: |context| text(&context["name"]).to_owned(),
+    name: |context| context.name.clone(),
     none: "no contexts; `windrow ctx add NAME --server URL` makes one",
 };
 
@@ -127,7 +138,7 @@ pub(crate) fn ctx(args: &CtxArgs, shell: &Shell) -> Result<Exit, Fault> {
 fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> {
     let (contexts, look) = (Contexts::load(shell)?, Look::new(&args.view, shell));
     let all = contexts.all.iter();
-    let all: Vec<Value> = all
+    let all: Vec<Masked> = all
         .map(|(name, context)| masked(&contexts, name, context))
         .collect();
     look.list(&CONTEXTS, &all, shell)
@@ -141,7 +152,7 @@ fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
     };
     let context = masked(&contexts, name, contexts.get(name)?);
     let text = match look.form {
-        Form::Json | Form::Ndjson => context.to_string(),
+        Form::Json | Form::Ndjson => json!(context).to_string(),
         Form::Name => CONTEXTS.names(&[context]),
         Form::Csv => CONTEXTS.csv(&[context], &look.times(0), look.guard.into()),
         Form::Table | Form::Wide => card(&context).text(look.paper),
@@ -149,30 +160,28 @@ fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
     screen::put(&text).map(|()| Exit::Ok)
 }
 
-/// A context as people and scripts see it: without its token.
-fn masked(contexts: &Contexts, name: &str, context: &Context) -> Value {
+fn masked(contexts: &Contexts, name: &str, context: &Context) -> Masked {
     let token = match (&context.token, &context.token_file) {
         (Some(_), _) => Some("kept here (masked)".to_owned()),
         (None, Some(file)) => Some(format!("in {}", file.display())),
         (None, None) => None,
     };
-    json!({
-        "name": name,
-        "current": contexts.current.as_deref() == Some(name),
-        "server": context.server,
-        "token": token,
-        "ca_file": context.ca_file,
-    })
+    Masked {
+        name: name.to_owned(),
+        current: contexts.current.as_deref() == Some(name),
+        server: context.server.clone(),
+        token,
+        ca_file: context.ca_file.clone(),
+    }
 }
 
-fn card(context: &Value) -> Card {
-    let is_current = context["current"] == true;
+fn card(context: &Masked) -> Card {
     Card::new()
-        .title(text(&context["name"]), Tone::Strong)
-        .title(if is_current { "(current)" } else { "" }, Tone::Dim)
-        .line("server", text(&context["server"]))
-        .line("token", context["token"].as_str().unwrap_or("none"))
-        .maybe("ca file", context["ca_file"].as_str())
+        .title(&context.name, Tone::Strong)
+        .title(if context.current { "(current)" } else { "" }, Tone::Dim)
+        .line("server", &context.server)
+        .line("token", context.token.as_deref().unwrap_or("none"))
+        .maybe("ca file", context.ca_file.as_deref().and_then(Path::to_str))
 }
 
 /// Makes a context the current one.

@@ -4,14 +4,15 @@ use std::error::Error;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
+use api::{Limit, LimitInUse, LimitPart};
 use clap::{ArgGroup, Args, Subcommand};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::link::change::differences;
 use crate::link::{Danger, Link, Named, NamedWrite, Pages, Write};
-use crate::output::body::{joined, number, text, texts};
+use crate::output::body::joined;
+use crate::output::difference::differences;
 use crate::output::shell_word;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Column, Keep, Listing, Tone, human};
@@ -108,15 +109,19 @@ pub struct SetArgs {
 }
 
 /// Limits.
-const LIMITS: Listing = Listing {
+const LIMITS: Listing<Limit> = Listing {
     columns: &[
-        Column::text("NAME", Keep::Always, 8, "name").tone(Tone::Strong),
-        Column::plain("RATE", Keep::Always, 5, "rate"),
-        Column::plain("CONCURRENCY", Keep::Always, 5, "concurrency"),
-        Column::plain("REVISION", Keep::Rank(20), 3, "revision"),
-        Column::time("UPDATED", Keep::Rank(30), "updated_at"),
+        Column::text("NAME", Keep::Always, 8, |limit: &Limit| &limit.name).tone(Tone::Strong),
+        Column::plain("RATE", Keep::Always, 5, |limit| limit.rate.clone()),
+        Column::plain("CONCURRENCY", Keep::Always, 5, |limit| {
+            Some(limit.concurrency?.to_string())
+        }),
+        Column::plain("REVISION", Keep::Rank(20), 3, |limit| {
+            Some(limit.revision.to_string())
+        }),
+        Column::time("UPDATED", Keep::Rank(30), |limit| Some(&limit.updated_at)),
     ],
-    name: |limit| text(&limit["name"]).to_owned(),
+    name: |limit| limit.name.clone(),
     none: "no limits",
 };
 
@@ -149,48 +154,47 @@ async fn list(args: &Pages, shell: &Shell) -> Result<Exit, Fault> {
 async fn show(args: &Named, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let answer = link.get(&path(&args.name)).await?;
-    link.show_one(&LIMITS, &answer, card)
+    let limit: LimitInUse = answer.read()?;
+    link.show_one(&LIMITS, &answer, |_, times| card(&limit, times))
 }
 
 /// A limit for people.
-fn card(limit: &Value, times: &Times) -> Card {
-    let many = limit["concurrency"].as_u64().map(|many| many.to_string());
+fn card(used: &LimitInUse, times: &Times) -> Card {
+    let limit = &used.limit;
     let mut card = Card::new()
-        .title(text(&limit["name"]), Tone::Strong)
-        .maybe("rate", limit["rate"].as_str())
-        .maybe("concurrency", many)
-        .maybe("businesses", joined(&texts(&limit["businesses"]), "  "))
-        .maybe("tasks", tasks(limit));
-    for part in crate::output::body::list(&limit["parts"]) {
+        .title(&limit.name, Tone::Strong)
+        .maybe("rate", limit.rate.as_deref())
+        .maybe("concurrency", limit.concurrency.map(|many| many.to_string()))
+        .maybe("businesses", joined(&used.businesses, "  "))
+        .maybe("tasks", tasks(used));
+    for part in &used.parts {
         card = card.line("node", of_node(part));
     }
-    card.line("revision", limit["revision"].to_string())
-        .time("updated", &limit["updated_at"], times)
+    card.line("revision", limit.revision.to_string())
+        .time("updated", Some(&limit.updated_at), times)
 }
 
 /// `t4 (running)  t7 (created)  and 3 more`.
-fn tasks(limit: &Value) -> Option<String> {
-    let all = crate::output::body::list(&limit["tasks"]);
-    let shown: Vec<String> = all
-        .iter()
-        .map(|task| format!("{} ({})", text(&task["id"]), text(&task["status"])))
+fn tasks(used: &LimitInUse) -> Option<String> {
+    let tasks = used.tasks.iter();
+    let shown: Vec<String> = tasks
+        .map(|task| format!("{} ({})", task.id, task.status))
         .collect();
     let shown = joined(&shown, "  ")?;
-    match number(&limit["tasks_total"]).saturating_sub(all.len() as u64) {
+    match used.tasks_total.saturating_sub(used.tasks.len() as u64) {
         0 => Some(shown),
         more => Some(format!("{shown}  and {more} more")),
     }
 }
 
 /// `n1  2 runs  at most 150.0/s and 25 in flight`: its part of the limit, of which less may be in use.
-fn of_node(part: &Value) -> String {
-    let runs = human::counted(number(&part["runs"]), "run");
-    let rate = part["rate"].as_f64().map(rate_text);
-    let slots = part["concurrency"].as_u64();
-    let most = [rate, slots.map(|slots| format!("{slots} in flight"))];
+fn of_node(part: &LimitPart) -> String {
+    let runs = human::counted(part.runs, "run");
+    let rate = part.rate.map(rate_text);
+    let most = [rate, part.concurrency.map(|slots| format!("{slots} in flight"))];
     let most = joined(&most.into_iter().flatten().collect::<Vec<_>>(), " and ");
     let most = most.map(|most| format!("  at most {most}")).unwrap_or_default();
-    format!("{}  {runs}{most}", text(&part["node"]))
+    format!("{}  {runs}{most}", part.node)
 }
 
 async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
@@ -224,15 +228,12 @@ async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
         body.insert("concurrency".to_owned(), json!(concurrency.0));
     }
     let link = Link::open(&args.write.remote, shell)?;
-    let Some((mut before, answer)) = link.patch(&args.write, &path(&args.name), body).await? else {
+    let Some((before, answer)) = link.patch(&args.write, &path(&args.name), body).await? else {
         return Ok(Exit::Ok);
     };
-    let after = answer.json()?;
     // Who uses it is in the one answer only, and isn't what was changed.
-    if let (Some(members), Some(kept)) = (before.as_object_mut(), after.as_object()) {
-        members.retain(|name, _| kept.contains_key(name));
-    }
-    let changed = differences(&before, &after);
+    let (before, after): (Option<Limit>, Limit) = (serde_json::from_value(before).ok(), answer.read()?);
+    let changed = differences(&json!(before), &json!(after));
     let changed: Vec<String> = changed.iter().map(|one| one.line()).collect();
     let what = joined(&changed, "  ").unwrap_or_else(|| "unchanged".to_owned());
     link.show_done(&LIMITS, &answer, &format!("{}  {what}", args.name))
@@ -252,24 +253,35 @@ async fn delete(args: &NamedWrite, shell: &Shell) -> Result<Exit, Fault> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use api::LimitedTask;
 
     use super::*;
 
     #[test]
     fn users_and_nodes_are_told_in_a_line_each() {
-        let task = |id: &str| json!({"id": id, "business": "push", "status": "running"});
-        let limit = json!({"tasks": [task("t1"), task("t2")], "tasks_total": 5});
+        let task = |id: &str| LimitedTask {
+            id: id.to_owned(),
+            business: "push".to_owned(),
+            status: "running".to_owned(),
+        };
+        let used = LimitInUse {
+            tasks: vec![task("t1"), task("t2")],
+            tasks_total: 5,
+            ..LimitInUse::default()
+        };
         assert_eq!(
-            tasks(&limit).as_deref(),
+            tasks(&used).as_deref(),
             Some("t1 (running)  t2 (running)  and 3 more")
         );
-        assert_eq!(tasks(&json!({"tasks": [], "tasks_total": 0})), None);
-        let part = json!({"node": "n1", "runs": 2, "rate": 150.0, "concurrency": 25});
-        assert_eq!(of_node(&part), "n1  2 runs  at most 150.0/s and 25 in flight");
-        assert_eq!(
-            of_node(&json!({"node": "n1", "runs": 0, "rate": null, "concurrency": null})),
-            "n1  0 runs"
-        );
+        assert_eq!(tasks(&LimitInUse::default()), None);
+        let part = |runs, rate, concurrency| LimitPart {
+            node: "n1".to_owned(),
+            runs,
+            rate,
+            concurrency,
+        };
+        let both = part(2, Some(150.0), Some(25));
+        assert_eq!(of_node(&both), "n1  2 runs  at most 150.0/s and 25 in flight");
+        assert_eq!(of_node(&part(0, None, None)), "n1  0 runs");
     }
 }

@@ -1,13 +1,12 @@
 //! `windrow stats`: what was done in each day, over years.
 
+use api::Statistics;
 use clap::{Args, ValueEnum};
-use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::moment::{self, Lean};
 use crate::link::{Link, Paging, Remote, word};
-use crate::output::body::text;
 use crate::output::table::times::written;
 use crate::output::table::{Column, Keep, Listing, Tone};
 use crate::shell::Shell;
@@ -60,49 +59,48 @@ pub struct StatsArgs {
     pub remote: Remote,
 }
 
-/// The columns of every kind of row.
+/// Rows about one kind of things: its name, what else is known of it, items, and tasks.
 macro_rules! listing {
-    ($name:expr, [$($first:expr),+], [$($tasks:expr),*]) => {
+    ($title:literal, $least:literal, $member:ident, [$($more:expr),*], [$($tasks:expr),*]) => {
         Listing {
             columns: &[
-                $($first,)+
-                Column::count("SUCCEEDED", Keep::Always, 6, "items.succeeded").named("succeeded").tone(Tone::Good),
-                Column::count("SKIPPED", Keep::Rank(30), 6, "items.skipped").named("skipped"),
-                Column::count("ABANDONED", Keep::Rank(50), 6, "items.abandoned").named("abandoned"),
+                Column::maybe($title, Keep::Always, $least, |row: &Statistics| row.$member.as_deref()).tone(Tone::Strong),
+                $($more,)*
+                Column::count("SUCCEEDED", Keep::Always, 6, |row: &Statistics| Some(row.items.succeeded)).tone(Tone::Good),
+                Column::count("SKIPPED", Keep::Rank(30), 6, |row| Some(row.items.skipped)),
+                Column::count("ABANDONED", Keep::Rank(50), 6, |row| Some(row.items.abandoned)),
                 $($tasks,)*
             ],
-            name: $name,
+            name: |row| row.$member.clone().unwrap_or_default(),
             none: "nothing was done in these days",
         }
     };
 }
 
 /// Tasks of a day or a business.
-const CREATED: Column = Column::count("CREATED", Keep::Rank(20), 4, "tasks.created").named("tasks_created");
-const FINISHED: Column =
-    Column::count("FINISHED", Keep::Rank(25), 4, "tasks.finished").named("tasks_finished");
-const CANCELLED: Column =
-    Column::count("CANCELLED", Keep::Rank(10), 4, "tasks.cancelled").named("tasks_cancelled");
+macro_rules! tasks {
+    ($title:literal, $rank:literal, $name:literal, $member:ident) => {
+        Column::count($title, Keep::Rank($rank), 4, |row: &Statistics| {
+            Some(row.tasks.as_ref()?.$member)
+        })
+        .named($name)
+    };
+}
 
-const DAYS: Listing = listing!(
-    |row: &Value| text(&row["day"]).to_owned(),
-    [Column::text("DAY", Keep::Always, 10, "day").tone(Tone::Strong)],
-    [CREATED, FINISHED, CANCELLED]
-);
+const CREATED: Column<Statistics> = tasks!("CREATED", 20, "tasks_created", created);
+const FINISHED: Column<Statistics> = tasks!("FINISHED", 25, "tasks_finished", finished);
+const CANCELLED: Column<Statistics> = tasks!("CANCELLED", 10, "tasks_cancelled", cancelled);
 
-const BUSINESSES: Listing = listing!(
-    |row: &Value| text(&row["business"]).to_owned(),
-    [Column::text("BUSINESS", Keep::Always, 8, "business").tone(Tone::Strong)],
-    [CREATED, FINISHED, CANCELLED]
-);
-
-const TASKS: Listing = listing!(
-    |row: &Value| text(&row["task"]).to_owned(),
+const DAYS: Listing<Statistics> = listing!("DAY", 10, day, [], [CREATED, FINISHED, CANCELLED]);
+const BUSINESSES: Listing<Statistics> = listing!("BUSINESS", 8, business, [], [CREATED, FINISHED, CANCELLED]);
+const TASKS: Listing<Statistics> = listing!(
+    "TASK",
+    4,
+    task,
     [
-        Column::text("TASK", Keep::Always, 4, "task").tone(Tone::Strong),
-        Column::text("BUSINESS", Keep::Rank(40), 8, "business"),
-        Column::text("NAME", Keep::Rank(45), 8, "name"),
-        Column::text("STATUS", Keep::Rank(35), 8, "status")
+        Column::maybe("BUSINESS", Keep::Rank(40), 8, |row| row.business.as_deref()),
+        Column::maybe("NAME", Keep::Rank(45), 8, |row| row.name.as_deref()),
+        Column::maybe("STATUS", Keep::Rank(35), 8, |row| row.status.as_deref())
     ],
     []
 );

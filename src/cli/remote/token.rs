@@ -3,14 +3,14 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+use api::Token;
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::moment::{self, Lean};
 use crate::link::{Danger, Form, Link, Pages, Write, word};
-use crate::output::body::text;
 use crate::output::table::times::{Times, written};
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
 use crate::shell::Shell;
@@ -102,28 +102,28 @@ pub struct RevokeArgs {
 }
 
 /// Tokens.
-const TOKENS: Listing = Listing {
+const TOKENS: Listing<Token> = Listing {
     columns: &[
-        Column::plain("ID", Keep::Always, 2, "id"),
-        Column::text("NAME", Keep::Always, 8, "name").tone(Tone::Strong),
-        Column::text("ROLE", Keep::Always, 6, "role"),
-        Column::text("BUSINESS", Keep::Rank(60), 8, "business"),
-        Column::text("PREFIX", Keep::Rank(50), 8, "prefix"),
+        Column::plain("ID", Keep::Always, 2, |token| Some(token.id.to_string())),
+        Column::text("NAME", Keep::Always, 8, |token: &Token| &token.name).tone(Tone::Strong),
+        Column::text("ROLE", Keep::Always, 6, |token| &token.role),
+        Column::maybe("BUSINESS", Keep::Rank(60), 8, |token| token.business.as_deref()),
+        Column::text("PREFIX", Keep::Rank(50), 8, |token| &token.prefix),
         Column::new("STATE", Side::Left, Keep::Rank(80), 8, state),
-        Column::time("CREATED", Keep::Rank(30), "created_at"),
-        Column::text("BY", Keep::Rank(20), 6, "created_by"),
-        Column::time("EXPIRES", Keep::Wide, "expires_at"),
-        Column::time("REVOKED", Keep::Wide, "revoked_at"),
+        Column::time("CREATED", Keep::Rank(30), |token| Some(&token.created_at)),
+        Column::text("BY", Keep::Rank(20), 6, |token| &token.created_by),
+        Column::time("EXPIRES", Keep::Wide, |token| token.expires_at.as_deref()),
+        Column::time("REVOKED", Keep::Wide, |token| token.revoked_at.as_deref()),
     ],
-    name: |token| token["id"].to_string(),
+    name: |token| token.id.to_string(),
     none: "no tokens",
 };
 
-fn state(token: &Value, times: &Times) -> Cell {
-    if token["revoked_at"].is_string() {
+fn state(token: &Token, times: &Times) -> Cell {
+    if token.revoked_at.is_some() {
         return Cell::new("revoked").tone(Tone::Dim);
     }
-    let at = text(&token["expires_at"]);
+    let at = token.expires_at.as_deref().unwrap_or_default();
     match times.since(at) {
         Some(since) if since >= 0 => Cell::new("expired").tone(Tone::Dim),
         Some(_) => {
@@ -171,20 +171,18 @@ async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fault> {
     let Some(answer) = link.change(&args.write, request, members.collect()).await? else {
         return Ok(Exit::Ok);
     };
-    let made = answer.json()?;
-    let token = text(&made["token"]);
+    let made: Token = answer.read()?;
+    let token = made.token.unwrap_or_default();
     match link.look.form {
         Form::Table | Form::Wide => link.say(&format!(
             "token {} for {:?}, role {}; it is shown this once:",
-            made["id"],
-            text(&made["name"]),
-            text(&made["role"])
+            made.id, made.name, made.role
         )),
         Form::Json | Form::Ndjson => {}
         // These forms have no place for it.
         Form::Name | Form::Csv => link.must_say(&format!("the token, shown this once: {token}")),
     }
-    link.show_done(&TOKENS, &answer, token)
+    link.show_done(&TOKENS, &answer, &token)
 }
 
 /// Who will hold it. Where nobody says so, an audit is better off with the role than with nothing.

@@ -18,7 +18,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::json::{counts_json, settings_json};
+use super::json::{Job, JobChange, JobLive, settings};
 use super::picture::Picture;
 use windrow_core::ids::TaskId;
 use windrow_core::settings::check;
@@ -61,9 +61,9 @@ pub(crate) enum Command {
 /// What it answers.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Reply {
+pub(crate) enum Reply<T> {
     /// What was asked for.
-    Done(Value),
+    Done(T),
     /// Why it can't be.
     Refused(Refusal),
 }
@@ -217,21 +217,21 @@ impl ControlTarget {
         let task = self.tasks.get(self.task).await?;
         let task = task.ok_or_else(|| format!("{} is gone", self.task))?;
         match ask {
-            Command::Show => Ok(self.show(&task)),
-            Command::Set { settings } => self.set(&task, &settings).await,
+            Command::Show => Ok(json!(self.show(&task))),
+            Command::Set { settings } => Ok(json!(self.set(&task, &settings).await?)),
             Command::Stop { now } => {
                 let done = service::stop(&*self.tasks, self.task, now, &self.write, self.clock.wall()).await;
                 (self.nudge)();
-                Ok(done.map(|()| self.show(&task))?)
+                Ok(done.map(|()| json!(self.show(&task)))?)
             }
         }
     }
 
-    async fn set(&self, task: &TaskView, settings: &TuningPatch) -> Result<Value, Refusal> {
+    async fn set(&self, task: &TaskView, patch: &TuningPatch) -> Result<JobChange, Refusal> {
         if task.status.is_terminal() {
             return Err(format!("{} is {}", self.name, task.status).into());
         }
-        let tuning = settings.apply(&task.tuning);
+        let tuning = patch.apply(&task.tuning);
         let faults = check::faults(&tuning);
         if let Some(first) = faults.first() {
             let because = faults
@@ -249,10 +249,13 @@ impl ControlTarget {
             .command(self.task, &tune, &self.write, self.clock.wall())
             .await?;
         (self.nudge)();
-        Ok(json!({"before": settings_json(&task.tuning), "after": settings_json(&changed.tuning)}))
+        Ok(JobChange {
+            before: settings(&task.tuning),
+            after: settings(&changed.tuning),
+        })
     }
 
-    fn show(&self, task: &TaskView) -> Value {
+    fn show(&self, task: &TaskView) -> Job {
         let kept = Picture::of(task, &[], self.clock.wall());
         let picture = current(self.shown.borrow().clone(), kept);
         let is_moving = matches!(picture.status, Status::Running | Status::Stopping);
@@ -260,16 +263,27 @@ impl ControlTarget {
             .trouble
             .as_ref()
             .map(|handler| format!("{handler}{}", picture.who));
-        json!({
-            "name": self.name, "task": self.task.to_string(), "process": std::process::id(),
-            "status": picture.status.as_str(), "why": picture.stands_why(), "total": picture.total, "percent": picture.completion().percent(),
-            "counts": counts_json(&picture.counts, picture.pending),
-            "actual_rate": picture.speed.filter(|_| is_moving).map(|speed| speed.sent),
-            "eta_seconds": picture.eta().map(|eta| eta.as_secs()),
-            "latency_p95_seconds": picture.latency_p95.map(|p95| (p95.as_secs_f64() * 1e6).round() / 1e6),
-            "stall": picture.stall.map(|stall| stall.as_str()), "handler": handler,
-            "settings": settings_json(&task.tuning),
-        })
+        Job {
+            name: self.name.clone(),
+            task: Some(self.task.to_string()),
+            process: Some(std::process::id()),
+            status: Some(picture.status.as_str().to_owned()),
+            why: picture.stands_why(),
+            total: Some(picture.total),
+            percent: Some(picture.completion().percent()),
+            counts: Some(api::TaskCounts::new(&picture.counts, picture.pending)),
+            actual_rate: picture.speed.filter(|_| is_moving).map(|speed| speed.sent),
+            eta_seconds: picture.eta().map(|eta| eta.as_secs()),
+            settings: Some(settings(&task.tuning)),
+            live: Some(JobLive {
+                latency_p95_seconds: picture
+                    .latency_p95
+                    .map(|p95| (p95.as_secs_f64() * 1e6).round() / 1e6),
+                stall: picture.stall.map(|stall| stall.as_str().to_owned()),
+                handler,
+            }),
+            ..Job::default()
+        }
     }
 }
 

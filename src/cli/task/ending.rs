@@ -1,12 +1,9 @@
 //! How a task that is waited for ends the command: the contract of `wait` and `watch` with scripts.
 
-use clap::ValueEnum;
-use serde_json::Value;
-
 use super::words;
 use crate::exit::Exit;
-use crate::output::body::text;
 use crate::output::table::clean;
+use clap::ValueEnum;
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -23,19 +20,19 @@ pub enum Goal {
 impl Goal {
     /// How the command ends with a task that stands there; none while it has to wait. What can't come any more isn't
     /// waited for: a task that stopped doesn't finish by itself.
-    pub(super) fn reached(self, task: &Value) -> Option<Exit> {
+    pub(super) fn reached(self, task: &api::Task) -> Option<Exit> {
         let is_wanted = match self {
             Goal::Finished => false,
-            Goal::Running => task["status"] == "running",
-            Goal::Stopped => task["status"] == "stopped",
+            Goal::Running => task.status == "running",
+            Goal::Stopped => task.status == "stopped",
         };
         if is_wanted { Some(Exit::Ok) } else { ended(task) }
     }
 }
 
 /// How the command ends with a task that doesn't go on by itself; none while it does.
-pub(super) fn ended(task: &Value) -> Option<Exit> {
-    match task["status"].as_str()? {
+pub(super) fn ended(task: &api::Task) -> Option<Exit> {
+    match task.status.as_str() {
         "finished" if words::is_failed_still(task) => Some(Exit::WithFailures),
         "finished" => Some(Exit::Ok),
         "stopped" | "cancelled" => Some(Exit::Stopped),
@@ -51,31 +48,35 @@ pub(super) fn worse(one: Exit, other: Exit) -> Exit {
 }
 
 /// A task in one line.
-pub(super) fn line(task: &Value) -> String {
+pub(super) fn line(task: &api::Task) -> String {
     // What goes wrong with the handler, while it does.
-    let said = task["status_text"]
-        .as_str()
-        .filter(|_| task["status"] == "running");
+    let said = task.status_text.as_deref().filter(|_| task.status == "running");
     clean(&format!(
         "{}  {}  {}  {}  {}{}",
         words::address(task),
-        text(&task["id"]),
+        task.id,
         words::status(task).0,
         words::percent(task),
-        words::counts(&task["counts"], &words::TERMS, &words::RARE),
+        words::counts(&task.counts, &words::TERMS, &words::RARE),
         said.map(|said| format!("  {said}")).unwrap_or_default()
     ))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
-    fn task(status: &str, abandoned: u64) -> Value {
-        json!({"id": "t1", "business": "push", "status": status, "total": 10, "progress": {"percent": 100.0},
-            "counts": {"succeeded": 10 - abandoned, "abandoned": abandoned}})
+    fn task(status: &str, abandoned: u64) -> api::Task {
+        let mut task = api::Task {
+            id: "t1".into(),
+            business: "push".into(),
+            status: status.into(),
+            total: 10,
+            ..Default::default()
+        };
+        (task.counts.succeeded, task.counts.abandoned) = (10 - abandoned, abandoned);
+        task.pace.progress.percent = 100.0;
+        task
     }
 
     #[test]
@@ -100,8 +101,11 @@ mod tests {
     fn a_task_whose_failures_are_all_made_good_ends_well() {
         let redriven = |still_failed: u64| {
             let mut task = task("finished", 2);
-            task["redriven"] =
-                json!({"made_good": 2 - still_failed, "still_failed": still_failed, "exact": true});
+            task.beside.redriven = Some(api::TaskRedriven {
+                made_good: 2 - still_failed,
+                still_failed,
+                exact: true,
+            });
             task
         };
         assert_eq!(ended(&redriven(0)), Some(Exit::Ok));
@@ -133,12 +137,13 @@ mod tests {
     #[test]
     fn a_line_says_what_goes_wrong_with_the_handler() {
         let mut task = task("running", 0);
-        task["handler_down"] = json!({"code": "CONNECT"});
-        task["status_text"] = json!("handler down for 4s (CONNECT at item 0: refused); next probe in 2s");
+        task.handler_down = Some(api::HandlerDown::default());
+        let text = "handler down for 4s (CONNECT at item 0: refused); next probe in 2s";
+        task.status_text = Some(text.into());
         assert_eq!(
             line(&task),
-            "push t1  t1  ▶ running (handler down)  100%  succeeded 10  abandoned 0  handler down for 4s \
-             (CONNECT at item 0: refused); next probe in 2s"
+            "push t1  t1  ▶ running (handler down)  100%  succeeded 10  skipped 0  abandoned 0  in flight 0  pending 0  \
+             handler down for 4s (CONNECT at item 0: refused); next probe in 2s"
         );
     }
 
@@ -146,7 +151,7 @@ mod tests {
     fn a_line_has_the_name_the_status_and_the_numbers() {
         assert_eq!(
             line(&task("finished", 2)),
-            "push t1  t1  ✓ finished  100%  succeeded 8  abandoned 2"
+            "push t1  t1  ✓ finished  100%  succeeded 8  skipped 0  abandoned 2  in flight 0  pending 0"
         );
     }
 }

@@ -1,13 +1,10 @@
 //! Which tasks a command is about, and the same done to each of them.
 
-use serde_json::Value;
-
 use super::args::steer::Which;
 use super::words;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Danger, Form, Link, Paging};
-use crate::output::body::text;
 use crate::output::screen;
 use crate::output::table::{clean, human};
 use crate::task::look::columns::TASKS;
@@ -76,8 +73,8 @@ pub(super) async fn chosen(
         .query("status", which.status.as_deref().unwrap_or(action.usual))
         .query_option("label", which.label.as_deref())
         .query("sort", "id");
-    let found = link.list(request, Some(&Paging::ALL)).await?.things()?;
-    let ids: Vec<String> = found.iter().map(|task| text(&task["id"]).to_owned()).collect();
+    let found: Vec<api::Task> = link.list(request, Some(&Paging::ALL)).await?.things()?;
+    let ids: Vec<String> = found.iter().map(|task| task.id.clone()).collect();
     if ids.is_empty() {
         link.is_business(which.business.as_deref()).await?;
         link.say(&format!("no task to {}", action.verb));
@@ -101,7 +98,7 @@ fn agree(link: &Link<'_>, action: Action, ids: &[String], names: &str) -> Result
     }
 }
 
-fn named(tasks: &[Value]) -> String {
+fn named(tasks: &[api::Task]) -> String {
     let some = tasks.iter().take(NAMED_MAX);
     let mut names: Vec<String> = some.map(|task| clean(&words::address(task))).collect();
     if tasks.len() > NAMED_MAX {
@@ -171,7 +168,7 @@ fn show(link: &Link<'_>, bodies: &[Answer], is_one: bool) -> Result<(), Fault> {
     match (link.look.form, bodies) {
         (_, []) => Ok(()),
         (Form::Csv, [.., last]) => {
-            let tasks = bodies.iter().map(Answer::json).collect::<Result<Vec<_>, _>>()?;
+            let tasks = bodies.iter().map(Answer::read).collect::<Result<Vec<_>, _>>()?;
             screen::put(&TASKS.csv(&tasks, &link.times(last), link.look.guard.into()))
         }
         (Form::Json, [body]) if is_one => screen::put(&body.text()),

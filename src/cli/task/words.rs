@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
-use crate::output::body::{list, number, text};
 use crate::output::table::times::Times;
 use crate::output::table::{Tone, human};
+use api::{Task, TaskCounts};
 use windrow_core::explain::rate_like;
 use windrow_core::settings::{Rate, RateLimit};
 use windrow_core::stats::stall::StallReason;
@@ -14,7 +12,7 @@ use windrow_core::task::lifecycle::StopReason;
 
 /// `▶ running`, `◌ queued (capacity)`, `↻ recovering 2/10`: the status with its sign and what it doesn't say itself,
 /// and its colour.
-pub fn status(task: &Value) -> (String, Tone) {
+pub fn status(task: &Task) -> (String, Tone) {
     let (standing, tone) = standing(task);
     match waits_for_items(task) {
         true => (format!("{standing} (waiting for items)"), Tone::Plain),
@@ -23,24 +21,23 @@ pub fn status(task: &Value) -> (String, Tone) {
 }
 
 /// An open task that has sent every item that it has: nothing is wrong, more may come.
-pub fn waits_for_items(task: &Value) -> bool {
-    task["status"] == "running"
-        && !is_handler_down(task)
-        && task["live"]["stall"] == StallReason::Items.as_str()
+pub fn waits_for_items(task: &Task) -> bool {
+    let stall = task.live.as_ref().and_then(|live| live.stall.as_deref());
+    task.status == "running" && !is_handler_down(task) && stall == Some(StallReason::Items.as_str())
 }
 
 /// The same without that an open task waits for items, which changes with each of them.
-pub fn standing(task: &Value) -> (String, Tone) {
+pub fn standing(task: &Task) -> (String, Tone) {
     let (word, tone) = plain_status(task);
-    match remark(task, text(&task["status"])) {
+    match remark(task) {
         Some(remark) => (format!("{word} {remark}"), tone),
         None => (word, tone),
     }
 }
 
 /// The same with the time at which a task that waits for its time begins.
-pub fn status_at(task: &Value, times: &Times) -> (String, Tone) {
-    let at = task["start_at"].as_str().filter(|_| waits_for_its_time(task));
+pub fn status_at(task: &Task, times: &Times) -> (String, Tone) {
+    let at = task.start_at.as_deref().filter(|_| waits_for_its_time(task));
     match at.filter(|at| times.since(at).is_some_and(|since| since < 0)) {
         Some(at) => {
             let (word, tone) = plain_status(task);
@@ -51,8 +48,8 @@ pub fn status_at(task: &Value, times: &Times) -> (String, Tone) {
 }
 
 /// Whether it begins by itself at a time to come.
-pub fn waits_for_its_time(task: &Value) -> bool {
-    task["status"] == "queued" && task["status_reason"] == "start_at"
+pub fn waits_for_its_time(task: &Task) -> bool {
+    task.status == "queued" && task.status_reason.as_deref() == Some("start_at")
 }
 
 /// What lets a task begin that nobody has started.
@@ -61,13 +58,12 @@ pub fn not_started(id: &str) -> String {
 }
 
 /// The same without the remark, where there is little room.
-pub fn short_status(task: &Value) -> String {
+pub fn short_status(task: &Task) -> String {
     plain_status(task).0
 }
 
-fn plain_status(task: &Value) -> (String, Tone) {
-    let status = task["status"].as_str().unwrap_or("unknown");
-    let (sign, tone) = match (status, task["result"].as_str()) {
+fn plain_status(task: &Task) -> (String, Tone) {
+    let (sign, tone) = match (task.status.as_str(), task.result.as_deref()) {
         ("created", _) => ('○', Tone::Dim),
         ("queued" | "awaiting_business", _) => ('◌', Tone::Wait),
         ("running", _) if is_handler_down(task) => ('▶', Tone::Warn),
@@ -82,68 +78,58 @@ fn plain_status(task: &Value) -> (String, Tone) {
         // A status of a later version.
         _ => ('?', Tone::Plain),
     };
-    (format!("{sign} {}", status.replace('_', " ")), tone)
+    (format!("{sign} {}", task.status.replace('_', " ")), tone)
 }
 
 /// Whether it runs, and its handler doesn't answer.
-pub fn is_handler_down(task: &Value) -> bool {
-    task["status"] == "running" && task["handler_down"].is_object()
+pub fn is_handler_down(task: &Task) -> bool {
+    task.status == "running" && task.handler_down.is_some()
 }
 
 /// Nodes that run a part of it and give no sign.
-pub fn silent(task: &Value) -> Vec<String> {
-    let nodes = list(&task["live"]["unreachable"]).iter();
-    nodes.map(|one| text(&one["node"]).to_owned()).collect()
-}
-
-/// Whether its numbers are old, since the node can't reach its database.
-pub fn is_store_lost(task: &Value) -> bool {
-    task["stale"] == "store_unavailable"
+pub fn silent(task: &Task) -> Vec<String> {
+    let nodes = task.live.iter().flat_map(|live| &live.unreachable);
+    nodes.map(|one| one.node.clone()).collect()
 }
 
 /// What redrives made good of its failures; none where it has no redrive.
-pub fn made_good(task: &Value) -> Option<u64> {
-    task["redriven"]["made_good"].as_u64()
+pub fn made_good(task: &Task) -> Option<u64> {
+    Some(task.beside.redriven.as_ref()?.made_good)
 }
 
 /// Whether redrives made good whatever it abandoned.
-fn is_made_good(task: &Value) -> bool {
-    let redriven = &task["redriven"];
-    has_failures(task) && redriven["still_failed"] == 0 && redriven["exact"] == true
+fn is_made_good(task: &Task) -> bool {
+    let redriven = task.beside.redriven.as_ref();
+    has_failures(task) && redriven.is_some_and(|redriven| redriven.still_failed == 0 && redriven.exact)
 }
 
 /// What a status alone doesn't say.
-fn remark(task: &Value, status: &str) -> Option<String> {
-    let word = match status {
-        "recovering" if task["status_reason"] == "dormant" => task["status_reason"].as_str(),
+fn remark(task: &Task) -> Option<String> {
+    let reason = task.status_reason.as_deref();
+    let word = match task.status.as_str() {
+        "recovering" if reason == Some("dormant") => reason,
         "recovering" => {
-            let next = &task["next"];
-            return Some(format!("{}/{}", next["attempt"].as_u64()?, next["of"].as_u64()?));
+            let next = task.next.as_ref()?;
+            return Some(format!("{}/{}", next.attempt?, next.of?));
         }
         "running" => is_handler_down(task).then_some("handler down"),
-        "queued" => task["status_reason"].as_str(),
+        "queued" => reason,
         "stopping" | "stopped" => {
-            let slug = task["stop_reason"].as_str()?;
-            let text = match StopReason::parse(slug) {
-                Some(reason) => reason.text(),
-                None => slug,
-            };
-            return Some(format!("({})", text.replace('_', " ")));
+            let slug = task.stop_reason.as_deref()?;
+            Some(StopReason::parse(slug).map_or(slug, |reason| reason.text()))
         }
         "finished" if is_made_good(task) => Some("all made good"),
-        "finished" => task["result"].as_str().filter(|result| *result != "succeeded"),
+        "finished" => task.result.as_deref().filter(|result| *result != "succeeded"),
         _ => None,
     };
     word.map(|word| format!("({})", word.replace('_', " ")))
 }
 
 /// The name that people use: `business/name`, or the number of a task without a name.
-pub fn address(task: &Value) -> String {
-    let id = text(&task["id"]);
-    match (task["business"].as_str(), task["name"].as_str()) {
-        (Some(business), Some(name)) => format!("{business}/{name}"),
-        (Some(business), None) => format!("{business} {id}"),
-        _ => id.to_owned(),
+pub fn address(task: &Task) -> String {
+    match &task.name {
+        Some(name) => format!("{}/{name}", task.business),
+        None => format!("{} {}", task.business, task.id),
     }
 }
 
@@ -160,84 +146,93 @@ pub const TERMS: [&str; 7] = [
 /// What never happens in most tasks is named only where it did.
 pub const RARE: [&str; 2] = ["parked", "excluded"];
 
+/// Number of the items of a term.
+pub fn count(counts: &TaskCounts, term: &str) -> u64 {
+    match term {
+        "succeeded" => counts.succeeded,
+        "skipped" => counts.skipped,
+        "abandoned" => counts.abandoned,
+        "in_flight" => counts.in_flight,
+        "parked" => counts.parked,
+        "pending" => counts.pending,
+        "excluded" => counts.excluded,
+        _ => 0,
+    }
+}
+
 /// `succeeded 997  skipped 2  abandoned 1`: these terms, the rare ones only where they are there.
-pub fn counts(counts: &Value, terms: &[&str], rare: &[&str]) -> String {
-    let terms = terms
-        .iter()
-        .filter_map(|name| Some((name, counts[*name].as_u64()?)));
+pub fn counts(counts: &TaskCounts, terms: &[&str], rare: &[&str]) -> String {
+    let terms = terms.iter().map(|name| (name, count(counts, name)));
     let terms = terms.filter(|(name, count)| *count > 0 || !rare.contains(name));
     let terms = terms.map(|(name, count)| format!("{} {}", name.replace('_', " "), human::count(count)));
     terms.collect::<Vec<_>>().join("  ")
 }
 
 /// Items that are settled, and all that are to be done.
-pub fn done(task: &Value) -> (u64, u64) {
-    let progress = &task["progress"];
-    (number(&progress["settled"]), number(&progress["of"]))
+pub fn done(task: &Task) -> (u64, u64) {
+    (task.pace.progress.settled, task.pace.progress.of)
 }
 
 /// `389,939 / 1,000,000`
-pub fn done_of(task: &Value) -> String {
+pub fn done_of(task: &Task) -> String {
     let (done, of) = done(task);
     format!("{} / {}", human::count(done), human::count(of))
 }
 
 /// `39.0%`
-pub fn percent(task: &Value) -> String {
-    task["progress"]["percent"]
-        .as_f64()
-        .map_or_else(String::new, human::percent_text)
+pub fn percent(task: &Task) -> String {
+    human::percent_text(task.pace.progress.percent)
 }
 
 /// The bar of a task: full cells are items that succeeded.
-pub fn bar(task: &Value, cells: usize) -> String {
-    let [succeeded, others @ ..] =
-        ["succeeded", "skipped", "abandoned", "excluded"].map(|name| number(&task["counts"][name]));
-    human::item_bar(succeeded, others, number(&task["total"]), cells)
+pub fn bar(task: &Task, cells: usize) -> String {
+    let counts = &task.counts;
+    let others = [counts.skipped, counts.abandoned, counts.excluded];
+    human::item_bar(counts.succeeded, others, task.total, cells)
 }
 
 /// Whether some of its items were abandoned.
-pub fn has_failures(task: &Value) -> bool {
-    number(&task["counts"]["abandoned"]) > 0
+pub fn has_failures(task: &Task) -> bool {
+    task.counts.abandoned > 0
 }
 
 /// Whether some of its items are failed still, for all that is known of its redrives.
-pub fn is_failed_still(task: &Value) -> bool {
+pub fn is_failed_still(task: &Task) -> bool {
     has_failures(task) && !is_made_good(task)
 }
 
 /// When it will be done at its present pace, as the node says; none while it doesn't run.
-pub fn eta(task: &Value) -> Option<Duration> {
-    let seconds = task["eta_seconds"].as_u64();
-    seconds
-        .filter(|_| task["status"] == "running")
-        .map(Duration::from_secs)
+pub fn eta(task: &Task) -> Option<Duration> {
+    let seconds = task.pace.eta_seconds.filter(|_| task.status == "running");
+    seconds.map(Duration::from_secs)
 }
 
 /// The same for people: see [`human::eta_text`].
-pub fn eta_text(task: &Value) -> Option<String> {
-    eta(task).map(|eta| human::eta_text(human::span(eta), number(&task["counts"]["parked"])))
+pub fn eta_text(task: &Task) -> Option<String> {
+    eta(task).map(|eta| human::eta_text(human::span(eta), task.counts.parked))
 }
 
 /// `498.7/500`: items a second, measured and wanted; none for what is over.
-pub fn rate(task: &Value, times: &Times) -> Option<String> {
-    let status = task["status"].as_str()?;
+pub fn rate(task: &Task, times: &Times) -> Option<String> {
+    let status = task.status.as_str();
     if matches!(status, "finished" | "cancelled" | "finalizing") {
         return None;
     }
-    let actual = match task["actual_rate"].as_f64() {
+    let actual = match task.pace.actual_rate {
         Some(actual) if matches!(status, "running" | "stopping" | "recovering") => in_seconds(actual),
         _ => "–".to_owned(),
     };
-    let text = match task["rate"].as_str()?.parse() {
-        Ok(RateLimit::Limited(rate)) => match per_second(rate) {
+    let text = match task.settings.tuning.rate {
+        RateLimit::Limited(rate) => match per_second(rate) {
             Some(wanted) => format!("{actual}/{}", human::count(wanted)),
             None => format!("{actual}/s of {rate}"),
         },
-        Ok(RateLimit::Unlimited) | Err(_) => format!("{actual}/∞"),
+        RateLimit::Unlimited => format!("{actual}/∞"),
     };
-    let wait = task["next"]["at"].as_str().filter(|_| status == "recovering");
-    let wait = wait.and_then(|at| times.since(at)).filter(|since| *since < 0);
+    let next = task.next.as_ref().filter(|_| status == "recovering");
+    let wait = next
+        .and_then(|next| times.since(&next.at))
+        .filter(|since| *since < 0);
     let wait = wait.map(|since| human::span(Duration::from_millis(since.unsigned_abs())));
     Some(match wait {
         Some(wait) => format!("{text} in {wait}"),
@@ -265,16 +260,27 @@ fn per_second(rate: Rate) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::output::table::times::TimeStyle;
 
     #[test]
     fn a_task_whose_failures_redrives_made_good_says_so_and_looks_well() {
-        let task = |still_failed: u64| {
-            json!({"status": "finished", "result": "with_failures", "counts": {"abandoned": 3},
-                "redriven": {"made_good": 3 - still_failed, "still_failed": still_failed, "exact": true}})
+        let task = |still_failed: u64| Task {
+            status: "finished".into(),
+            result: Some("with_failures".into()),
+            counts: TaskCounts {
+                abandoned: 3,
+                ..Default::default()
+            },
+            beside: api::TaskBeside {
+                redriven: Some(api::TaskRedriven {
+                    made_good: 3 - still_failed,
+                    still_failed,
+                    exact: true,
+                }),
+                ..Default::default()
+            },
+            ..Default::default()
         };
         assert_eq!(
             status(&task(0)),
@@ -288,19 +294,33 @@ mod tests {
 
     #[test]
     fn an_open_task_that_waits_for_items_is_no_fault() {
-        let task = json!({"status": "running", "live": {"stall": "items"}});
+        let task = Task {
+            status: "running".into(),
+            live: Some(api::TaskLive {
+                stall: Some("items".into()),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
         assert_eq!(
             status(&task),
             ("▶ running (waiting for items)".to_owned(), Tone::Plain)
         );
-        let down = json!({"status": "running", "handler_down": {}, "live": {"stall": "items"}});
+        let down = Task {
+            handler_down: Some(api::HandlerDown::default()),
+            ..task
+        };
         assert_eq!(status(&down).1, Tone::Warn);
     }
 
     #[test]
     fn a_task_that_waits_for_its_time_says_which() {
-        let task =
-            json!({"status": "queued", "status_reason": "start_at", "start_at": "2026-11-20T17:03:40.000Z"});
+        let task = Task {
+            status: "queued".into(),
+            status_reason: Some("start_at".into()),
+            start_at: Some("2026-11-20T17:03:40.000Z".into()),
+            ..Default::default()
+        };
         let said = |style, now_ms| status_at(&task, &Times { style, now_ms }).0;
         assert_eq!(
             said(TimeStyle::Relative, 1_795_194_206_000),

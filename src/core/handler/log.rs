@@ -16,6 +16,18 @@ pub enum LogLevel {
     Error,
 }
 
+impl LogLevel {
+    /// The slug of surfaces and columns.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            LogLevel::Debug => "debug",
+            LogLevel::Info => "info",
+            LogLevel::Warn => "warn",
+            LogLevel::Error => "error",
+        }
+    }
+}
+
 /// Who wrote a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -24,4 +36,14 @@ pub enum LogOrigin {
     Business,
     /// Windrow.
     System,
+}
+
+impl LogOrigin {
+    /// The slug of surfaces and columns.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            LogOrigin::Business => "business",
+            LogOrigin::System => "system",
+        }
+    }
 }

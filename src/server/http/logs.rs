@@ -38,8 +38,8 @@ impl Of<NumberedLine> for api::LogLine {
             trace_id: None,
             origin_task: None,
             origin_index: None,
-            level: line.line.level,
-            origin: line.origin,
+            level: line.line.level.as_str().to_owned(),
+            origin: line.origin.as_str().to_owned(),
             code: line.code,
             message: line.line.message,
             extra: line.line.extra.as_deref().map(value),
@@ -143,7 +143,7 @@ pub(crate) async fn of_task(
 async fn add_data(app: &App, task: &TaskView, lines: &mut [api::LogLine]) -> HttpResult<()> {
     let mut errors: Vec<(&mut api::LogLine, ItemIndex)> = lines
         .iter_mut()
-        .filter(|line| line.level == LogLevel::Error)
+        .filter(|line| line.level == LogLevel::Error.as_str())
         .filter_map(|line| line.index.map(ItemIndex).map(|index| (line, index)))
         .collect();
     if errors.is_empty() {

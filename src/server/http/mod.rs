@@ -56,7 +56,7 @@ pub struct App {
 #[openapi(
     info(title = "Windrow", description = "Drives the numbered items of a task through a handler at exactly the rate it was told."),
     modifiers(&Scheme),
-    components(schemas(api::DryRun, Problem)),
+    components(schemas(api::DryRun, api::Problem)),
     tags(
         (name = "tasks", description = "One pass of a business over its items"),
         (name = "businesses", description = "Who does the work"),

@@ -84,13 +84,13 @@ pub enum ServiceError {
     /// The business said no; its words.
     #[error("{0}")]
     BusinessRejected(String),
-    /// A contract check failed; the report as JSON.
+    /// A contract check failed.
     #[error("{detail}")]
     CheckFailed {
         /// What failed.
         detail: String,
         /// The whole report.
-        report: serde_json::Value,
+        report: Vec<api::Check>,
     },
     /// The idempotency key was used for another request.
     #[error("the idempotency key was used for another request")]

@@ -6,7 +6,6 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::shell::Shell;
@@ -50,21 +49,21 @@ impl Entry {
     }
 
     /// The answer, if it is fresh.
-    pub(super) fn read(&self) -> Option<Value> {
+    pub(super) fn read(&self) -> Option<String> {
         let age = age(&self.file)?;
         (age < FRESH)
-            .then(|| serde_json::from_slice(&fs::read(&self.file).ok()?).ok())
+            .then(|| fs::read_to_string(&self.file).ok())
             .flatten()
     }
 
     /// Keeps an answer. One that can't be kept is asked for again.
-    pub(super) fn write(&self, body: &Value) {
+    pub(super) fn write(&self, body: &str) {
         if let Err(error) = self.put(body) {
             tracing::debug!(%error, "completions are not kept");
         }
     }
 
-    fn put(&self, body: &Value) -> io::Result<()> {
+    fn put(&self, body: &str) -> io::Result<()> {
         let folder = self.file.parent().ok_or(io::ErrorKind::NotFound)?;
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         for old in fs::read_dir(folder)?.flatten() {
@@ -78,7 +77,7 @@ impl Entry {
             .create_new(true)
             .mode(0o600)
             .open(&new)?;
-        file.write_all(body.to_string().as_bytes())?;
+        file.write_all(body.as_bytes())?;
         fs::rename(&new, &self.file)
     }
 }

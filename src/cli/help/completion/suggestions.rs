@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use super::{Kind, Line, cache};
 use crate::args;
 use crate::help::{EXIT_CODES, TEMPLATES};
 use crate::link::contexts::Contexts;
+use crate::link::meant::ThingNames;
 use crate::link::reach::{Reach, reach};
 use crate::output::table::clean;
 use crate::run::job;
@@ -69,16 +70,16 @@ pub(super) fn find(kind: Kind, word: &str, line: &Line, shell: &Shell) -> Vec<Su
         shell,
         &[&reach.server, token, &what, business.unwrap_or_default()],
     );
-    if let Some(body) = cached.as_ref().and_then(cache::Entry::read) {
-        return read(kind, &body);
+    let fresh = cached.as_ref().and_then(cache::Entry::read);
+    if let Some(found) = fresh.and_then(|body| read(kind, &body)) {
+        return found;
     }
-    let Some(body) = ask(reach, shell.proxies(), asked) else {
-        return Vec::new();
-    };
-    if let Some(cached) = cached {
+    let body = ask(reach, shell.proxies(), asked).unwrap_or_default();
+    let found = read(kind, &body);
+    if let (Some(cached), Some(_)) = (cached, &found) {
         cached.write(&body);
     }
-    read(kind, &body)
+    found.unwrap_or_default()
 }
 
 /// Jobs of `windrow run`.
@@ -112,7 +113,7 @@ fn topics() -> Vec<Suggestion> {
         .collect()
 }
 
-fn ask(reach: Reach, proxies: EnvironmentProxies, request: Request) -> Option<Value> {
+fn ask(reach: Reach, proxies: EnvironmentProxies, request: Request) -> Option<String> {
     let (server, token, ca_file) = (reach.server, reach.token, reach.ca_file);
     let tap = Tap::new(Depth::Nothing, |_| {});
     let client = Client::new(Options {
@@ -125,47 +126,51 @@ fn ask(reach: Reach, proxies: EnvironmentProxies, request: Request) -> Option<Va
     })
     .ok()?;
     let answer = on_a_runtime(async { timeout(BUDGET, client.send(request)).await });
-    answer?.ok()?.ok()?.json().ok()
+    Some(answer?.ok()?.ok()?.text())
 }
 
-fn read(kind: Kind, body: &Value) -> Vec<Suggestion> {
-    let items = body["items"].as_array().into_iter().flatten();
-    match kind {
-        Kind::Task(_) => items.flat_map(task).collect(),
-        Kind::Business { .. } | Kind::Limit | Kind::Dataset => items
-            .filter_map(|item| Some(Suggestion::new(item["name"].as_str()?, "")))
-            .collect(),
-        Kind::Schedule => items.flat_map(schedule).collect(),
-        Kind::Node(in_state) => items
-            .filter_map(|item| {
-                let state = item["state"].as_str().unwrap_or_default();
-                let node = Suggestion::new(item["id"].as_str()?, state);
-                state.starts_with(in_state).then_some(node)
-            })
+/// What an answer offers; none where it is no list of the kind.
+fn read(kind: Kind, body: &str) -> Option<Vec<Suggestion>> {
+    Some(match kind {
+        Kind::Task(_) => items(body)?.iter().flat_map(task).collect(),
+        Kind::Business { .. } | Kind::Limit | Kind::Dataset => {
+            let names = items::<ThingNames>(body)?
+                .into_iter()
+                .filter_map(|item| item.name);
+            names.map(|name| Suggestion::new(name, "")).collect()
+        }
+        Kind::Schedule => {
+            let found = items(body)?.into_iter().filter_map(schedule);
+            found.flatten().collect()
+        }
+        Kind::Node(in_state) => items::<api::Node>(body)?
+            .into_iter()
+            .filter(|node| node.state.starts_with(in_state))
+            .map(|node| Suggestion::new(node.id, node.state))
             .collect(),
         Kind::Context | Kind::Running | Kind::Begun | Kind::Topic => Vec::new(),
-    }
+    })
+}
+
+fn items<T: DeserializeOwned>(body: &str) -> Option<Vec<T>> {
+    Some(serde_json::from_str::<api::Page<T>>(body).ok()?.items)
 }
 
 /// Its number, and its name if it has one.
-fn task(task: &Value) -> Vec<Suggestion> {
-    let Some(id) = task["id"].as_str() else {
-        return Vec::new();
-    };
+fn task(task: &api::Task) -> Vec<Suggestion> {
     let status = words::short_status(task);
     let address = words::address(task);
-    let mut found = vec![Suggestion::new(id, format!("{address} {status}"))];
-    if task["name"].is_string() {
-        found.push(Suggestion::new(address, format!("{id} {status}")));
+    let mut found = vec![Suggestion::new(&task.id, format!("{address} {status}"))];
+    if task.name.is_some() {
+        found.push(Suggestion::new(address, format!("{} {status}", task.id)));
     }
     found
 }
 
 /// Its number, and its name.
-fn schedule(schedule: &Value) -> Vec<Suggestion> {
-    let text = |member: &str| schedule[member].as_str().unwrap_or_default();
-    let (id, address) = (text("id"), format!("{}/{}", text("business"), text("name")));
-    vec![Suggestion::new(id, &address), Suggestion::new(address, id)]
+fn schedule(schedule: ThingNames) -> Option<[Suggestion; 2]> {
+    let (id, address) = (schedule.id?, format!("{}/{}", schedule.business?, schedule.name?));
+    Some([Suggestion::new(&id, &address), Suggestion::new(address, id)])
 }
 
 fn contexts(shell: &Shell) -> Vec<Suggestion> {
@@ -187,18 +192,27 @@ mod tests {
 
     #[test]
     fn a_task_is_offered_by_number_and_by_name() {
-        let body = json!({"items": [
-            {"id": "t2", "business": "push", "name": "bf", "status": "running"},
-            {"id": "t1", "business": "push", "name": null, "status": "created"},
-        ]});
-        let values = |kind, body: &Value| -> Vec<String> {
-            read(kind, body).into_iter().map(|found| found.value).collect()
+        let values = |kind, items: serde_json::Value| -> Vec<String> {
+            let found = read(kind, &json!({"items": items}).to_string()).unwrap_or_default();
+            found.into_iter().map(|found| found.value).collect()
         };
-        assert_eq!(values(Kind::Task(""), &body), ["t2", "push/bf", "t1"]);
-        assert!(read(Kind::Node(""), &json!({"items": 3})).is_empty());
-        let nodes = json!({"items": [{"id": "n1", "state": "serving"}, {"id": "n2", "state": "drained"}]});
+        let task = |id: &str, name: Option<&str>| api::Task {
+            id: id.to_owned(),
+            business: "push".to_owned(),
+            name: name.map(str::to_owned),
+            ..api::Task::default()
+        };
+        let tasks = json!([task("t2", Some("bf")), task("t1", None)]);
+        assert_eq!(values(Kind::Task(""), tasks), ["t2", "push/bf", "t1"]);
+        assert_eq!(values(Kind::Node(""), json!(3)), [""; 0]);
+        let node = |id: &str, state: &str| api::Node {
+            id: id.to_owned(),
+            state: state.to_owned(),
+            ..api::Node::default()
+        };
+        let nodes = json!([node("n1", "serving"), node("n2", "drained")]);
         assert_eq!(
-            values(Kind::Node("drain"), &nodes),
+            values(Kind::Node("drain"), nodes),
             ["n2"],
             "what can be undrained"
         );

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::args::StatusArgs;
 use super::{Target, configured};
@@ -17,6 +18,41 @@ use crate::shell::Shell;
 use windrow_engine::ports::StoreError;
 use windrow_node::database::{self, Schema};
 
+/// What is shown of a database.
+#[derive(Serialize)]
+struct Seen<'a> {
+    path: String,
+    schema: Steps<'a>,
+    sound: bool,
+    faults: &'a [String],
+    #[serde(flatten)]
+    of: SeenOf,
+}
+
+/// The newest step of the schema that the program and the database know, and those that either lacks.
+#[derive(Serialize)]
+struct Steps<'a> {
+    program: Option<&'a String>,
+    database: Option<&'a String>,
+    pending: &'a [String],
+    unknown: &'a [String],
+}
+
+/// What is shown of a database of this kind only. Unit: bytes.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum SeenOf {
+    File {
+        bytes: u64,
+        wal_bytes: u64,
+        free_bytes: Option<u64>,
+    },
+    Server {
+        durable: bool,
+        durability: String,
+    },
+}
+
 /// Shows a database.
 ///
 /// # Errors
@@ -29,33 +65,36 @@ pub(super) async fn status(args: &StatusArgs, shell: &Shell) -> Result<Exit, Fau
     let durability = inspection.durability().await?;
     inspection.close().await?;
     let look = Look::new(&args.view, shell);
-    let mut seen = json!({
-        "path": target.shown(),
-        "schema": {
-            "program": schema.done.iter().chain(&schema.pending).max(),
-            "database": schema.done.iter().chain(&schema.unknown).max(),
-            "pending": schema.pending,
-            "unknown": schema.unknown,
-        },
-        "sound": faults.is_empty(),
-        "faults": faults,
-    });
-    match &target {
+    let of = match &target {
         Target::File(path) => {
             let size = |end: &str| fs::metadata(named(path, end)).map_or(0, |found| found.len());
-            seen["bytes"] = json!(size(""));
-            seen["wal_bytes"] = json!(size("-wal"));
-            seen["free_bytes"] = json!(database::room(path).ok().map(|room| room.free));
+            SeenOf::File {
+                bytes: size(""),
+                wal_bytes: size("-wal"),
+                free_bytes: database::room(path).ok().map(|room| room.free),
+            }
         }
-        Target::Server(_) => {
-            seen["durable"] = json!(durability.is_durable);
-            seen["durability"] = json!(durability.setting);
-        }
-    }
+        Target::Server(_) => SeenOf::Server {
+            durable: durability.is_durable,
+            durability: durability.setting,
+        },
+    };
+    let seen = Seen {
+        path: target.shown(),
+        schema: Steps {
+            program: schema.done.iter().chain(&schema.pending).max(),
+            database: schema.done.iter().chain(&schema.unknown).max(),
+            pending: &schema.pending,
+            unknown: &schema.unknown,
+        },
+        sound: faults.is_empty(),
+        faults: &faults,
+        of,
+    };
     match look.form {
         Form::Table | Form::Wide => screen::put(&card(&seen).text(look.paper))?,
-        Form::Name => screen::put(&target.shown())?,
-        Form::Json | Form::Ndjson | Form::Csv => screen::put(&seen.to_string())?,
+        Form::Name => screen::put(&seen.path)?,
+        Form::Json | Form::Ndjson | Form::Csv => screen::put(&json!(seen).to_string())?,
     }
     if !look.is_quiet && !schema.pending.is_empty() {
         shell.screen.must_say(match config.store.migrate_on_start {
@@ -73,48 +112,49 @@ fn named(path: &Path, end: &str) -> std::path::PathBuf {
     name.into()
 }
 
-fn card(seen: &Value) -> Card {
-    let bytes = |name: &str| seen[name].as_u64().map(human::bytes);
-    let schema = &seen["schema"];
-    let step = |name: &str| schema[name].as_str().unwrap_or("none");
-    let list = |name: &str| {
-        let steps = schema[name]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str);
-        steps.collect::<Vec<_>>().join(", ")
-    };
-    let mut card = Card::new()
-        .line("database", seen["path"].as_str().unwrap_or_default())
-        .maybe("size", bytes("bytes"))
-        .maybe("not merged", bytes("wal_bytes"))
-        .maybe("room", bytes("free_bytes").map(|free| format!("{free} free")))
-        .line(
-            "schema",
-            format!("{}, this program's {}", step("database"), step("program")),
-        );
-    let pending = list("pending");
-    card = if pending.is_empty() {
-        card.line("pending", "nothing")
-    } else {
-        card.toned("pending", pending, Tone::Warn)
-    };
-    let unknown = list("unknown");
-    if !unknown.is_empty() {
-        card = card.toned("newer", unknown, Tone::Bad);
+fn card(seen: &Seen<'_>) -> Card {
+    let Steps {
+        program,
+        database,
+        pending,
+        unknown,
+    } = &seen.schema;
+    let step = |step: &Option<&String>| step.map_or("none", String::as_str).to_owned();
+    let (database, program) = (step(database), step(program));
+    let mut card = Card::new().line("database", &seen.path);
+    if let SeenOf::File {
+        bytes,
+        wal_bytes,
+        free_bytes,
+    } = seen.of
+    {
+        card = card
+            .line("size", human::bytes(bytes))
+            .line("not merged", human::bytes(wal_bytes))
+            .maybe(
+                "room",
+                free_bytes.map(|free| format!("{} free", human::bytes(free))),
+            );
     }
-    if let Some(setting) = seen["durability"].as_str() {
-        card = match seen["durable"].as_bool() {
-            Some(true) => card.line("commits", format!("durable ({setting})")),
-            _ => card.toned(
+    card = card.line("schema", format!("{database}, this program's {program}"));
+    card = match pending.is_empty() {
+        true => card.line("pending", "nothing"),
+        false => card.toned("pending", pending.join(", "), Tone::Warn),
+    };
+    if !unknown.is_empty() {
+        card = card.toned("newer", unknown.join(", "), Tone::Bad);
+    }
+    if let SeenOf::Server { durable, durability } = &seen.of {
+        card = match durable {
+            true => card.line("commits", format!("durable ({durability})")),
+            false => card.toned(
                 "commits",
-                format!("a power cut can take back the last ones ({setting})"),
+                format!("a power cut can take back the last ones ({durability})"),
                 Tone::Warn,
             ),
         };
     }
-    match seen["faults"].get(0).and_then(Value::as_str) {
+    match seen.faults.first() {
         None => card.toned("sound", "yes; `windrow db check` looks at more", Tone::Good),
         Some(fault) => card.toned("sound", format!("no: {fault}"), Tone::Bad),
     }
@@ -144,7 +184,7 @@ pub(super) async fn check(args: &StatusArgs, shell: &Shell) -> Result<Exit, Faul
     let inspection = target.opened().await?;
     let (schema, found) = (inspection.schema().await?, inspection.check().await?);
     inspection.close().await?;
-    let mut report: Vec<Value> = Vec::new();
+    let mut report = Vec::new();
     for finding in &found {
         if finding.faults.is_empty() {
             report.push(checks::line(finding.rule, Outcome::Ok, "", None));

@@ -3,8 +3,8 @@
 mod local;
 mod server;
 
+use api::Check;
 use clap::Args;
-use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
@@ -94,7 +94,7 @@ fn contexts(shell: &Shell, report: &mut Report) {
 
 /// What was looked at so far, in order.
 #[derive(Default)]
-struct Report(Vec<Value>);
+struct Report(Vec<Check>);
 
 impl Report {
     fn ok(&mut self, check: &str, detail: impl Into<String>) {

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::Report;
@@ -46,16 +46,15 @@ pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Report
     versions(&version, report);
     clock(&version, begun.1, SystemClock::new().wall().0, report);
     ready(link, report).await;
-    let caller = match get(link, "/v1/whoami").await {
+    let caller: api::Whoami = match get(link, "/v1/whoami").await {
         Ok(caller) => caller,
         Err(fault) => {
             report.fault("token", &fault);
             return true;
         }
     };
-    let role = caller["role"].as_str().unwrap_or_default();
-    let name = caller["name"].as_str().unwrap_or_default();
-    report.ok("token", format!("{name}, role {role}"));
+    let role = caller.role.as_str();
+    report.ok("token", format!("{}, role {role}", caller.name));
     if role != "business" {
         let orphaned = store(link, report).await;
         peers(link, orphaned, report).await;
@@ -75,19 +74,17 @@ pub(super) async fn look(link: &Link<'_>, no_handlers: bool, report: &mut Report
     true
 }
 
-async fn get(link: &Link<'_>, path: &str) -> Result<Value, Fault> {
-    let answer = link.client.send(Request::get(path).once()).await?;
-    Ok(answer.json().unwrap_or_default())
+async fn get<T: DeserializeOwned>(link: &Link<'_>, path: &str) -> Result<T, Fault> {
+    Ok(link.client.send(Request::get(path).once()).await?.read()?)
 }
 
 /// Whether the nodes reach one another, and are alike. A node alone has nothing to say.
 /// `orphaned`: parts of tasks that no node has; none where that isn't known.
 async fn peers(link: &Link<'_>, orphaned: Option<u64>, report: &mut Report) {
-    let page = match get(link, "/v1/nodes").await {
-        Ok(page) => page,
+    let nodes = match get::<api::Page<api::Node>>(link, "/v1/nodes").await {
+        Ok(page) => page.items,
         Err(fault) => return report.fault("nodes", &fault),
     };
-    let nodes = page["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     if nodes.len() < 2 {
         return;
     }
@@ -98,31 +95,27 @@ async fn peers(link: &Link<'_>, orphaned: Option<u64>, report: &mut Report) {
     if bad == 0 {
         report.ok("nodes", format!("{}, and all can be asked", nodes.len()));
     }
-    let versions: BTreeSet<&str> = nodes.iter().filter_map(|node| node["version"].as_str()).collect();
+    let versions: BTreeSet<&str> = nodes.iter().map(|node| node.version.as_str()).collect();
     if versions.len() > 1 {
         let versions: Vec<&str> = versions.into_iter().collect();
         let detail = format!("the nodes have different ones: {}", versions.join(", "));
         report.warn("node_versions", detail, "finish the upgrade of all nodes");
     }
     for node in nodes {
-        let ahead = node["live"]["clock_ahead_seconds"].as_f64().unwrap_or(0.0);
+        let ahead = node.live.clock_ahead_seconds.unwrap_or(0.0);
         if ahead.abs() * 1e3 > SKEW_WARN_MS as f64 {
             let hint =
                 "let NTP set all clocks; nodes whose clocks are a minute apart don't believe one another";
-            let detail = format!("{} differs by {ahead:.1} s", name_of(node));
+            let detail = format!("{} differs by {ahead:.1} s", node.id);
             report.warn("node_clocks", detail, hint);
         }
     }
 }
 
-fn name_of(node: &Value) -> &str {
-    node["id"].as_str().unwrap_or("?")
-}
-
 /// Whether a node lives and can be asked; said where not.
-fn is_well(node: &Value, orphaned: Option<u64>, report: &mut Report) -> bool {
-    let (name, state) = (name_of(node), node["state"].as_str().unwrap_or_default());
-    let is_gone = ["silent", "fenced"].contains(&state);
+fn is_well(node: &api::Node, orphaned: Option<u64>, report: &mut Report) -> bool {
+    let (name, state) = (&node.id, &node.state);
+    let is_gone = ["silent", "fenced"].contains(&state.as_str());
     if is_gone && orphaned == Some(0) {
         let detail = format!("{name} gave no sign for too long; other nodes have taken over what it ran");
         let advice = "nothing waits for it; start it again if it is to take work";
@@ -130,8 +123,8 @@ fn is_well(node: &Value, orphaned: Option<u64>, report: &mut Report) -> bool {
     } else if is_gone {
         let advice = "start it again, or let others take over";
         report.warn("nodes", format!("{name} is {state}"), advice);
-    } else if let Some(why) = node["live"]["why"].as_str() {
-        let address = node["address"].as_str().unwrap_or("no address");
+    } else if let Some(why) = &node.live.why {
+        let address = node.address.as_deref().unwrap_or("no address");
         let hint = "is it running? http.advertise there must be an address that this node reaches; auth.key_file is the same on all";
         report.fail("nodes", format!("{name} ({address}) can't be asked: {why}"), hint);
     } else {
@@ -142,14 +135,14 @@ fn is_well(node: &Value, orphaned: Option<u64>, report: &mut Report) -> bool {
 
 fn versions(answer: &Answer, report: &mut Report) {
     let own = env!("CARGO_PKG_VERSION");
-    let node = answer.json().unwrap_or_default();
-    let name = node["node"].as_str().unwrap_or("?");
-    match node["version"].as_str().unwrap_or("unknown") {
-        version if version == own => report.ok("version", format!("{own}, the node {name} too")),
-        version => {
+    match answer.read::<api::Version>() {
+        Ok(node) if node.version == own => report.ok("version", format!("{own}, the node {} too", node.node)),
+        Ok(node) => {
             let advice = "the same version on both sides knows the same commands";
-            report.warn("version", format!("{own} here, {version} on {name}"), advice);
+            let detail = format!("{own} here, {} on {}", node.version, node.node);
+            report.warn("version", detail, advice);
         }
+        Err(error) => report.fault("version", &error.into()),
     }
 }
 
@@ -194,22 +187,23 @@ fn seconds(milliseconds: i64) -> String {
 
 async fn ready(link: &Link<'_>, report: &mut Report) {
     let answer = link.client.send_raw(Request::get("/readyz").once()).await;
-    let told: Value = match answer.and_then(|answer| answer.json()) {
+    let told: api::Readiness = match answer.and_then(|answer| answer.read()) {
         Ok(told) => told,
         Err(error) => return report.fault("ready", &error.into()),
     };
-    let texts = |list: &str| {
-        let list = told[list].as_array().into_iter().flatten();
-        let texts = list.filter_map(|one| one["text"].as_str());
+    let texts = |list: &[api::ReadinessReason]| {
+        let texts = list.iter().map(|one| one.text.as_str());
         texts.collect::<Vec<_>>().join("; ")
     };
-    let degraded = texts("degraded");
-    if told["ready"] != true {
-        let advice = match told["reasons"][0]["reason"] == "drained" {
-            true => "windrow node undrain NODE (windrow node list names it)",
-            false => "the node's log says more",
+    let degraded = texts(&told.degraded);
+    if !told.ready {
+        let advice = match told.reasons.first() {
+            Some(first) if first.reason == "drained" => {
+                "windrow node undrain NODE (windrow node list names it)"
+            }
+            _ => "the node's log says more",
         };
-        report.fail("ready", texts("reasons"), advice);
+        report.fail("ready", texts(&told.reasons), advice);
     } else if degraded.is_empty() {
         report.ok("ready", "it takes work");
     } else {
@@ -220,23 +214,18 @@ async fn ready(link: &Link<'_>, report: &mut Report) {
 
 /// What the nodes share; how many parts of tasks wait for a node.
 async fn store(link: &Link<'_>, report: &mut Report) -> Option<u64> {
-    match get(link, "/v1/cluster").await {
+    match get::<api::Cluster>(link, "/v1/cluster").await {
         Ok(cluster) => {
-            let text = |name: &str| cluster[name].as_str().unwrap_or("?");
-            let nodes = match cluster["nodes"].as_array().map_or(0, Vec::len) {
+            let nodes = match cluster.nodes.len() {
                 1 => "1 node".to_owned(),
                 many => format!("{many} nodes"),
             };
             report.ok(
                 "store",
-                format!("{} {}, {nodes}", text("database"), text("store")),
+                format!("{} {}, {nodes}", cluster.database, cluster.store),
             );
-            let durability = &cluster["durability"];
-            // A node of an older program says nothing of it.
-            if let Some(is_durable) = durability["durable"].as_bool() {
-                report.durability(is_durable, durability["setting"].as_str().unwrap_or("?"));
-            }
-            cluster["shards"]["orphaned"].as_u64()
+            report.durability(cluster.durability.durable, &cluster.durability.setting);
+            Some(cluster.shards.orphaned)
         }
         Err(fault) => {
             report.fault("store", &fault);
@@ -250,15 +239,15 @@ async fn handlers(link: &Link<'_>, report: &mut Report) {
         limit: NonZeroU32::MIN,
         all: true,
     };
-    let businesses = match link.list(Request::get("/v1/businesses"), Some(&all)).await {
-        Ok(listed) => listed.things().unwrap_or_default(),
+    let listed = link.list(Request::get("/v1/businesses"), Some(&all)).await;
+    let businesses = match listed.and_then(|listed| listed.things::<api::Business>()) {
+        Ok(businesses) => businesses,
         Err(fault) => return report.fault("handlers", &fault),
     };
     if businesses.is_empty() {
         report.ok("handlers", "no business is registered");
     }
-    let names = businesses.iter().filter_map(|business| business["name"].as_str());
-    let checks = stream::iter(names.map(str::to_owned))
+    let checks = stream::iter(businesses.into_iter().map(|business| business.name))
         .map(async |name| (check(link, &name).await, name))
         .buffered(HANDLERS_AT_ONCE);
     for (checked, name) in checks.collect::<Vec<_>>().await {
@@ -266,34 +255,30 @@ async fn handlers(link: &Link<'_>, report: &mut Report) {
     }
 }
 
-async fn check(link: &Link<'_>, name: &str) -> Result<Value, Fault> {
+async fn check(link: &Link<'_>, name: &str) -> Result<api::CheckReply, Fault> {
     let request = Request::post(&format!("/v1/businesses/{}/check", segment(name)));
-    Ok(link.client.send(request.once()).await?.json().unwrap_or_default())
+    Ok(link.client.send(request.once()).await?.read()?)
 }
 
-fn handler(name: &str, checked: Result<Value, Fault>, report: &mut Report) {
+fn handler(name: &str, checked: Result<api::CheckReply, Fault>, report: &mut Report) {
     let label = format!("handler {name}");
     let checked = match checked {
         Ok(checked) => checked,
         Err(fault) => return report.fault(&label, &fault),
     };
-    let checks = checked["checks"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let with = |result: &str| checks.iter().find(|check| check["result"] == result);
+    let checks = checked.checks;
+    let with = |result: &str| checks.iter().find(|check| check.result == result);
     let Some(worst) = with("fail").or_else(|| with("warn")) else {
         return report.ok(&label, format!("keeps the contract ({} checks)", checks.len()));
     };
-    let outcome = match checked["passed"] == true {
+    let outcome = match checked.passed {
         true => Outcome::Warn,
         false => Outcome::Fail,
     };
-    let text = |name: &str| worst[name].as_str().unwrap_or_default();
-    let detail = format!("{}: {}", text("check").replace('_', " "), text("detail"));
+    let detail = format!("{}: {}", worst.check.replace('_', " "), worst.detail);
     report
         .0
-        .push(line(&label, outcome, detail, worst["try"].as_str()));
+        .push(line(&label, outcome, detail, worst.advice.as_deref()));
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `windrow config show`: what a node would run with, and where each value comes from.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::args::ShowArgs;
@@ -7,37 +8,35 @@ use super::chosen;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Look};
+use crate::output::body::shown;
 use crate::output::screen;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
 use crate::shell::Shell;
 use windrow_config::Origin;
 
+/// A key of the configuration.
+#[derive(Debug, Serialize)]
+struct Key {
+    key: String,
+    value: Value,
+    origin: String,
+}
+
 /// Keys.
-const KEYS: Listing = Listing {
+const KEYS: Listing<Key> = Listing {
     columns: &[
-        Column::new("KEY", Side::Left, Keep::Always, 20, |key, _| {
-            Cell::member(key, "key").tone(Tone::Strong)
+        Column::text("KEY", Keep::Always, 20, |key: &Key| &key.key).tone(Tone::Strong),
+        Column::new("VALUE", Side::Left, Keep::Always, 16, |key, _| {
+            Cell::text(Some(shown(&key.value)).filter(|text| !text.is_empty()))
         }),
-        Column::new(
-            "VALUE",
-            Side::Left,
-            Keep::Always,
-            16,
-            |key, _| match &key["value"] {
-                Value::String(text) if text.is_empty() => Cell::nothing(),
-                _ => Cell::member(key, "value"),
-            },
-        ),
         Column::new("ORIGIN", Side::Left, Keep::Always, 10, |key, _| {
-            let tone = if key["origin"] == "default" {
-                Tone::Dim
-            } else {
-                Tone::Plain
-            };
-            Cell::member(key, "origin").tone(tone)
+            Cell::new(&key.origin).tone(match key.origin.as_str() {
+                "default" => Tone::Dim,
+                _ => Tone::Plain,
+            })
         }),
     ],
-    name: |key| key["key"].as_str().unwrap_or_default().to_owned(),
+    name: |key| key.key.clone(),
     none: "no keys",
 };
 
@@ -61,9 +60,11 @@ pub(super) fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> {
             Origin::File(path) => path.display().to_string(),
             Origin::Env(name) => name.clone(),
         };
-        Ok(json!({"key": one.key, "value": serde_json::to_value(&one.value)?, "origin": origin}))
+        Key {
+            key: one.key.clone(),
+            value: json!(one.value),
+            origin,
+        }
     });
-    let keys: Result<Vec<Value>, serde_json::Error> = keys.collect();
-    let keys = keys.map_err(|error| Fault::bug(error.to_string()))?;
-    look.list(&KEYS, &keys, shell)
+    look.list(&KEYS, &keys.collect::<Vec<_>>(), shell)
 }

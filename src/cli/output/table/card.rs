@@ -1,7 +1,6 @@
 //! One thing in lines: a name and a text each.
 
 use console::measure_text_width;
-use serde_json::Value;
 
 use super::paint::Tone;
 use super::times::Times;
@@ -57,8 +56,8 @@ impl Card {
 
     /// Adds a line for a time of the API, if there is one.
     #[must_use]
-    pub fn time(self, label: &str, at: &Value, times: &Times) -> Card {
-        self.maybe(label, at.as_str().map(|at| times.text(at)))
+    pub fn time(self, label: &str, at: Option<&str>, times: &Times) -> Card {
+        self.maybe(label, at.map(|at| times.text(at)))
     }
 
     /// The text. Long lines are left to the terminal: a card is read, not scanned.

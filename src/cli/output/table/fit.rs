@@ -8,7 +8,11 @@ use super::{Cell, Column, Keep, clean};
 pub(super) const GAP: usize = 2;
 
 /// The width of each column; none for one that isn't shown.
-pub(super) fn places(columns: &[&Column], rows: &[Vec<Cell>], room: Option<usize>) -> Vec<Option<usize>> {
+pub(super) fn places<T>(
+    columns: &[&Column<T>],
+    rows: &[Vec<Cell>],
+    room: Option<usize>,
+) -> Vec<Option<usize>> {
     let natural = columns.iter().enumerate().map(|(at, column)| {
         let cells = rows
             .iter()
@@ -56,7 +60,7 @@ fn shorten(places: &mut [Option<usize>], room: usize, least: impl Fn(usize) -> u
     }
 }
 
-fn least_important(columns: &[&Column], places: &[Option<usize>]) -> Option<usize> {
+fn least_important<T>(columns: &[&Column<T>], places: &[Option<usize>]) -> Option<usize> {
     let shown = (0..columns.len()).filter(|at| places[*at].is_some());
     let ranked = shown.filter_map(|at| match columns[at].keep {
         Keep::Always => None,

@@ -10,8 +10,6 @@ pub mod human;
 mod paint;
 pub mod times;
 
-use serde_json::Value;
-
 pub use self::card::Card;
 pub use self::paint::Tone;
 use self::times::Times;
@@ -23,18 +21,18 @@ const TIME_CELLS: usize = 7;
 
 /// A list of one kind of things.
 #[derive(Debug)]
-pub struct Listing {
+pub struct Listing<T: 'static> {
     /// Its columns, in their order.
-    pub columns: &'static [Column],
+    pub columns: &'static [Column<T>],
     /// How one of the things is named, for `-o name`.
-    pub name: fn(&Value) -> String,
+    pub name: fn(&T) -> String,
     /// What is said when there is none.
     pub none: &'static str,
 }
 
 /// A column.
 #[derive(Debug)]
-pub struct Column {
+pub struct Column<T> {
     /// Its head, in capitals; in lower case the head of the CSV, where that has no name of its own.
     title: &'static str,
     /// The head of the CSV.
@@ -43,56 +41,86 @@ pub struct Column {
     keep: Keep,
     /// It is shortened to no less than this before a column goes. Unit: terminal cells.
     least: usize,
-    content: Content,
+    content: Content<T>,
     tone: Option<Tone>,
 }
 
-/// What a column shows of a thing. Members may be nested: `counts.succeeded`.
+/// Content of a column, read off a thing.
 #[derive(Debug)]
-enum Content {
-    /// A member as it is.
-    Text(&'static str),
+enum Content<T> {
+    /// A text; a dash where it is empty.
+    Text(fn(&T) -> &str),
+    /// A text that may be missing.
+    Maybe(fn(&T) -> Option<&str>),
+    /// A number or a rate as it is written.
+    Plain(fn(&T) -> Option<String>),
     /// A number with its thousands apart.
-    Count(&'static str),
+    Count(fn(&T) -> Option<u64>),
     /// A time.
-    Time(&'static str),
+    Time(fn(&T) -> Option<&str>),
     /// Anything else.
-    Cell(fn(&Value, &Times) -> Cell),
+    Cell(fn(&T, &Times) -> Cell),
 }
 
-impl Column {
+impl<T> Column<T> {
     /// A column that is made from the whole thing.
     pub const fn new(
         title: &'static str,
         side: Side,
         keep: Keep,
         least: usize,
-        cell: fn(&Value, &Times) -> Cell,
-    ) -> Column {
+        cell: fn(&T, &Times) -> Cell,
+    ) -> Column<T> {
         Column::showing(title, side, keep, least, Content::Cell(cell))
     }
 
     /// A column of texts.
-    pub const fn text(title: &'static str, keep: Keep, least: usize, member: &'static str) -> Column {
-        Column::showing(title, Side::Left, keep, least, Content::Text(member))
+    pub const fn text(title: &'static str, keep: Keep, least: usize, of: fn(&T) -> &str) -> Column<T> {
+        Column::showing(title, Side::Left, keep, least, Content::Text(of))
+    }
+
+    /// A column of texts that may be missing.
+    pub const fn maybe(
+        title: &'static str,
+        keep: Keep,
+        least: usize,
+        of: fn(&T) -> Option<&str>,
+    ) -> Column<T> {
+        Column::showing(title, Side::Left, keep, least, Content::Maybe(of))
     }
 
     /// A column of numbers and rates that are shown as they are.
-    pub const fn plain(title: &'static str, keep: Keep, least: usize, member: &'static str) -> Column {
-        Column::showing(title, Side::Right, keep, least, Content::Text(member))
+    pub const fn plain(
+        title: &'static str,
+        keep: Keep,
+        least: usize,
+        of: fn(&T) -> Option<String>,
+    ) -> Column<T> {
+        Column::showing(title, Side::Right, keep, least, Content::Plain(of))
     }
 
     /// A column of numbers whose thousands stand apart.
-    pub const fn count(title: &'static str, keep: Keep, least: usize, member: &'static str) -> Column {
-        Column::showing(title, Side::Right, keep, least, Content::Count(member))
+    pub const fn count(
+        title: &'static str,
+        keep: Keep,
+        least: usize,
+        of: fn(&T) -> Option<u64>,
+    ) -> Column<T> {
+        Column::showing(title, Side::Right, keep, least, Content::Count(of))
     }
 
     /// A column of times.
-    pub const fn time(title: &'static str, keep: Keep, member: &'static str) -> Column {
-        Column::showing(title, Side::Left, keep, TIME_CELLS, Content::Time(member))
+    pub const fn time(title: &'static str, keep: Keep, of: fn(&T) -> Option<&str>) -> Column<T> {
+        Column::showing(title, Side::Left, keep, TIME_CELLS, Content::Time(of))
     }
 
-    const fn showing(title: &'static str, side: Side, keep: Keep, least: usize, content: Content) -> Column {
+    const fn showing(
+        title: &'static str,
+        side: Side,
+        keep: Keep,
+        least: usize,
+        content: Content<T>,
+    ) -> Column<T> {
         Column {
             title,
             name: None,
@@ -106,7 +134,7 @@ impl Column {
 
     /// With another head in CSV, where the API calls it otherwise than people do.
     #[must_use]
-    pub const fn named(self, name: &'static str) -> Column {
+    pub const fn named(self, name: &'static str) -> Column<T> {
         Column {
             name: Some(name),
             ..self
@@ -115,18 +143,20 @@ impl Column {
 
     /// In this colour, where there is something to show.
     #[must_use]
-    pub const fn tone(self, tone: Tone) -> Column {
+    pub const fn tone(self, tone: Tone) -> Column<T> {
         Column {
             tone: Some(tone),
             ..self
         }
     }
 
-    fn cell(&self, thing: &Value, times: &Times) -> Cell {
+    fn cell(&self, thing: &T, times: &Times) -> Cell {
         let cell = match self.content {
-            Content::Text(member) => Cell::member(thing, member),
-            Content::Count(member) => Cell::count(nested(thing, member).as_u64()),
-            Content::Time(member) => Cell::time(thing, member, times),
+            Content::Text(of) => Cell::text(Some(of(thing)).filter(|text| !text.is_empty())),
+            Content::Maybe(of) => Cell::text(of(thing)),
+            Content::Plain(of) => Cell::text(of(thing)),
+            Content::Count(of) => Cell::count(of(thing)),
+            Content::Time(of) => Cell::time(of(thing), times),
             Content::Cell(cell) => cell(thing, times),
         };
         match self.tone {
@@ -134,11 +164,6 @@ impl Column {
             _ => cell,
         }
     }
-}
-
-/// A member of a thing, or of a member of it: `counts.succeeded`.
-fn nested<'a>(thing: &'a Value, path: &str) -> &'a Value {
-    path.split('.').fold(thing, |thing, member| &thing[member])
 }
 
 /// Where cells stand in their column.
@@ -190,13 +215,9 @@ impl Cell {
         Cell::new("–").plain("").tone(Tone::Dim)
     }
 
-    /// A member's text; a dash where it is missing or null.
-    pub fn member(thing: &Value, name: &str) -> Cell {
-        match nested(thing, name) {
-            Value::String(text) => Cell::new(text.clone()),
-            Value::Null => Cell::nothing(),
-            other => Cell::new(other.to_string()),
-        }
+    /// A text; a dash where there is none.
+    pub fn text(text: Option<impl Into<String>>) -> Cell {
+        text.map_or_else(Cell::nothing, Cell::new)
     }
 
     /// A number with its thousands apart; a dash where there is none.
@@ -207,11 +228,8 @@ impl Cell {
     }
 
     /// A time; scripts get it as the API has it.
-    pub fn time(thing: &Value, name: &str, times: &Times) -> Cell {
-        match nested(thing, name).as_str() {
-            Some(at) => Cell::new(times.text(at)).plain(at),
-            None => Cell::nothing(),
-        }
+    pub fn time(at: Option<&str>, times: &Times) -> Cell {
+        at.map_or_else(Cell::nothing, |at| Cell::new(times.text(at)).plain(at))
     }
 
     /// With a shorter text where there is little room.
@@ -245,15 +263,15 @@ pub struct Paper {
     pub colours: bool,
 }
 
-impl Listing {
+impl<T> Listing<T> {
     /// The table, with more columns in `wide`.
-    pub fn table(&self, things: &[Value], times: &Times, paper: Paper, wide: bool) -> String {
-        let shown = |column: &&Column| match column.keep {
+    pub fn table(&self, things: &[T], times: &Times, paper: Paper, wide: bool) -> String {
+        let shown = |column: &&Column<T>| match column.keep {
             Keep::Always | Keep::Rank(_) => true,
             Keep::Wide => wide,
             Keep::Csv => false,
         };
-        let columns: Vec<&Column> = self.columns.iter().filter(shown).collect();
+        let columns: Vec<&Column<T>> = self.columns.iter().filter(shown).collect();
         let cells = |thing| columns.iter().map(|column| column.cell(thing, times)).collect();
         let rows: Vec<Vec<Cell>> = things.iter().map(cells).collect();
         // Who asks for everything gets everything, however long the lines are.
@@ -267,7 +285,7 @@ impl Listing {
     }
 
     /// The same as CSV, every column of it.
-    pub fn csv(&self, things: &[Value], times: &Times, guard: Guard) -> String {
+    pub fn csv(&self, things: &[T], times: &Times, guard: Guard) -> String {
         let head = self.columns.iter().map(|column| match column.name {
             Some(name) => name.to_owned(),
             None => column.title.to_lowercase().replace(' ', "_"),
@@ -280,7 +298,7 @@ impl Listing {
     }
 
     /// The names, a line each.
-    pub fn names(&self, things: &[Value]) -> String {
+    pub fn names(&self, things: &[T]) -> String {
         things
             .iter()
             .map(|thing| format!("{}\n", clean(&(self.name)(thing))))

@@ -43,14 +43,19 @@ impl Tone {
     }
 }
 
-pub(super) fn head(columns: &[&Column], places: &[Option<usize>], colours: bool) -> String {
+pub(super) fn head<T>(columns: &[&Column<T>], places: &[Option<usize>], colours: bool) -> String {
     let cells = columns
         .iter()
         .map(|column| Cell::new(column.title).tone(Tone::Dim));
     row(columns, &cells.collect::<Vec<_>>(), places, colours)
 }
 
-pub(super) fn row(columns: &[&Column], cells: &[Cell], places: &[Option<usize>], colours: bool) -> String {
+pub(super) fn row<T>(
+    columns: &[&Column<T>],
+    cells: &[Cell],
+    places: &[Option<usize>],
+    colours: bool,
+) -> String {
     let shown = columns.iter().zip(cells).zip(places);
     let shown: Vec<_> = shown
         .filter_map(|((column, cell), place)| Some((column, cell, (*place)?)))

@@ -1,26 +1,25 @@
 //! Tables as people see them: golden texts for wide and narrow terminals, CJK, and colours.
 
-use serde_json::json;
-
 use super::times::{TimeStyle, Times};
 use super::*;
 
-const PLACES: Listing = Listing {
+struct Place {
+    id: &'static str,
+    name: Option<&'static str>,
+    failed: u32,
+    at: Option<&'static str>,
+}
+
+const PLACES: Listing<Place> = Listing {
     columns: &[
-        Column::new("ID", Side::Left, Keep::Always, 4, |thing, _| {
-            Cell::member(thing, "id").tone(Tone::Strong)
-        }),
-        Column::new("NAME", Side::Left, Keep::Rank(2), 6, |thing, _| {
-            Cell::member(thing, "name")
-        }),
-        Column::new("FAILED", Side::Right, Keep::Rank(1), 6, |thing, _| {
-            Cell::member(thing, "failed")
-        }),
-        Column::new("MADE AT", Side::Left, Keep::Wide, 5, |thing, times| {
-            Cell::time(thing, "at", times)
+        Column::text("ID", Keep::Always, 4, |place: &Place| place.id).tone(Tone::Strong),
+        Column::maybe("NAME", Keep::Rank(2), 6, |place| place.name),
+        Column::plain("FAILED", Keep::Rank(1), 6, |place| Some(place.failed.to_string())),
+        Column::new("MADE AT", Side::Left, Keep::Wide, 5, |place, times| {
+            Cell::time(place.at, times)
         }),
     ],
-    name: |thing| thing["id"].as_str().unwrap_or_default().to_owned(),
+    name: |place| place.id.to_owned(),
     none: "nothing",
 };
 
@@ -29,11 +28,12 @@ const TIMES: Times = Times {
     now_ms: 60_000,
 };
 
-fn things() -> Vec<Value> {
-    vec![
-        json!({"id": "t1", "name": "黑色星期五", "failed": 61, "at": "1970-01-01T00:00:00.000Z"}),
-        json!({"id": "t1042", "name": "orders, \"2025\"", "failed": 0}),
-        json!({"id": "t7", "name": null, "failed": 1204}),
+fn things() -> [Place; 3] {
+    let place = |id, name, failed, at| Place { id, name, failed, at };
+    [
+        place("t1", Some("黑色星期五"), 61, Some("1970-01-01T00:00:00.000Z")),
+        place("t1042", Some("orders, \"2025\""), 0, None),
+        place("t7", None, 1204, None),
     ]
 }
 
@@ -124,7 +124,12 @@ fn csv_has_every_column_and_quotes_what_needs_it() {
 
 #[test]
 fn a_servers_text_cant_steer_the_terminal() {
-    let thing = json!({"id": "t1\u{1b}[2J\u{7}", "name": "a\nb\u{202E}c", "failed": 0});
+    let thing = Place {
+        id: "t1\u{1b}[2J\u{7}",
+        name: Some("a\nb\u{202E}c"),
+        failed: 0,
+        at: None,
+    };
     let table = PLACES.table(
         &[thing],
         &TIMES,

@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
+use api::Business;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::edit::{self, told};
 use super::{ApplyArgs, path, register};
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::link::change::differences;
 use crate::link::{Form, Link, document};
-use crate::output::body::text;
+use crate::output::difference::{Difference, differences};
 use crate::output::screen;
 use crate::output::table::csv;
 use crate::shell::Shell;
@@ -18,16 +19,6 @@ use windrow_client::ClientError;
 
 /// Members that the node keeps itself; what it shows can be given back to it.
 const KEPT: [&str; 5] = ["revision", "created_at", "updated_at", "archived_at", "secret"];
-/// Members that are tables, which become as the file says as a whole.
-const TABLES: [&str; 7] = [
-    "headers",
-    "secret_headers",
-    "request",
-    "request_secrets",
-    "hooks",
-    "defaults",
-    "limits",
-];
 
 /// Makes them so.
 ///
@@ -56,26 +47,29 @@ pub(super) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
 type Wanted = (String, Map<String, Value>);
 
 /// What came of one business.
+#[derive(Serialize)]
 struct Applied {
+    #[serde(skip)]
     lines: Vec<String>,
-    json: Value,
+    name: String,
+    outcome: &'static str,
+    revision: u64,
+    diff: Vec<Difference>,
+    /// A secret that the change made is in the answer of the node this once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret: Option<String>,
 }
 
 fn tell(link: &Link<'_>, done: &[Applied]) -> Result<(), Fault> {
     let told: String = match link.look.form {
-        Form::Json => json!({"items": done.iter().map(|one| &one.json).collect::<Vec<_>>()}).to_string(),
-        Form::Ndjson => done.iter().map(|one| format!("{}\n", one.json)).collect(),
-        Form::Name => done
-            .iter()
-            .map(|one| format!("{}\n", text(&one.json["name"])))
-            .collect(),
+        Form::Json => json!({"items": done}).to_string(),
+        Form::Ndjson => done.iter().map(|one| json!(one).to_string() + "\n").collect(),
+        Form::Name => done.iter().map(|one| format!("{}\n", one.name)).collect(),
         Form::Csv => {
-            let members = ["name", "outcome"];
-            let rows = done
-                .iter()
-                .map(|one| members.map(|name| text(&one.json[name]).to_owned()).to_vec());
+            let rows = done.iter().map(|one| (one.name.as_str(), one.outcome));
+            let rows = std::iter::once(("name", "outcome")).chain(rows);
             csv(
-                std::iter::once(members.map(str::to_owned).to_vec()).chain(rows),
+                rows.map(|(name, outcome)| vec![name.to_owned(), outcome.to_owned()]),
                 link.look.guard.into(),
             )
         }
@@ -91,61 +85,56 @@ async fn one(
     name: &str,
     mut body: Map<String, Value>,
 ) -> Result<Option<Applied>, Fault> {
-    let before = match link.client.get(&path(name)).await {
-        Ok(before) => before.json()?,
+    let before: Map<String, Value> = match link.client.get(&path(name)).await {
+        Ok(before) => before.read()?,
         Err(ClientError::Problem(problem)) if problem.status == 404 => {
             body.retain(|_, value| !value.is_null());
-            let made = register::send(link, body, &args.write, args.force).await?;
-            return made.map(|made| Ok(created(name, &made.json()?))).transpose();
+            let made = register::send(link, (name, body), &args.write, args.force).await?;
+            return made.map(|made| Ok(created(name, made.read()?))).transpose();
         }
         Err(error) => return Err(error.into()),
     };
-    body.remove("name");
-    for table in TABLES {
-        replace(&mut body, &before, table);
-    }
+    replace(&mut body, &before);
     // It is sent even where it seems to be so already: of a secret only the node can tell.
     let Some((before, after)) = link.patch(&args.write, &path(name), body).await? else {
         return Ok(None);
     };
-    let after = after.json()?;
-    let outcome = if before["revision"] == after["revision"] {
-        "unchanged"
-    } else {
-        "changed"
+    let before: Business = serde_json::from_value(before).unwrap_or_default();
+    let after: Business = after.read()?;
+    let lines = told(name, &before, &after);
+    let diff = differences(&json!(before), &json!(after));
+    let outcome = match before.revision == after.revision {
+        true => "unchanged",
+        false => "changed",
     };
-    let diff = differences(&before, &after);
-    let mut json = json!({"name": name, "outcome": outcome, "revision": after["revision"], "diff": diff});
-    keep_secret(&mut json, &after);
-    Ok(Some(Applied {
-        lines: told(name, &before, &after),
-        json,
-    }))
+    Ok(Some(applied(after, lines, outcome, diff)))
 }
 
-fn created(name: &str, made: &Value) -> Applied {
+fn created(name: &str, made: Business) -> Applied {
     let mut lines = vec![format!("{name}  registered")];
-    lines.extend(edit::secret(made));
-    let mut json = json!({"name": name, "outcome": "registered", "revision": made["revision"], "diff": []});
-    keep_secret(&mut json, made);
-    Applied { lines, json }
+    lines.extend(edit::secret(&made));
+    applied(made, lines, "registered", Vec::new())
 }
 
-/// A secret that the change made is in the answer of the node this once.
-fn keep_secret(json: &mut Value, answer: &Value) {
-    if let Some(secret) = answer["secret"].as_str() {
-        json["secret"] = secret.into();
+fn applied(is: Business, lines: Vec<String>, outcome: &'static str, diff: Vec<Difference>) -> Applied {
+    Applied {
+        lines,
+        name: is.name,
+        outcome,
+        revision: is.revision,
+        diff,
+        secret: is.secret,
     }
 }
 
-/// What a table of the file doesn't name, but the business has, goes.
-fn replace(body: &mut Map<String, Value>, before: &Value, table: &str) {
-    let Some(wanted) = body.get_mut(table).and_then(Value::as_object_mut) else {
-        return;
-    };
-    for name in before[table].as_object().into_iter().flat_map(Map::keys) {
-        if !wanted.contains_key(name) {
-            wanted.insert(name.clone(), Value::Null);
+/// A table becomes as the file says as a whole: what the file doesn't name of it, but the business has, goes.
+fn replace(body: &mut Map<String, Value>, before: &Map<String, Value>) {
+    for (name, is) in before {
+        let (Value::Object(is), Some(Value::Object(wanted))) = (is, body.get_mut(name)) else {
+            continue;
+        };
+        for member in is.keys() {
+            wanted.entry(member).or_insert(Value::Null);
         }
     }
 }
@@ -177,9 +166,9 @@ fn businesses(parsed: Value) -> Result<Vec<Wanted>, String> {
             return Err(format!("the {}. isn't a table", at + 1));
         };
         body.retain(|name, _| !KEPT.contains(&name.as_str()));
-        match body.get("name").map(text).unwrap_or_default().to_owned() {
-            name if name.is_empty() => Err(format!("the {}. has no name", at + 1)),
-            name => Ok((name, body)),
+        match body.remove("name") {
+            Some(Value::String(name)) if !name.is_empty() => Ok((name, body)),
+            _ => Err(format!("the {}. has no name", at + 1)),
         }
     });
     named.collect()
@@ -206,16 +195,11 @@ mod tests {
 
     #[test]
     fn a_table_becomes_what_the_file_says_as_a_whole() {
-        let Value::Object(mut body) = json!({"defaults": {"rate": "5/s"}}) else {
-            unreachable!()
-        };
+        let members = |json: Value| serde_json::from_value::<Map<_, _>>(json).expect("an object");
+        let mut body = members(json!({"defaults": {"rate": "5/s"}}));
         let before = json!({"defaults": {"rate": "1/s", "batch": 2}, "headers": {"a": "b"}});
-        for table in TABLES {
-            replace(&mut body, &before, table);
-        }
-        assert_eq!(
-            Value::Object(body),
-            json!({"defaults": {"rate": "5/s", "batch": null}})
-        );
+        replace(&mut body, &members(before));
+        let expected = json!({"defaults": {"rate": "5/s", "batch": null}});
+        assert_eq!(Value::Object(body), expected);
     }
 }

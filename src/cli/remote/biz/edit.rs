@@ -1,14 +1,14 @@
 //! `windrow biz edit`, `archive` and `unarchive`.
 
+use api::{Business, CheckReply};
 use serde_json::{Map, Value, json};
 
 use super::list::BUSINESSES;
 use super::{EditArgs, path};
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::link::change::differences;
 use crate::link::{Link, NamedWrite};
-use crate::output::body::{list, text};
+use crate::output::difference::differences;
 use crate::output::table::clean;
 use crate::shell::Shell;
 use windrow_client::Request;
@@ -26,14 +26,13 @@ pub(super) async fn edit(args: &EditArgs, shell: &Shell) -> Result<Exit, Fault> 
         unset(&mut patch, member)?;
     }
     // A business has one of them.
-    let kinds = ["url", "command", "request"];
-    let says =
-        |name: &str, value: &Value| value.is_string() || (name == "request" && value["call"].is_string());
-    let said = kinds
-        .into_iter()
-        .find(|name| patch.get(*name).is_some_and(|value| says(name, value)));
-    if let Some(said) = said {
-        for other in kinds.into_iter().filter(|other| *other != said) {
+    let kinds = [
+        ("url", args.settings.url.is_some()),
+        ("command", args.settings.command.is_some()),
+        ("request", args.settings.request.request.is_some()),
+    ];
+    if let Some((said, _)) = kinds.into_iter().find(|(_, is_said)| *is_said) {
+        for (other, _) in kinds.into_iter().filter(|(other, _)| *other != said) {
             patch.insert(other.to_owned(), Value::Null);
         }
         if said != "request" {
@@ -51,10 +50,12 @@ pub(super) async fn edit(args: &EditArgs, shell: &Shell) -> Result<Exit, Fault> 
     let Some((before, after)) = link.patch(&args.write, &path(&args.name), patch).await? else {
         return Ok(Exit::Ok);
     };
-    let is = after.json()?;
+    // Whoever may not look is shown all of it as new.
+    let before: Business = serde_json::from_value(before).unwrap_or_default();
+    let is = after.read()?;
     let done = told(&args.name, &before, &is).join("\n");
     link.show_done(&BUSINESSES, &after, &done)?;
-    if is_about_handler && before["revision"] != is["revision"] {
+    if is_about_handler && before.revision != is.revision {
         warn_of_handler(&link, &args.name).await;
     }
     Ok(Exit::Ok)
@@ -64,16 +65,13 @@ pub(super) async fn edit(args: &EditArgs, shell: &Shell) -> Result<Exit, Fault> 
 /// the check itself can't be had is no news.
 async fn warn_of_handler(link: &Link<'_>, name: &str) {
     let request = Request::post(&format!("{}/check", path(name)));
-    let checked = link.send(request).await.and_then(|answer| Ok(answer.json()?));
-    let checked: Value = match checked {
+    let checked = link.send(request).await.and_then(|answer| Ok(answer.read()?));
+    let checked: CheckReply = match checked {
         Ok(checked) => checked,
         Err(fault) => return tracing::debug!(%fault, "the handler was not checked"),
     };
-    if let Some(failed) = list(&checked["checks"])
-        .iter()
-        .find(|check| check["result"] == "fail")
-    {
-        let (check, detail) = (clean(text(&failed["check"])), clean(text(&failed["detail"])));
+    if let Some(failed) = checked.checks.iter().find(|check| check.result == "fail") {
+        let (check, detail) = (clean(&failed.check), clean(&failed.detail));
         link.say(&format!(
             "warning: the handler of {name} fails the check, and running tasks go on with it: {}: {detail}; windrow biz \
              check {name}",
@@ -103,12 +101,12 @@ pub(super) async fn archive(args: &NamedWrite, shell: &Shell, verb: &str) -> Res
 }
 
 /// What was changed, in lines.
-pub(super) fn told(name: &str, before: &Value, after: &Value) -> Vec<String> {
-    if before["revision"] == after["revision"] {
+pub(super) fn told(name: &str, before: &Business, after: &Business) -> Vec<String> {
+    if before.revision == after.revision {
         return vec![format!("{name}  unchanged")];
     }
     let mut lines = vec![format!("{name}  changed")];
-    let differences = differences(before, after);
+    let differences = differences(&json!(before), &json!(after));
     lines.extend(differences.iter().map(|one| format!("  {}", one.line())));
     lines.extend(secret(after));
     if differences.is_empty() {
@@ -118,8 +116,8 @@ pub(super) fn told(name: &str, before: &Value, after: &Value) -> Vec<String> {
 }
 
 /// The line of a signing secret that was made, if one was.
-pub(super) fn secret(answer: &Value) -> Option<String> {
-    let secret = answer["secret"].as_str()?;
+pub(super) fn secret(answer: &Business) -> Option<String> {
+    let secret = answer.secret.as_ref()?;
     Some(format!("  its signing secret, shown this once  {secret}"))
 }
 

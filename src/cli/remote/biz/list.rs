@@ -1,77 +1,76 @@
 //! `windrow biz list`, `show` and `revisions`.
 
-use serde_json::Value;
+use api::{Business, Revision};
+use serde_json::{Value, json};
 
 use super::{ListArgs, RevisionsArgs, path};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, Named};
-use crate::output::body::{joined, shown, text};
+use crate::output::body::{joined, shown};
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
 use crate::shell::Shell;
 use windrow_client::Request;
 
 /// Businesses.
-pub(super) const BUSINESSES: Listing = Listing {
+pub(super) const BUSINESSES: Listing<Business> = Listing {
     columns: &[
-        Column::text("NAME", Keep::Always, 10, "name").tone(Tone::Strong),
-        Column::text("DISPLAY NAME", Keep::Rank(30), 10, "display_name"),
+        Column::text("NAME", Keep::Always, 10, |business: &Business| &business.name).tone(Tone::Strong),
+        Column::maybe("DISPLAY NAME", Keep::Rank(30), 10, |business| {
+            business.display_name.as_deref()
+        }),
         Column::new("HANDLER", Side::Left, Keep::Rank(50), 16, |business, _| {
             Cell::new(handler(business))
         }),
-        Column::text("POOL", Keep::Rank(10), 4, "pool"),
-        Column::plain("REVISION", Keep::Rank(20), 3, "revision"),
-        Column::time("UPDATED", Keep::Rank(15), "updated_at"),
-        Column::time("ARCHIVED", Keep::Wide, "archived_at"),
+        Column::text("POOL", Keep::Rank(10), 4, |business| &business.pool),
+        Column::plain("REVISION", Keep::Rank(20), 3, |business| {
+            Some(business.revision.to_string())
+        }),
+        Column::time("UPDATED", Keep::Rank(15), |business| Some(&business.updated_at)),
+        Column::time("ARCHIVED", Keep::Wide, |business| business.archived_at.as_deref()),
     ],
-    name: |business| text(&business["name"]).to_owned(),
+    name: |business| business.name.clone(),
     none: "no businesses",
 };
 
-/// Its URL, or its command.
-fn handler(business: &Value) -> String {
-    let is = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    match (is(&business["command"]), is(&business["request"]["call"])) {
+/// The command, the request or the URL of a business.
+fn handler(business: &Business) -> String {
+    match (&business.command, &business.request) {
         (Some(command), _) => format!("command {command}"),
-        (None, Some(call)) => call,
-        (None, None) => text(&business["url"]).to_owned(),
+        (None, Some(request)) => request.call.clone(),
+        (None, None) => business.url.clone().unwrap_or_default(),
     }
 }
 
 /// Changes of a business.
-const REVISIONS: Listing = Listing {
+const REVISIONS: Listing<Revision> = Listing {
     columns: &[
-        Column::plain("REVISION", Keep::Always, 3, "revision"),
-        Column::time("AT", Keep::Always, "at"),
-        Column::text("ACTOR", Keep::Rank(50), 8, "actor").tone(Tone::Strong),
-        Column::text("FROM", Keep::Wide, 4, "source"),
-        Column::text("ACTION", Keep::Rank(30), 8, "action"),
+        Column::plain("REVISION", Keep::Always, 3, |one| Some(one.revision?.to_string())),
+        Column::time("AT", Keep::Always, |one| Some(&one.at)),
+        Column::text("ACTOR", Keep::Rank(50), 8, |one: &Revision| &one.actor).tone(Tone::Strong),
+        Column::text("FROM", Keep::Wide, 4, |one| &one.source),
+        Column::text("ACTION", Keep::Rank(30), 8, |one| &one.action),
         Column::new("CHANGED", Side::Left, Keep::Rank(40), 16, |one, _| changed(one)),
-        Column::text("REASON", Keep::Rank(60), 12, "reason"),
+        Column::maybe("REASON", Keep::Rank(60), 12, |one| one.reason.as_deref()),
     ],
-    name: |one| one["revision"].to_string(),
+    name: |one| json!(one.revision).to_string(),
     none: "no revisions",
 };
 
-fn changed(revision: &Value) -> Cell {
+fn changed(revision: &Revision) -> Cell {
     // At its beginning everything did.
-    if revision["action"] == "business.create" {
+    if revision.action == "business.create" {
         return Cell::nothing();
     }
-    let members = revision["diff"].as_array().into_iter().flatten();
-    let pointers = members.filter_map(|one| one["pointer"].as_str());
-    let mut names: Vec<String> = pointers
-        .map(|pointer| pointer.trim_start_matches('/').replace('/', "."))
+    let members = revision.diff.iter();
+    let mut names: Vec<String> = members
+        .map(|one| one.pointer.trim_start_matches('/').replace('/', "."))
         .collect();
-    if revision["secrets_changed"] == true {
+    if revision.secrets_changed {
         names.push("a secret".to_owned());
     }
-    if names.is_empty() {
-        Cell::nothing()
-    } else {
-        Cell::new(names.join(", "))
-    }
+    Cell::text(joined(&names, ", "))
 }
 
 /// Lists businesses.
@@ -107,40 +106,40 @@ pub(super) async fn revisions(args: &RevisionsArgs, shell: &Shell) -> Result<Exi
 }
 
 /// A business for people.
-pub(super) fn card(business: &Value, times: &Times) -> Card {
-    let is = |name: &str| business[name].as_str().filter(|text| !text.is_empty());
+pub(super) fn card(business: &Business, times: &Times) -> Card {
     let mut card = Card::new()
-        .title(text(&business["name"]), Tone::Strong)
-        .title(is("display_name").unwrap_or_default(), Tone::Plain)
+        .title(&business.name, Tone::Strong)
+        .title(business.display_name.as_deref().unwrap_or_default(), Tone::Plain)
         .line("handler", handler(business))
-        .maybe("pool", is("pool"));
-    for name in [
-        "request",
-        "request_secrets",
-        "headers",
-        "secret_headers",
-        "hooks",
-        "defaults",
-        "limits",
+        .line("pool", &business.pool);
+    for (name, table) in [
+        ("request", json!(business.request)),
+        ("request secrets", json!(business.request_secrets)),
+        ("headers", json!(business.headers)),
+        ("secret headers", json!(business.secret_headers)),
+        ("hooks", json!(business.hooks)),
+        ("defaults", json!(business.defaults)),
+        ("limits", json!(business.limits)),
     ] {
-        card = card.maybe(&name.replace('_', " "), members(&business[name]));
+        card = card.maybe(name, members(&table));
     }
+    let pointer = Some(business.response_pointer.as_str());
     card = card
-        .maybe("result at", is("response_pointer"))
-        .maybe("proxy", is("proxy"));
-    if business["require_signature"] == true {
+        .maybe("result at", pointer.filter(|pointer| !pointer.is_empty()))
+        .maybe("proxy", business.proxy.as_deref());
+    if business.require_signature {
         card = card.line("signature", "the handler must refuse bad ones");
     }
-    if business["ca_pem"].is_string() {
+    if business.ca_pem.is_some() {
         card = card.line("certificates", "authorities of its own are trusted");
     }
-    if business["insecure_skip_verify"] == true {
+    if business.insecure_skip_verify {
         card = card.toned("certificates", "any is trusted", Tone::Warn);
     }
-    card.line("revision", business["revision"].to_string())
-        .time("registered", &business["created_at"], times)
-        .time("updated", &business["updated_at"], times)
-        .time("archived", &business["archived_at"], times)
+    card.line("revision", business.revision.to_string())
+        .time("registered", Some(&business.created_at), times)
+        .time("updated", Some(&business.updated_at), times)
+        .time("archived", business.archived_at.as_deref(), times)
 }
 
 /// `rate 500/s  batch 16`; none when there is nothing in it.

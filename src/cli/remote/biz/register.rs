@@ -1,6 +1,7 @@
 //! `windrow biz register`: with the contract check as people see it, and the secret, once.
 
-use serde_json::{Map, Value};
+use api::{Business, CheckReply};
+use serde_json::{Map, Value, json};
 
 use super::list::{BUSINESSES, card};
 use super::{RegisterArgs, path};
@@ -8,7 +9,6 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::checks;
 use crate::link::{Form, Link, Named, NamedWrite, Write};
-use crate::output::body::{list, text};
 use crate::output::screen;
 use crate::output::shell_word;
 use crate::shell::Shell;
@@ -19,10 +19,9 @@ use windrow_client::{Answer, ClientError, Problem, Request};
 /// # Errors
 /// `BadHandler` with the report when the handler breaks the contract; else as [`Link::send`].
 pub(super) async fn register(args: &RegisterArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let mut body = args.settings.body()?;
-    body.insert("name".to_owned(), Value::String(args.name.clone()));
+    let body = args.settings.body()?;
     let link = Link::open(&args.write.remote, shell)?;
-    let Some(answer) = send(&link, body, &args.write, args.force).await? else {
+    let Some(answer) = send(&link, (&args.name, body), &args.write, args.force).await? else {
         return Ok(Exit::Ok);
     };
     if args.force {
@@ -32,11 +31,9 @@ pub(super) async fn register(args: &RegisterArgs, shell: &Shell) -> Result<Exit,
         ));
     } else if link.look.form.is_for_people() {
         // A handler that passed may have been warned of something.
-        let report = link
-            .send(Request::post(&format!("{}/check", path(&args.name))))
-            .await?
-            .json()?;
-        for line in checks::lines(list(&report["checks"]), false) {
+        let request = Request::post(&format!("{}/check", path(&args.name)));
+        let report: CheckReply = link.send(request).await?.read()?;
+        for line in checks::lines(&report.checks, false) {
             link.say(&line);
         }
     }
@@ -61,23 +58,23 @@ pub(super) async fn rotate_secret(args: &NamedWrite, shell: &Shell) -> Result<Ex
 /// Sends the wish to register; a failed check is told in lines. None is a dry run, which is printed.
 pub(super) async fn send(
     link: &Link<'_>,
-    body: Map<String, Value>,
+    (name, mut body): (&str, Map<String, Value>),
     write: &Write,
     force: bool,
 ) -> Result<Option<Answer>, Fault> {
-    let name = body.get("name").map(text).unwrap_or_default().to_owned();
+    body.insert("name".to_owned(), json!(name));
     let request = Request::post("/v1/businesses").query_option("check", force.then_some("skip"));
     if write.dry_run {
         return link.change(write, request, body).await;
     }
     match link.client.send(write.request(request, body)).await {
         Err(ClientError::Problem(problem)) if problem.slug() == "check-failed" => {
-            Err(broken(&name, &problem, link))
+            Err(broken(name, &problem, link))
         }
         Err(ClientError::Problem(problem)) if problem.slug() == "name-taken" => {
             Err(Fault::from(ClientError::Problem(problem)).hint(format!(
                 "`windrow biz edit {}` changes it, with the same flags; or register it under another name",
-                shell_word(&name)
+                shell_word(name)
             )))
         }
         sent => Ok(Some(sent?)),
@@ -86,7 +83,7 @@ pub(super) async fn send(
 
 /// The report on standard error, and what it comes to.
 fn broken(name: &str, problem: &Problem, link: &Link<'_>) -> Fault {
-    let report = problem.more.get("check_report").map(list).unwrap_or_default();
+    let report = problem.more.check_report.as_deref().unwrap_or_default();
     for line in checks::lines(report, false) {
         link.must_say(&line);
     }
@@ -97,8 +94,8 @@ fn broken(name: &str, problem: &Problem, link: &Link<'_>) -> Fault {
 
 /// The secret, on standard output in every form but two, which have no place for it.
 fn tell_secret(link: &Link<'_>, answer: &Answer) -> Result<Exit, Fault> {
-    let business = answer.json()?;
-    let Some(secret) = business["secret"].as_str() else {
+    let business: Business = answer.read()?;
+    let Some(secret) = business.secret else {
         return link.show_one(&BUSINESSES, answer, card);
     };
     match link.look.form {
@@ -107,7 +104,7 @@ fn tell_secret(link: &Link<'_>, answer: &Answer) -> Result<Exit, Fault> {
         Form::Json | Form::Ndjson => {}
         Form::Name | Form::Csv => link.must_say(&format!("its signing secret, shown this once: {secret}")),
     }
-    link.show_done(&BUSINESSES, answer, secret)
+    link.show_done(&BUSINESSES, answer, &secret)
 }
 
 /// Checks its handler.
@@ -118,16 +115,15 @@ pub(super) async fn check(args: &Named, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.remote, shell)?;
     let request = Request::post(&format!("{}/check", path(&args.name)));
     let answer = link.send(request).await?;
-    let answered = answer.json()?;
-    let report = list(&answered["checks"]);
+    let CheckReply { checks: report, .. } = answer.read()?;
     match link.look.form {
         Form::Json => screen::put(&answer.text())?,
-        _ => checks::show(&link.look, report)?,
+        _ => checks::show(&link.look, &report)?,
     }
-    if checks::passed(report) {
+    if checks::passed(&report) {
         return Ok(Exit::Ok);
     }
-    let failed = checks::failed(report);
+    let failed = checks::failed(&report);
     link.say(&format!("{} breaks the contract: {failed}", args.name));
     Ok(Exit::BadHandler)
 }

@@ -1,6 +1,8 @@
 //! `windrow dataset get`: what readers read, for people and scripts.
 
+use api::{GenerationItem, GenerationRead};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::args::GetArgs;
 use super::path;
@@ -26,9 +28,9 @@ pub(super) async fn get(args: &GetArgs, shell: &Shell) -> Result<Exit, Fault> {
         Some(no) => link.get(&format!("{own}/generations/{no}")).await?,
         None => link.get(&format!("{own}/current")).await?,
     };
-    let read = read.json()?;
+    let read: GenerationRead = read.read()?;
     // All that follows is of this one, whatever is published meanwhile.
-    let generation = format!("{own}/generations/{}", read["generation"]);
+    let generation = format!("{own}/generations/{}", read.generation.generation);
     if args.results {
         let request = Request::get(&format!("{generation}/results"))
             .query("format", word(&row_form(args.format, &link, out)))
@@ -39,23 +41,25 @@ pub(super) async fn get(args: &GetArgs, shell: &Shell) -> Result<Exit, Fault> {
     }
     if let Some(index) = args.item {
         let answer = link.get(&format!("{generation}/items/{index}")).await?;
-        return print(&link, &answer.json()?["output"]);
+        let item: GenerationItem = answer.read()?;
+        return link.put(line(Some(&item.output)).as_bytes());
     }
     if let Some(key) = &args.key {
         return print_matches(&link, &format!("{generation}/keys/{}", segment(key))).await;
     }
-    print(&link, &read["summary"])
+    link.put(line(read.summary.as_deref()).as_bytes())
 }
 
-/// One JSON text a line.
-fn print(link: &Link<'_>, value: &Value) -> Result<Exit, Fault> {
-    link.put(format!("{value}\n").as_bytes())
+/// One JSON text, its members in the order of their names.
+fn line(raw: Option<&RawValue>) -> String {
+    let value = raw.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+    format!("{}\n", value.unwrap_or_default())
 }
 
 /// The outputs of all that have the key; where there is none that is told, as of anything that isn't there.
 async fn print_matches(link: &Link<'_>, path: &str) -> Result<Exit, Fault> {
     let listed = link.list(Request::get(path), None).await?;
-    let found = listed.things()?;
+    let found: Vec<GenerationItem> = listed.things()?;
     if found.is_empty() {
         return Err(Fault::new(
             Exit::NotFound,
@@ -63,6 +67,6 @@ async fn print_matches(link: &Link<'_>, path: &str) -> Result<Exit, Fault> {
             "no item has this key",
         ));
     }
-    let lines: String = found.iter().map(|item| format!("{}\n", item["output"])).collect();
+    let lines: String = found.iter().map(|item| line(Some(&item.output))).collect();
     link.put(lines.as_bytes())
 }

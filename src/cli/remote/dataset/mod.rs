@@ -3,94 +3,96 @@
 pub mod args;
 mod get;
 
-use serde_json::{Map, Value, json};
+use api::{Dataset, Generation};
+use serde_json::{Map, json};
 
 use self::args::{DatasetArgs, GenerationWrite, Generations, RollBackArgs, SetArgs, Verb};
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::link::change::differences;
 use crate::link::{Danger, Link, Named, NamedWrite, Pages, word};
-use crate::output::body::{joined, text};
+use crate::output::body::joined;
+use crate::output::difference::differences;
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone};
 use crate::shell::Shell;
 use windrow_client::{Request, segment};
 
 /// Datasets.
-const DATASETS: Listing = Listing {
+const DATASETS: Listing<Dataset> = Listing {
     columns: &[
-        Column::text("NAME", Keep::Always, 8, "name").tone(Tone::Strong),
-        Column::text("BUSINESS", Keep::Rank(60), 8, "business"),
-        Column::count("CURRENT", Keep::Always, 3, "generation").named("generation"),
-        Column::time("PUBLISHED", Keep::Rank(80), "published_at").named("published_at"),
-        Column::plain("KEEPS", Keep::Rank(30), 3, "keep").named("keep"),
-        Column::count("LAST", Keep::Rank(20), 3, "last"),
+        Column::text("NAME", Keep::Always, 8, |dataset: &Dataset| &dataset.name).tone(Tone::Strong),
+        Column::text("BUSINESS", Keep::Rank(60), 8, |dataset| &dataset.business),
+        Column::count("CURRENT", Keep::Always, 3, |dataset: &Dataset| dataset.generation).named("generation"),
+        Column::time("PUBLISHED", Keep::Rank(80), |dataset: &Dataset| {
+            dataset.published_at.as_deref()
+        })
+        .named("published_at"),
+        Column::plain("KEEPS", Keep::Rank(30), 3, |dataset: &Dataset| {
+            Some(dataset.keep.to_string())
+        })
+        .named("keep"),
+        Column::count("LAST", Keep::Rank(20), 3, |dataset| Some(dataset.last)),
         Column::new("SINK", Side::Left, Keep::Rank(40), 5, sink),
     ],
-    name: |dataset| text(&dataset["name"]).to_owned(),
+    name: |dataset| dataset.name.clone(),
     none: "no datasets",
 };
 
 /// Generations of one.
-const GENERATIONS: Listing = Listing {
+const GENERATIONS: Listing<Generation> = Listing {
     columns: &[
-        Column::count("GENERATION", Keep::Always, 3, "generation"),
+        Column::count("GENERATION", Keep::Always, 3, |one| Some(one.generation)),
         Column::new("STATE", Side::Left, Keep::Always, 9, state),
-        Column::text("TASK", Keep::Rank(70), 4, "task"),
-        Column::count("RESULTS", Keep::Rank(60), 3, "results"),
-        Column::time("PUBLISHED", Keep::Rank(80), "published_at").named("published_at"),
-        Column::text("WHY", Keep::Rank(50), 10, "why"),
+        Column::text("TASK", Keep::Rank(70), 4, |one| &one.task),
+        Column::count("RESULTS", Keep::Rank(60), 3, |one| Some(one.results)),
+        Column::time("PUBLISHED", Keep::Rank(80), |one: &Generation| {
+            one.published_at.as_deref()
+        })
+        .named("published_at"),
+        Column::maybe("WHY", Keep::Rank(50), 10, |one| one.why.as_deref()),
     ],
-    name: |generation| generation["generation"].to_string(),
+    name: |one| one.generation.to_string(),
     none: "no generations",
 };
 
 /// `current`, `published, pinned`, `withheld`.
-fn state(generation: &Value, _: &Times) -> Cell {
-    let is = |member: &str| generation[member].as_bool() == Some(true);
-    let state = text(&generation["state"]);
+fn state(generation: &Generation, _: &Times) -> Cell {
+    let state = generation.state.as_str();
     let (word, tone) = match state {
-        _ if is("current") => ("current", Tone::Good),
+        _ if generation.current => ("current", Tone::Good),
         "withheld" => (state, Tone::Dim),
         _ => (state, Tone::Plain),
     };
-    let pinned = if is("pinned") { ", pinned" } else { "" };
+    let pinned = if generation.pinned { ", pinned" } else { "" };
     Cell::new(format!("{word}{pinned}")).tone(tone).plain(state)
 }
 
 /// `redis`, or `redis, behind`; nothing where it is copied nowhere.
-fn sink(dataset: &Value, _: &Times) -> Cell {
-    let kind = text(&dataset["sink"]);
+fn sink(dataset: &Dataset, _: &Times) -> Cell {
+    let kind = dataset.sink.as_str();
+    let state = dataset.sink_state.as_ref();
     match kind {
-        "" | "none" => Cell::new(String::new()).plain(kind),
-        _ if dataset["sink_state"]["behind_since"].is_string() => {
+        "" | "none" => Cell::new("").plain(kind),
+        _ if state.is_some_and(|state| state.behind_since.is_some()) => {
             Cell::new(format!("{kind}, behind")).tone(Tone::Warn).plain(kind)
         }
-        _ => Cell::new(kind.to_owned()).plain(kind),
+        _ => Cell::new(kind),
     }
 }
 
 /// What readers of a sink find, for people.
-fn sink_lines(card: Card, dataset: &Value, times: &Times) -> Card {
-    let state = &dataset["sink_state"];
-    if !state.is_object() {
+fn sink_lines(card: Card, dataset: &Dataset, times: &Times) -> Card {
+    let Some(state) = &dataset.sink_state else {
         return card;
-    }
-    let shown = match state["generation"].as_u64() {
-        Some(no) => format!("{}, generation {no}", text(&dataset["sink"])),
-        None => format!("{}, nothing yet", text(&dataset["sink"])),
     };
-    let card = card
-        .line("sink", shown)
-        .time("behind since", &state["behind_since"], times);
-    let card = match state["pointer"].as_str() {
-        Some(pointer) => card.line("read from", pointer.to_owned()),
-        None => card,
+    let shown = match state.generation {
+        Some(no) => format!("{}, generation {no}", dataset.sink),
+        None => format!("{}, nothing yet", dataset.sink),
     };
-    match state["fault"].as_str() {
-        Some(fault) => card.line("not copied", fault.to_owned()),
-        None => card,
-    }
+    card.line("sink", shown)
+        .time("behind since", state.behind_since.as_deref(), times)
+        .maybe("read from", state.pointer.as_deref())
+        .maybe("not copied", state.fault.as_deref())
 }
 
 /// Does what the verb says; without one it lists.
@@ -132,18 +134,18 @@ async fn show(args: &Named, shell: &Shell) -> Result<Exit, Fault> {
 }
 
 /// A dataset for people.
-fn card(dataset: &Value, times: &Times) -> Card {
-    let current = dataset["generation"].as_u64();
+fn card(dataset: &Dataset, times: &Times) -> Card {
+    let current = dataset.generation;
     let current = current.map_or_else(|| "none yet".to_owned(), |no| format!("generation {no}"));
     let card = Card::new()
-        .title(text(&dataset["name"]), Tone::Strong)
-        .line("business", text(&dataset["business"]).to_owned())
+        .title(&dataset.name, Tone::Strong)
+        .line("business", &dataset.business)
         .line("current", current)
-        .line("publications", dataset["publication"].to_string())
-        .time("published", &dataset["published_at"], times)
-        .line("keeps", format!("the newest {}", dataset["keep"]))
-        .line("last number", dataset["last"].to_string())
-        .time("created", &dataset["created_at"], times);
+        .line("publications", dataset.publication.to_string())
+        .time("published", dataset.published_at.as_deref(), times)
+        .line("keeps", format!("the newest {}", dataset.keep))
+        .line("last number", dataset.last.to_string())
+        .time("created", Some(&dataset.created_at), times);
     sink_lines(card, dataset, times)
 }
 

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use api::{Node, Page};
+use serde_json::{Map, json};
 
 use super::list::{NODES, card};
 use super::{DrainArgs, SetArgs, path};
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::link::change::Difference;
 use crate::link::{Link, NamedWrite};
-use crate::output::body::{list, text};
+use crate::output::difference::Difference;
 use crate::output::screen;
 use crate::output::shell_word;
 use crate::shell::Shell;
@@ -34,10 +34,11 @@ pub(super) async fn drain(args: &DrainArgs, shell: &Shell) -> Result<Exit, Fault
     let is_for_people = link.look.form.is_for_people();
     let has_heir = others_take(&link, &args.node).await?;
     if args.wait {
-        if is_for_people && runs_on(&answer.json()?) > 0 {
-            screen::put(&drained(&args.node, &answer.json()?, has_heir))?;
+        let node: Node = answer.read()?;
+        if is_for_people && !node.runs.is_empty() {
+            screen::put(&drained(&args.node, &node, has_heir))?;
         }
-        while is_busy(&answer.json()?) {
+        while is_busy(&answer.read()?) {
             tokio::time::sleep(LOOK_EVERY).await;
             answer = link.get(&path(&args.node)).await?;
         }
@@ -49,7 +50,7 @@ pub(super) async fn drain(args: &DrainArgs, shell: &Shell) -> Result<Exit, Fault
         "windrow node undrain {} lets it take tasks again",
         shell_word(&args.node)
     ));
-    screen::put(&drained(&args.node, &answer.json()?, has_heir))?;
+    screen::put(&drained(&args.node, &answer.read()?, has_heir))?;
     if !has_heir {
         link.must_say("warning: no other node takes tasks; they wait until a node is undrained");
     }
@@ -58,27 +59,23 @@ pub(super) async fn drain(args: &DrainArgs, shell: &Shell) -> Result<Exit, Fault
 
 /// Whether another node takes tasks. Which pools it serves isn't asked: a task that none serves says so itself.
 async fn others_take(link: &Link<'_>, name: &str) -> Result<bool, Fault> {
-    let nodes = link.get("/v1/nodes").await?.json()?;
-    let mut others = list(&nodes["items"]).iter().filter(|node| node["id"] != name);
-    Ok(others.any(|node| node["state"] == "serving" && node["run_tasks"] == true))
+    let nodes: Page<Node> = link.get("/v1/nodes").await?.read()?;
+    let mut others = nodes.items.iter().filter(|node| node.id != name);
+    Ok(others.any(Node::takes_tasks))
 }
 
 /// Whether something still runs there. A node that is silent or fenced runs nothing that anybody could wait for.
-fn is_busy(node: &Value) -> bool {
-    match node["state"].as_str() {
-        Some("silent" | "fenced") => false,
-        Some("drained") => runs_on(node) > 0,
+fn is_busy(node: &Node) -> bool {
+    match node.state.as_str() {
+        "silent" | "fenced" => false,
+        "drained" => !node.runs.is_empty(),
         _ => true,
     }
 }
 
-fn runs_on(node: &Value) -> usize {
-    list(&node["runs"]).len()
-}
-
-fn drained(name: &str, node: &Value, has_heir: bool) -> String {
-    let state = text(&node["state"]);
-    let what = match (state, runs_on(node)) {
+fn drained(name: &str, node: &Node, has_heir: bool) -> String {
+    let state = node.state.as_str();
+    let what = match (state, node.runs.len()) {
         ("silent" | "fenced", _) => "it gives no sign; others take over what it has".to_owned(),
         (_, 0) => "nothing runs on it".to_owned(),
         // A node with a database of its own hands nothing over, and is drained at once.
@@ -90,10 +87,6 @@ fn drained(name: &str, node: &Value, has_heir: bool) -> String {
         (_, runs) => format!("{runs} runs stop, and wait"),
     };
     format!("{name}: {state}; {what}")
-}
-
-fn is_drained(node: &Value) -> bool {
-    matches!(node["state"].as_str(), Some("drained" | "draining"))
 }
 
 /// Lets a node take tasks again.
@@ -108,14 +101,15 @@ pub(super) async fn undrain(args: &NamedWrite, shell: &Shell) -> Result<Exit, Fa
     };
     // It hears of it with its next heartbeat; nothing can be moved to it before.
     for _ in 0..LOOKS_MAX {
-        if !is_drained(&answer.json()?) {
+        let node: Node = answer.read()?;
+        if !matches!(node.state.as_str(), "drained" | "draining") {
             break;
         }
         tokio::time::sleep(LOOK_EVERY).await;
         answer = link.get(&path(&args.name)).await?;
     }
-    let state = answer.json()?;
-    let done = format!("{}: {}", args.name, text(&state["state"]));
+    let node: Node = answer.read()?;
+    let done = format!("{}: {}", args.name, node.state);
     link.show_done(&NODES, &answer, &done)
 }
 
@@ -132,16 +126,24 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     if let Some(filter) = &args.log_filter {
         patch.insert("log_filter".to_owned(), json!(filter));
     }
-    let names: Vec<String> = patch.keys().cloned().collect();
     let Some((before, answer)) = link.patch(&args.write, &path(&args.node), patch).await? else {
         return Ok(Exit::Ok);
     };
-    let after = answer.json()?;
+    let (before, after): (Option<Node>, Node) = (serde_json::from_value(before).ok(), answer.read()?);
     let mut done = format!("{}, until its next restart", args.node);
-    for name in names {
-        let (from, to) = (before[&name].clone(), after[&name].clone());
-        let member = name;
-        done += &format!("\n  {}", Difference { member, from, to }.line());
+    let mut tell = |member: &str, of: fn(&Node) -> Option<&str>| {
+        let difference = Difference {
+            member: member.to_owned(),
+            from: json!(before.as_ref().and_then(of)),
+            to: json!(of(&after)),
+        };
+        done += &format!("\n  {}", difference.line());
+    };
+    if args.capacity.is_some() {
+        tell("capacity_rate", |node| Some(&node.capacity_rate));
+    }
+    if args.log_filter.is_some() {
+        tell("log_filter", |node| node.log_filter.as_deref());
     }
     link.show_done(&NODES, &answer, &done)
 }

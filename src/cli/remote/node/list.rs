@@ -2,69 +2,66 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use api::{Node, NodeRun};
 
 use super::{ListArgs, ShowArgs, named, path};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::body::{joined, labels, list as list_of, number, text, texts};
+use crate::output::body::{joined, labels};
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Cell, Column, Keep, Listing, Side, Tone, human};
 use crate::shell::Shell;
 use windrow_client::Request;
 
 /// Nodes.
-pub(crate) const NODES: Listing = Listing {
+pub(crate) const NODES: Listing<Node> = Listing {
     columns: &[
-        Column::text("NODE", Keep::Always, 4, "id").tone(Tone::Strong),
+        Column::text("NODE", Keep::Always, 4, |node: &Node| &node.id).tone(Tone::Strong),
         Column::new("STATE", Side::Left, Keep::Always, 7, |node, _| state(node)),
-        Column::new("RUNS", Side::Right, Keep::Rank(60), 4, |node, _| {
-            Cell::count(node["runs"].as_array().map(|runs| runs.len() as u64))
+        Column::count("RUNS", Keep::Rank(60), 4, |node| Some(node.runs.len() as u64)),
+        Column::plain("WAITING", Keep::Rank(50), 4, |node| {
+            Some(node.waiting?.to_string())
         }),
-        Column::plain("WAITING", Keep::Rank(50), 4, "waiting"),
-        Column::plain("RESERVED", Keep::Rank(80), 7, "reserved_rate"),
-        Column::plain("CAPACITY", Keep::Rank(90), 7, "capacity_rate"),
+        Column::plain("RESERVED", Keep::Rank(80), 7, |node| node.reserved_rate.clone()),
+        Column::plain("CAPACITY", Keep::Rank(90), 7, |node| {
+            Some(node.capacity_rate.clone())
+        }),
         Column::new("UPTIME", Side::Right, Keep::Rank(40), 4, |node, _| uptime(node)),
         Column::new("BEAT", Side::Right, Keep::Rank(45), 4, |node, _| {
-            age(&node["heartbeat_age_seconds"], 1)
+            let beat = node.heartbeat_age_seconds.map(Duration::try_from_secs_f64);
+            age(beat.and_then(Result::ok), 1)
         }),
-        Column::text("VERSION", Keep::Rank(30), 5, "version"),
-        Column::text("ADDRESS", Keep::Rank(20), 8, "address"),
+        Column::text("VERSION", Keep::Rank(30), 5, |node| &node.version),
+        Column::maybe("ADDRESS", Keep::Rank(20), 8, |node| node.address.as_deref()),
         Column::new("POOLS", Side::Left, Keep::Wide, 5, |node, _| {
-            Cell::new(texts(&node["pools"]).join(","))
+            Cell::new(node.pools.join(","))
         }),
-        Column::text("LOG", Keep::Wide, 5, "log_filter"),
-        Column::time("SEEN", Keep::Wide, "last_seen"),
+        Column::maybe("LOG", Keep::Wide, 5, |node| node.log_filter.as_deref()),
+        Column::time("SEEN", Keep::Wide, |node| node.last_seen.as_deref()),
     ],
-    name: |node| text(&node["id"]).to_owned(),
+    name: |node| node.id.clone(),
     none: "no nodes",
 };
 
-fn state(node: &Value) -> Cell {
-    let state = Cell::member(node, "state");
-    let tone = tone(&state.text);
-    match node["live"]["state"].as_str() {
-        Some("unreachable") if tone != Tone::Bad => Cell::new(format!("{} ?", state.text))
-            .plain(state.text)
+fn state(node: &Node) -> Cell {
+    let tone = tone(&node.state);
+    match node.live.state.as_str() {
+        "unreachable" if tone != Tone::Bad => Cell::new(format!("{} ?", node.state))
+            .plain(&node.state)
             .tone(Tone::Warn),
-        _ => state.tone(tone),
+        _ => Cell::new(&node.state).tone(tone),
     }
 }
 
-fn uptime(node: &Value) -> Cell {
+fn uptime(node: &Node) -> Cell {
     // One that is gone is up no more.
-    match node["state"].as_str() {
-        Some("fenced") => Cell::nothing(),
-        _ => age(&node["uptime_seconds"], 0),
-    }
+    let is_gone = node.state == "fenced";
+    age((!is_gone).then_some(Duration::from_secs(node.uptime_seconds)), 0)
 }
 
 /// How long something has lasted; scripts get seconds with so many digits.
-fn age(seconds: &Value, digits: usize) -> Cell {
-    let age = seconds
-        .as_f64()
-        .and_then(|age| Duration::try_from_secs_f64(age).ok());
+fn age(age: Option<Duration>, digits: usize) -> Cell {
     age.map_or_else(Cell::nothing, |age| {
         Cell::new(human::span(age)).plain(format!("{:.digits$}", age.as_secs_f64()))
     })
@@ -101,66 +98,57 @@ pub(super) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> 
 }
 
 /// A node for people.
-pub(super) fn card(node: &Value, times: &Times) -> Card {
-    let is = |name: &str| text(&node[name]);
-    let uptime = node["uptime_seconds"].as_u64();
-    let capacity = match node["reserved_rate"].as_str() {
-        Some(reserved) => format!(
-            "{reserved} of {} reserved; a task without a rate counts as {}",
-            is("capacity_rate"),
-            is("unlimited_reserves")
-        ),
-        None => is("capacity_rate").to_owned(),
-    };
-    let runs = list_of(&node["runs"]);
-    let waiting = human::count(number(&node["waiting"]));
-    let unreachable = node["live"]["why"]
-        .as_str()
-        .map(|why| format!("unreachable: {why}"));
+pub(super) fn card(node: &Node, times: &Times) -> Card {
+    let mut capacity = node.capacity_rate.clone();
+    if let Some(reserved) = &node.reserved_rate {
+        let unlimited = node.unlimited_reserves.as_deref().unwrap_or_default();
+        capacity = format!("{reserved} of {capacity} reserved; a task without a rate counts as {unlimited}");
+    }
+    let waiting = human::count(node.waiting.unwrap_or(0) as u64);
+    let unreachable = node.live.why.as_ref().map(|why| format!("unreachable: {why}"));
     let card = Card::new()
-        .title(is("id"), Tone::Strong)
-        .title(is("state"), tone(is("state")))
-        .line("version", is("version"))
-        .maybe("address", node["address"].as_str())
+        .title(&node.id, Tone::Strong)
+        .title(&node.state, tone(&node.state))
+        .line("version", &node.version)
+        .maybe("address", node.address.as_deref())
         .maybe("live", unreachable)
-        .maybe(
-            "up",
-            uptime.map(|seconds| human::span(Duration::from_secs(seconds))),
-        )
+        .line("up", human::span(Duration::from_secs(node.uptime_seconds)))
         .line("capacity", capacity)
         .line(
             "tasks",
-            format!("{} running  {waiting} waiting for room", runs.len()),
+            format!("{} running  {waiting} waiting for room", node.runs.len()),
         )
-        .maybe("runs", listed(runs))
-        .line("pools", texts(&node["pools"]).join(","))
-        .maybe("labels", labels(&node["labels"]))
-        .maybe("log", node["log_filter"].as_str())
-        .time("seen", &node["last_seen"], times);
-    if node["run_tasks"] == false {
+        .maybe("runs", listed(&node.runs))
+        .line("pools", node.pools.join(","))
+        .maybe("labels", labels(&node.labels))
+        .maybe("log", node.log_filter.as_deref())
+        .time("seen", node.last_seen.as_deref(), times);
+    if !node.run_tasks {
         return card.toned("tasks", "it is configured to run none", Tone::Warn);
     }
     card
 }
 
 /// `t42 run 3  t43.1 run 1`: a shard is named where it isn't the first.
-fn listed(runs: &[Value]) -> Option<String> {
-    let texts = runs.iter().map(|run| match number(&run["shard"]) {
-        0 => format!("{} run {}", text(&run["task"]), run["run"]),
-        shard => format!("{}.{shard} run {}", text(&run["task"]), run["run"]),
+fn listed(runs: &[NodeRun]) -> Option<String> {
+    let texts = runs.iter().map(|run| match run.shard {
+        0 => format!("{} run {}", run.task, run.run),
+        shard => format!("{}.{shard} run {}", run.task, run.run),
     });
     joined(&texts.collect::<Vec<_>>(), "  ")
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn a_node_that_is_gone_is_up_no_more() {
-        let node = |state: &str| json!({"state": state, "uptime_seconds": 7});
+        let node = |state: &str| Node {
+            state: state.to_owned(),
+            uptime_seconds: 7,
+            ..Node::default()
+        };
         assert_eq!(uptime(&node("fenced")), Cell::nothing());
         assert_ne!(uptime(&node("serving")), Cell::nothing());
     }

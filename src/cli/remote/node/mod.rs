@@ -168,9 +168,6 @@ async fn named(link: &Link<'_>, name: Option<&str>) -> Result<String, Fault> {
     if let Some(name) = name {
         return Ok(name.to_owned());
     }
-    let version = link.get("/version").await?.json()?;
-    version["node"].as_str().map(str::to_owned).ok_or_else(|| {
-        Fault::new(Exit::Failed, "the node's name is unknown", "/version has none")
-            .hint("name it: `windrow node list` shows names")
-    })
+    let version: api::Version = link.get("/version").await?.read()?;
+    Ok(version.node)
 }

@@ -4,7 +4,6 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
-use serde_json::Value;
 use windrow_core::settings::text::parse_span;
 
 use crate::input::settings::Settings;
@@ -175,9 +174,10 @@ impl When {
         texts.iter().all(|text| text.is_none()) && self.overlap.is_none()
     }
 
-    /// The zone in which times of the schedule are meant that name none; none is this machine's: a period has no zone.
-    pub(super) fn clocks<'a>(&'a self, before: &'a Value) -> Option<&'a str> {
-        match (&self.every, &self.zone, &self.cron, before["zone"].as_str()) {
+    /// The zone in which times of the schedule are meant that name none, where it had that zone before; none is this
+    /// machine's: a period has no zone.
+    pub(super) fn clocks<'a>(&'a self, before: Option<&'a str>) -> Option<&'a str> {
+        match (&self.every, &self.zone, &self.cron, before) {
             (Some(_), ..) => None,
             (None, Some(zone), ..) => Some(zone),
             (None, None, _, Some(zone)) => Some(zone),

@@ -1,13 +1,14 @@
 //! Schedules and fires, looked at.
 
-use serde_json::{Value, json};
+use api::{Fire, Page, Schedule, ScheduleAhead};
+use serde::Deserialize;
 
 use super::args::{FiresArgs, ListArgs, NextArgs, OneArgs};
 use super::{address, place};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, word};
-use crate::output::body::{joined, list as items, number, text};
+use crate::output::body::joined;
 use crate::output::shell_word;
 use crate::output::table::human::counted;
 use crate::output::table::times::{Times, parsed};
@@ -20,10 +21,19 @@ use windrow_core::schedule::cron::in_zone;
 /// So many of the newest fires are looked at for how a schedule fares.
 const LAST_MAX: usize = 20;
 
+/// A fire, with the zone of its schedule where people see times in it.
+#[derive(Debug, Deserialize)]
+pub(super) struct Zoned {
+    #[serde(flatten)]
+    fire: Fire,
+    #[serde(skip)]
+    zone: Option<String>,
+}
+
 /// Schedules.
-pub(super) const SCHEDULES: Listing = Listing {
+pub(super) const SCHEDULES: Listing<Schedule> = Listing {
     columns: &[
-        Column::text("ID", Keep::Always, 2, "id").tone(Tone::Strong),
+        Column::text("ID", Keep::Always, 2, |schedule: &Schedule| &schedule.id).tone(Tone::Strong),
         Column::new("SCHEDULE", Side::Left, Keep::Always, 10, |schedule, _| {
             Cell::new(address(schedule))
         }),
@@ -31,59 +41,61 @@ pub(super) const SCHEDULES: Listing = Listing {
             Cell::new(when(schedule))
         }),
         Column::new("NEXT", Side::Left, Keep::Always, 6, next_cell),
-        Column::text("OVERLAP", Keep::Rank(40), 5, "overlap"),
-        Column::text("MISSED", Keep::Rank(20), 5, "missed"),
+        Column::text("OVERLAP", Keep::Rank(40), 5, |schedule| &schedule.overlap),
+        Column::text("MISSED", Keep::Rank(20), 5, |schedule| &schedule.missed),
         Column::new("LAST", Side::Left, Keep::Rank(60), 8, last_cell).named("last"),
-        Column::plain("REVISION", Keep::Wide, 3, "revision"),
-        Column::time("UPDATED", Keep::Wide, "updated_at"),
+        Column::plain("REVISION", Keep::Wide, 3, |schedule| {
+            Some(schedule.revision.to_string())
+        }),
+        Column::time("UPDATED", Keep::Wide, |schedule| Some(&schedule.updated_at)),
     ],
-    name: |schedule| text(&schedule["id"]).to_owned(),
+    name: |schedule| schedule.id.clone(),
     none: "no schedules",
 };
 
 /// Fires.
-pub(super) const FIRES: Listing = Listing {
+pub(super) const FIRES: Listing<Zoned> = Listing {
     columns: &[
         Column::new("TIME", Side::Left, Keep::Always, 20, time_cell).named("time"),
         Column::new("OUTCOME", Side::Left, Keep::Always, 7, outcome),
-        Column::text("TASK", Keep::Always, 3, "task"),
-        Column::text("NAME", Keep::Wide, 8, "name"),
-        Column::plain("FIRES", Keep::Rank(50), 3, "count"),
-        Column::text("KIND", Keep::Rank(30), 6, "kind"),
-        Column::time("DECIDED", Keep::Rank(20), "decided_at"),
-        Column::time("SETTLED", Keep::Wide, "settled_at"),
-        Column::text("LAST", Keep::Wide, 20, "last"),
-        Column::text("WHY", Keep::Rank(60), 10, "text"),
+        Column::maybe("TASK", Keep::Always, 3, |one| one.fire.task.as_deref()),
+        Column::maybe("NAME", Keep::Wide, 8, |one| one.fire.name.as_deref()),
+        Column::plain("FIRES", Keep::Rank(50), 3, |one| Some(one.fire.count.to_string())),
+        Column::text("KIND", Keep::Rank(30), 6, |one| &one.fire.kind),
+        Column::time("DECIDED", Keep::Rank(20), |one| Some(&one.fire.decided_at)),
+        Column::time("SETTLED", Keep::Wide, |one| one.fire.settled_at.as_deref()),
+        Column::maybe("LAST", Keep::Wide, 20, |one| one.fire.last.as_deref()),
+        Column::maybe("WHY", Keep::Rank(60), 10, |one| one.fire.text.as_deref()),
     ],
-    name: |fire| text(&fire["time"]).to_owned(),
+    name: |one| one.fire.time.clone(),
     none: "it has not fired yet",
 };
 
 /// Fires that would be ordered.
-pub(super) const ORDERED: Listing = Listing {
+pub(super) const ORDERED: Listing<Zoned> = Listing {
     columns: &[
         Column::new("TIME", Side::Left, Keep::Always, 20, time_cell).named("time"),
-        Column::text("TASK'S NAME", Keep::Always, 8, "name"),
+        Column::maybe("TASK'S NAME", Keep::Always, 8, |one| one.fire.name.as_deref()),
         Column::new("OUTCOME", Side::Left, Keep::Rank(50), 7, outcome),
     ],
-    name: |fire| text(&fire["time"]).to_owned(),
+    name: |one| one.fire.time.clone(),
     none: "none: those times have their fires",
 };
 
 /// Times to come.
-const NEXT: Listing = Listing {
+const NEXT: Listing<Zoned> = Listing {
     columns: &[
         Column::new("TIME", Side::Left, Keep::Always, 20, time_cell).named("time"),
-        Column::time("FROM NOW", Keep::Always, "time").named("from_now"),
+        Column::time("FROM NOW", Keep::Always, |one: &Zoned| Some(&one.fire.time)).named("from_now"),
     ],
-    name: |fire| text(&fire["time"]).to_owned(),
+    name: |one| one.fire.time.clone(),
     none: "it fires no more",
 };
 
 /// `2026-01-05T02:00:00Z (Mon 03:00 CET)`, whose day says where it is another date: with the clocks of the schedule's zone, where those are others.
-fn time_cell(fire: &Value, _: &Times) -> Cell {
-    let at = text(&fire["time"]);
-    let cell = match fire["zone"].as_str().and_then(|zone| beside(at, zone)) {
+fn time_cell(one: &Zoned, _: &Times) -> Cell {
+    let at = one.fire.time.as_str();
+    let cell = match one.zone.as_ref().and_then(|zone| beside(at, zone)) {
         Some(local) => {
             let parts: Vec<&str> = local.split(' ').collect();
             let clock = match parts.as_slice() {
@@ -105,25 +117,24 @@ fn beside(at: &str, zone: &str) -> Option<String> {
     in_zone(WallMs(time.timestamp_millis()), zone)
 }
 
-/// Things that have a `time`, with the zone of their schedule beside it.
-pub(super) fn zoned(mut things: Vec<Value>, schedule: &Value) -> Vec<Value> {
-    for thing in things.iter_mut().filter_map(Value::as_object_mut) {
-        thing.insert("zone".to_owned(), schedule["zone"].clone());
-    }
-    things
+/// Fires with the zone of their schedule.
+pub(super) fn zoned(fires: impl IntoIterator<Item = Fire>, zone: Option<String>) -> Vec<Zoned> {
+    let zoned = |fire| Zoned {
+        fire,
+        zone: zone.clone(),
+    };
+    fires.into_iter().map(zoned).collect()
 }
 
 /// `made (2m ago)`, `failed (2h ago)`: what its last fire came to.
-fn last_cell(schedule: &Value, times: &Times) -> Cell {
-    let fire = &schedule["last_fire"];
-    let Some(word) = last_word(fire) else {
+fn last_cell(schedule: &Schedule, times: &Times) -> Cell {
+    let Some(fire) = &schedule.last_fire else {
         return Cell::nothing();
     };
-    let since = times.text(text(&fire["time"]));
-    let tone = if schedule["trouble"].is_string() {
-        Tone::Bad
-    } else {
-        Tone::Plain
+    let (word, since) = (last_word(fire), times.text(&fire.time));
+    let tone = match schedule.trouble {
+        Some(_) => Tone::Bad,
+        None => Tone::Plain,
     };
     Cell::new(format!("{word} ({since})"))
         .short(word)
@@ -132,14 +143,17 @@ fn last_cell(schedule: &Value, times: &Times) -> Cell {
 }
 
 /// A fire that is tried again is in trouble, whatever will come of it.
-fn last_word(fire: &Value) -> Option<&str> {
-    let outcome = fire["outcome"].as_str()?;
-    Some(if outcome == "pending" { "retrying" } else { outcome })
+fn last_word(fire: &Fire) -> &str {
+    match fire.outcome.as_str() {
+        "pending" => "retrying",
+        outcome => outcome,
+    }
 }
 
-fn outcome(fire: &Value, _: &Times) -> Cell {
-    let cell = Cell::member(fire, "outcome");
-    match text(&fire["outcome"]) {
+fn outcome(one: &Zoned, _: &Times) -> Cell {
+    let outcome = &one.fire.outcome;
+    let cell = Cell::new(outcome);
+    match outcome.as_str() {
         "made" => cell.tone(Tone::Good),
         "missed" | "failed" => cell.tone(Tone::Bad),
         _ => cell,
@@ -147,18 +161,19 @@ fn outcome(fire: &Value, _: &Times) -> Cell {
 }
 
 /// `every 30m`, or `0 3 * * * Europe/Berlin`.
-pub(super) fn when(schedule: &Value) -> String {
-    match schedule["every"].as_str() {
+fn when(schedule: &Schedule) -> String {
+    let [every, cron, zone] = [&schedule.every, &schedule.cron, &schedule.zone].map(Option::as_deref);
+    match every {
         Some(every) => format!("every {every}"),
-        None => format!("{} {}", text(&schedule["cron"]), text(&schedule["zone"])),
+        None => format!("{} {}", cron.unwrap_or_default(), zone.unwrap_or_default()),
     }
 }
 
-fn next_cell(schedule: &Value, times: &Times) -> Cell {
-    match (schedule["paused"] == true, schedule["next_fire"].is_null()) {
-        (true, _) => Cell::new("paused").tone(Tone::Dim),
-        (false, true) => Cell::new("over").tone(Tone::Dim),
-        (false, false) => Cell::time(schedule, "next_fire", times),
+fn next_cell(schedule: &Schedule, times: &Times) -> Cell {
+    match &schedule.next_fire {
+        _ if schedule.paused => Cell::new("paused").tone(Tone::Dim),
+        None => Cell::new("over").tone(Tone::Dim),
+        next => Cell::time(next.as_deref(), times),
     }
 }
 
@@ -167,17 +182,17 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
     let link = Link::open(&args.pages.remote, shell)?;
     let request = Request::get("/v1/schedules").query_option("business", args.business.as_ref());
     let listed = link.list(request, Some(&args.pages.paging)).await?;
-    let things = listed.things()?;
+    let things: Vec<Schedule> = listed.things()?;
     if things.is_empty() {
         link.is_business(args.business.as_deref()).await?;
     }
     let exit = link.show_list(&SCHEDULES, &listed, &things)?;
     for schedule in &things {
-        let Some(trouble) = schedule["trouble"].as_str().map(clean) else {
+        let Some(trouble) = schedule.trouble.as_deref().map(clean) else {
             continue;
         };
-        let (fire, address) = (&schedule["last_fire"], address(schedule));
-        let gives_up = match fire["outcome"] == "pending" {
+        let (fire, address) = (schedule.last_fire.as_ref(), address(schedule));
+        let gives_up = match fire.is_some_and(|fire| fire.outcome == "pending") {
             true => format!("; windrow schedule skip {} gives it up", shell_word(&address)),
             false => String::new(),
         };
@@ -197,16 +212,16 @@ pub(super) async fn show(args: &OneArgs, shell: &Shell) -> Result<Exit, Fault> {
     let fires = match link.look.form.is_for_people() {
         true => {
             let newest = Request::get(&format!("{path}/fires")).query("limit", LAST_MAX);
-            link.send(newest).await?.json()?
+            link.send(newest).await?.read()?
         }
-        false => Value::Null,
+        false => Page::default(),
     };
-    let exit = link.show_one(&SCHEDULES, &answer, |schedule, times| {
-        card(schedule, times).maybe("last", last(items(&fires["items"]), times))
+    let schedule: ScheduleAhead = answer.read()?;
+    let exit = link.show_one(&SCHEDULES, &answer, |_, times| {
+        card(&schedule, times).maybe("last", last(&fires.items, times))
     })?;
-    let schedule: Value = answer.json()?;
     if open(&schedule).is_some() {
-        let address = address(&schedule);
+        let address = address(&schedule.schedule);
         link.hint(&format!(
             "windrow schedule skip {} gives up what is pending or queued",
             shell_word(&address)
@@ -216,12 +231,11 @@ pub(super) async fn show(args: &OneArgs, shell: &Shell) -> Result<Exit, Fault> {
 }
 
 /// `1 pending (being made, or tried again)  2 queued (until nothing of it runs)`
-fn open(schedule: &Value) -> Option<String> {
+fn open(schedule: &ScheduleAhead) -> Option<String> {
     let open = [
-        ("pending", "being made, or tried again"),
-        ("queued", "until nothing of it runs"),
+        (schedule.pending, "pending", "being made, or tried again"),
+        (schedule.queued, "queued", "until nothing of it runs"),
     ];
-    let open = open.map(|(what, meaning)| (number(&schedule[what]), what, meaning));
     let open: Vec<String> = open
         .iter()
         .filter(|(count, ..)| *count > 0)
@@ -232,23 +246,20 @@ fn open(schedule: &Value) -> Option<String> {
 
 /// What its newest fires came to: `made t9 (2m ago)`, `failed (2m ago), 3 in a row: the name is taken`, `retrying (2m ago), tried
 /// 2 times: no such file`.
-fn last(fires: &[Value], times: &Times) -> Option<String> {
+fn last(fires: &[Fire], times: &Times) -> Option<String> {
     let newest = fires.first()?;
-    let outcome = text(&newest["outcome"]);
-    let since = times.text(text(&newest["time"]));
-    let why = newest["text"].as_str().map(|why| format!(": {why}"));
-    if let (Some("retrying"), Some(why)) = (last_word(newest), &why) {
-        let tries = counted(number(&newest["attempts"]), "time");
+    let outcome = &newest.outcome;
+    let since = times.text(&newest.time);
+    let why = newest.text.as_ref().map(|why| format!(": {why}"));
+    if let ("pending", Some(why)) = (outcome.as_str(), &why) {
+        let tries = counted(newest.attempts.into(), "time");
         return Some(format!("retrying ({since}), tried {tries}{why}"));
     }
     if outcome != "failed" {
-        let task = newest["task"].as_str().map(|task| format!(" {task}"));
+        let task = newest.task.as_ref().map(|task| format!(" {task}"));
         return Some(format!("{outcome}{} ({since})", task.unwrap_or_default()));
     }
-    let row = fires
-        .iter()
-        .take_while(|fire| fire["outcome"] == "failed")
-        .count();
+    let row = fires.iter().take_while(|fire| fire.outcome == "failed").count();
     let more = if row == fires.len() && row >= LAST_MAX {
         " or more"
     } else {
@@ -261,39 +272,35 @@ fn last(fires: &[Value], times: &Times) -> Option<String> {
 }
 
 /// A schedule for people.
-pub(super) fn card(schedule: &Value, times: &Times) -> Card {
-    let jitter = schedule["jitter"].as_str().filter(|jitter| *jitter != "0s");
-    let next = items(&schedule["next_fires"]).iter().map(text);
-    let zone = text(&schedule["zone"]);
+pub(super) fn card(ahead: &ScheduleAhead, times: &Times) -> Card {
+    let schedule = &ahead.schedule;
+    let jitter = Some(schedule.jitter.as_str()).filter(|jitter| *jitter != "0s");
+    let zone = schedule.zone.as_deref().unwrap_or_default();
     let exact = |at: &str| match beside(at, zone) {
         Some(local) => format!("{}  {local}", at.replace(".000Z", "Z")),
         None => at.replace(".000Z", "Z"),
     };
-    let next: Vec<String> = next
-        .map(|at| format!("{} ({})", exact(at), times.text(at)))
-        .collect();
-    let bound = |member: &str| schedule[member].as_str().map(exact);
-    let paused = if schedule["paused"] == true { "paused" } else { "" };
+    let paused = if schedule.paused { "paused" } else { "" };
     let mut card = Card::new()
         .title(address(schedule), Tone::Strong)
-        .title(text(&schedule["id"]), Tone::Plain)
+        .title(&schedule.id, Tone::Plain)
         .title(paused, Tone::Dim)
         .line("when", when(schedule))
-        .maybe("start", bound("start"))
-        .maybe("end", bound("end"))
+        .maybe("start", schedule.start.as_deref().map(exact))
+        .maybe("end", schedule.end.as_deref().map(exact))
         .maybe("jitter", jitter)
-        .line("overlap", text(&schedule["overlap"]))
-        .line("missed", text(&schedule["missed"]))
-        .maybe("trouble", schedule["trouble"].as_str())
-        .maybe("fires", open(schedule));
+        .line("overlap", &schedule.overlap)
+        .line("missed", &schedule.missed)
+        .maybe("trouble", schedule.trouble.as_deref())
+        .maybe("fires", open(ahead));
     let when_next = if paused.is_empty() { "next" } else { "if resumed" };
-    for at in next {
-        card = card.line(when_next, at);
+    for at in &ahead.next_fires {
+        card = card.line(when_next, format!("{} ({})", exact(at), times.text(at)));
     }
-    card.line("task", schedule["task"].to_string())
-        .maybe("made by", schedule["created_by"].as_str())
-        .line("revision", schedule["revision"].to_string())
-        .time("updated", &schedule["updated_at"], times)
+    card.maybe("task", schedule.task.as_ref().map(|task| task.get()))
+        .line("made by", &schedule.created_by)
+        .line("revision", schedule.revision.to_string())
+        .time("updated", Some(&schedule.updated_at), times)
 }
 
 /// Lists fires.
@@ -303,15 +310,16 @@ pub(super) async fn fires(args: &FiresArgs, shell: &Shell) -> Result<Exit, Fault
     let path = format!("{place}/fires");
     let request = Request::get(&path).query_option("outcome", args.outcome.as_ref().map(word));
     let listed = link.list(request, Some(&args.paging)).await?;
-    let things = zoned(listed.things()?, &of(&link, &place).await?);
+    let schedule = of(&link, &place).await?;
+    let things = zoned(listed.things::<Fire>()?, schedule.zone);
     link.show_list(&FIRES, &listed, &things)
 }
 
 /// The schedule, where people see times in its zone.
-pub(super) async fn of(link: &Link<'_>, place: &str) -> Result<Value, Fault> {
+async fn of(link: &Link<'_>, place: &str) -> Result<Schedule, Fault> {
     match link.look.form.is_for_people() {
-        true => Ok(link.get(place).await?.json()?),
-        false => Ok(Value::Null),
+        true => Ok(link.get(place).await?.read()?),
+        false => Ok(Schedule::default()),
     }
 }
 
@@ -323,16 +331,15 @@ pub(super) async fn next(args: &NextArgs, shell: &Shell) -> Result<Exit, Fault> 
     let listed = link
         .list(Request::get(&path).query("count", args.count), None)
         .await?;
-    let things: Vec<Value> = listed
-        .things()?
-        .into_iter()
-        .map(|at| json!({ "time": at }))
-        .collect();
     let schedule = of(&link, &place).await?;
-    if schedule["paused"] == true {
+    if schedule.paused {
         link.say("paused: none of these happens before `windrow schedule resume`");
     }
-    let things = zoned(things, &schedule);
+    let at = |time| Fire {
+        time,
+        ..Fire::default()
+    };
+    let things = zoned(listed.things()?.into_iter().map(at), schedule.zone);
     link.show_list(&NEXT, &listed, &things)
 }
 
@@ -341,10 +348,26 @@ mod tests {
     use super::*;
     use crate::output::table::times::TimeStyle;
 
+    fn fire(time: &str, outcome: &str) -> Fire {
+        Fire {
+            time: time.to_owned(),
+            outcome: outcome.to_owned(),
+            ..Fire::default()
+        }
+    }
+
     #[test]
     fn when_it_fires_is_told_in_a_few_words() {
-        assert_eq!(when(&json!({"every": "30m", "cron": null})), "every 30m");
-        let cron = json!({"every": null, "cron": "0 3 * * *", "zone": "Europe/Berlin"});
+        let every = Schedule {
+            every: Some("30m".to_owned()),
+            ..Schedule::default()
+        };
+        assert_eq!(when(&every), "every 30m");
+        let cron = Schedule {
+            cron: Some("0 3 * * *".to_owned()),
+            zone: Some("Europe/Berlin".to_owned()),
+            ..Schedule::default()
+        };
         assert_eq!(when(&cron), "0 3 * * * Europe/Berlin");
     }
 
@@ -354,12 +377,18 @@ mod tests {
             style: TimeStyle::Utc,
             now_ms: 0,
         };
-        let fire = |zone: Value| json!({"time": "2026-01-05T02:00:00.000Z", "zone": zone});
-        let cell = time_cell(&fire(json!("Europe/Berlin")), &times);
+        let shown = |zone: Option<&str>| {
+            let fires = zoned(
+                [fire("2026-01-05T02:00:00.000Z", "made")],
+                zone.map(str::to_owned),
+            );
+            time_cell(&fires[0], &times)
+        };
+        let cell = shown(Some("Europe/Berlin"));
         assert_eq!(cell.text, "2026-01-05T02:00:00Z (Mon 03:00 CET)");
         assert_eq!(cell.plain.as_deref(), Some("2026-01-05T02:00:00.000Z"));
-        for zone in [json!("UTC"), Value::Null] {
-            assert_eq!(time_cell(&fire(zone), &times).text, "2026-01-05T02:00:00.000Z");
+        for zone in [Some("UTC"), None] {
+            assert_eq!(shown(zone).text, "2026-01-05T02:00:00.000Z");
         }
     }
 
@@ -370,8 +399,12 @@ mod tests {
             now_ms: 0,
         };
         let cell = |outcome: &str, trouble: Option<&str>| {
-            let fire = json!({"time": "2026-01-05T02:00:00.000Z", "outcome": outcome});
-            last_cell(&json!({ "last_fire": fire, "trouble": trouble }), &times)
+            let schedule = Schedule {
+                last_fire: Some(fire("2026-01-05T02:00:00.000Z", outcome)),
+                trouble: trouble.map(str::to_owned),
+                ..Schedule::default()
+            };
+            last_cell(&schedule, &times)
         };
         assert_eq!(cell("made", None).tone, Tone::Plain);
         assert_eq!(cell("made", Some("t9 is failing")).tone, Tone::Bad);
@@ -380,7 +413,7 @@ mod tests {
             again.text.starts_with("retrying (") && again.tone == Tone::Bad,
             "{again:?}"
         );
-        assert_eq!(last_cell(&json!({"last_fire": null}), &times), Cell::nothing());
+        assert_eq!(last_cell(&Schedule::default(), &times), Cell::nothing());
     }
 
     #[test]
@@ -389,11 +422,12 @@ mod tests {
             style: TimeStyle::Utc,
             now_ms: 0,
         };
-        let fire = |outcome: &str| {
-            let time = "2026-01-02T03:00:00.000Z";
-            json!({"time": time, "outcome": outcome, "task": "t9", "text": "the name is taken"})
+        let fire = |outcome: &str| Fire {
+            task: Some("t9".to_owned()),
+            text: Some("the name is taken".to_owned()),
+            ..fire("2026-01-02T03:00:00.000Z", outcome)
         };
-        let said = |fires: &[Value]| last(fires, &times);
+        let said = |fires: &[Fire]| last(fires, &times);
         assert_eq!(said(&[]), None);
         let failing =
             said(&[fire("failed"), fire("failed"), fire("made"), fire("failed")]).expect("it fired");
@@ -404,7 +438,7 @@ mod tests {
         let well = said(&[fire("made"), fire("failed")]).expect("it fired");
         assert!(well.starts_with("made t9 ("), "{well}");
         let mut again = fire("pending");
-        again["attempts"] = json!(2);
+        again.attempts = 2;
         let again = said(&[again]).expect("it fired");
         assert!(
             again.starts_with("retrying (") && again.ends_with("), tried 2 times: the name is taken"),

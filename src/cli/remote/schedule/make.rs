@@ -1,17 +1,19 @@
 //! Schedules made and changed.
 
+use api::{Schedule, ScheduleAhead};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::args::{CreateArgs, SetArgs, When, span};
 use super::look::{SCHEDULES, card};
+use super::order::Plan;
 use super::{address, place};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::moment::{Lean, zones};
-use crate::link::change::differences;
 use crate::link::{Link, Write};
-use crate::output::body::{joined, text};
+use crate::output::body::joined;
+use crate::output::difference::differences;
 use crate::output::screen;
 use crate::shell::Shell;
 use crate::task::args::make::Begin;
@@ -32,7 +34,7 @@ pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
     draft.put("name", &args.schedule)?;
     draft.put("task", task.raw()?)?;
     draft.put_option("paused", args.paused.then_some(true))?;
-    when(&mut draft, &args.when, args.when.clocks(&Value::Null), &link)?;
+    when(&mut draft, &args.when, args.when.clocks(None), &link)?;
     let answer = match send(&link, &draft, &args.write, Request::post("/v1/schedules")).await {
         Ok(Some(answer)) => answer,
         Ok(None) => return Ok(Exit::Ok),
@@ -41,13 +43,14 @@ pub(super) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
             return Err(link.turned_round(fault, "schedule create", business, name).await);
         }
     };
-    let made = answer.json()?;
+    let made: ScheduleAhead = answer.read()?;
     warn(&link, &made);
-    let next = match made["next_fires"].get(0).filter(|_| made["paused"] != true) {
-        Some(next) => format!("fires first {}", link.times(&answer).text(text(next))),
+    let schedule = &made.schedule;
+    let next = match made.next_fires.first().filter(|_| !schedule.paused) {
+        Some(next) => format!("fires first {}", link.times(&answer).text(next)),
         None => "paused".to_owned(),
     };
-    let line = format!("created  {}  {}   {next}", text(&made["id"]), address(&made));
+    let line = format!("created  {}  {}   {next}", schedule.id, address(schedule));
     link.show_done(&SCHEDULES, &answer, &line)
 }
 
@@ -62,8 +65,9 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     }
     let path = place(&link, &args.schedule).await?;
     let before = link.get(&path).await?;
-    let schedule: Value = before.json()?;
-    when(&mut draft, &args.when, args.when.clocks(&schedule), &link)?;
+    let schedule: Schedule = before.read()?;
+    let clocks = args.when.clocks(schedule.zone.as_deref());
+    when(&mut draft, &args.when, clocks, &link)?;
     let mut request = Request::patch(&path);
     if let Some(tag) = before.header("etag") {
         request = request.header("if-match", tag);
@@ -71,9 +75,9 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let Some(answer) = send(&link, &draft, &args.write, request).await? else {
         return Ok(Exit::Ok);
     };
-    let (before, after): (Value, Value) = (before.json()?, answer.json()?);
+    let after: ScheduleAhead = answer.read()?;
     warn(&link, &after);
-    let changed: Vec<String> = differences(&before, &after)
+    let changed: Vec<String> = differences(&before.json()?, &answer.json()?)
         .iter()
         .filter(|one| {
             !one.member.starts_with("next_")
@@ -83,7 +87,8 @@ pub(super) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
         .map(|one| one.line())
         .collect();
     let what = joined(&changed, "  ").unwrap_or_else(|| "unchanged".to_owned());
-    link.show_done(&SCHEDULES, &answer, &format!("{}  {what}", address(&after)))
+    let line = format!("{}  {what}", address(&after.schedule));
+    link.show_done(&SCHEDULES, &answer, &line)
 }
 
 /// What is to be another of the task of each fire.
@@ -111,18 +116,19 @@ async fn send(
     if !write.dry_run {
         return link.send(request).await.map(Some);
     }
-    let (answer, plan) = link.try_out(request).await?;
-    warn(link, &plan["would"]);
+    let (answer, _) = link.try_out(request).await?;
+    let Plan { would } = answer.read()?;
+    warn(link, &would);
     match link.look.form.is_for_people() {
-        true => screen::put(&card(&plan["would"], &link.times(&answer)).text(link.look.paper))?,
+        true => screen::put(&card(&would, &link.times(&answer)).text(link.look.paper))?,
         false => screen::put(&answer.text())?,
     }
     Ok(None)
 }
 
 /// Says what a node warns of.
-fn warn(link: &Link<'_>, schedule: &Value) {
-    for line in warnings::lines(schedule, "", link.look.style) {
+fn warn(link: &Link<'_>, schedule: &ScheduleAhead) {
+    for line in warnings::lines(&schedule.warnings, "", link.look.style) {
         link.must_say(&format!("warning: {line}"));
     }
 }

@@ -5,13 +5,12 @@ mod look;
 mod make;
 mod order;
 
-use serde_json::Value;
+use api::{Page, Schedule};
 
 use self::args::{ScheduleArgs, Verb};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::body::text;
 use crate::shell::Shell;
 use windrow_client::Request;
 use windrow_core::ids::ScheduleId;
@@ -53,14 +52,14 @@ async fn place(link: &Link<'_>, address: &str) -> Result<String, Fault> {
         .query("business", business)
         .query("name", name)
         .query("limit", 1);
-    let found: Value = link.send(request).await?.json()?;
-    match found["items"].get(0).and_then(|schedule| schedule["id"].as_str()) {
-        Some(id) => Ok(format!("/v1/schedules/{id}")),
+    let found: Page<Schedule> = link.send(request).await?.read()?;
+    match found.items.first() {
+        Some(schedule) => Ok(format!("/v1/schedules/{}", schedule.id)),
         None => Err(link.no_such("schedule", business, name).await),
     }
 }
 
 /// `push/team-board`
-fn address(schedule: &Value) -> String {
-    format!("{}/{}", text(&schedule["business"]), text(&schedule["name"]))
+fn address(schedule: &Schedule) -> String {
+    format!("{}/{}", schedule.business, schedule.name)
 }

@@ -1,5 +1,7 @@
 //! Schedules paused, resumed and deleted; fires ordered by hand.
 
+use api::{Fire, Page, Schedule, ScheduleAhead};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::args::{BackfillArgs, OneWrite, SkipArgs};
@@ -9,11 +11,17 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::input::moment::{Lean, zones};
 use crate::link::{Danger, Form, Link, Write};
-use crate::output::body::{list, text};
 use crate::output::screen;
 use crate::output::table::human;
 use crate::shell::Shell;
-use windrow_client::Request;
+use windrow_client::{Answer, Request};
+
+/// Answer to a dry run.
+#[derive(Deserialize)]
+pub(super) struct Plan<T> {
+    /// The thing as it would be.
+    pub(super) would: T,
+}
 
 /// Pauses a schedule, or lets it go on.
 pub(super) async fn pause(args: &OneWrite, pauses: bool, shell: &Shell) -> Result<Exit, Fault> {
@@ -23,14 +31,11 @@ pub(super) async fn pause(args: &OneWrite, pauses: bool, shell: &Shell) -> Resul
     let Some(answer) = link.change(&args.write, request, Map::new()).await? else {
         return Ok(Exit::Ok);
     };
-    let after: Value = answer.json()?;
-    let line = match after["next_fires"].get(0).filter(|_| !pauses) {
-        Some(next) => format!(
-            "{}  fires next {}",
-            address(&after),
-            link.times(&answer).text(text(next))
-        ),
-        None => format!("{}  paused", address(&after)),
+    let after: ScheduleAhead = answer.read()?;
+    let address = address(&after.schedule);
+    let line = match after.next_fires.first().filter(|_| !pauses) {
+        Some(next) => format!("{address}  fires next {}", link.times(&answer).text(next)),
+        None => format!("{address}  paused"),
     };
     link.show_done(&SCHEDULES, &answer, &line)
 }
@@ -62,9 +67,9 @@ pub(super) async fn trigger(args: &OneWrite, shell: &Shell) -> Result<Exit, Faul
     let Some(answer) = link.change(&args.write, request, Map::new()).await? else {
         return Ok(Exit::Ok);
     };
-    let fire: Value = answer.json()?;
-    let (time, outcome) = (text(&fire["time"]), text(&fire["outcome"]));
-    let line = match (fire["task"].as_str(), fire["text"].as_str()) {
+    let fire: Fire = answer.read()?;
+    let (time, outcome) = (fire.time, fire.outcome);
+    let line = match (fire.task, fire.text) {
         (Some(task), _) => format!("fired  {task}"),
         (None, Some(why)) => format!("fired at {time}: {outcome}  {why}"),
         (None, None) => format!("fired at {time}: {outcome}"),
@@ -78,8 +83,8 @@ pub(super) async fn skip(args: &SkipArgs, shell: &Shell) -> Result<Exit, Fault> 
     let place = place(&link, &args.schedule).await?;
     let mut body = Map::new();
     if let Some(fire) = &args.fire {
-        let schedule: Value = link.get(&place).await?.json()?;
-        let clocks = (Lean::Back, schedule["zone"].as_str());
+        let schedule: Schedule = link.get(&place).await?.read()?;
+        let clocks = (Lean::Back, schedule.zone.as_deref());
         let time = zones::given("--fire", fire, clocks, &link)?.exact;
         body.insert("time".to_owned(), json!(time));
     }
@@ -90,8 +95,8 @@ pub(super) async fn skip(args: &SkipArgs, shell: &Shell) -> Result<Exit, Fault> 
     let Some(answer) = link.change(&args.write, request, body).await? else {
         return Ok(Exit::Ok);
     };
-    let skipped: Value = answer.json()?;
-    let line = match list(&skipped["items"]).len() {
+    let skipped: Page<Fire> = answer.read()?;
+    let line = match skipped.items.len() {
         0 => format!("{}  no fire waits", args.schedule),
         count => format!(
             "{}  {} given up",
@@ -99,15 +104,15 @@ pub(super) async fn skip(args: &SkipArgs, shell: &Shell) -> Result<Exit, Fault> 
             human::counted(count as u64, "fire")
         ),
     };
-    link.show_done(&FIRES, &answer, &line)
+    show_fires(&link, &answer, &line)
 }
 
 /// Orders fires for a time that is over.
 pub(super) async fn backfill(args: &BackfillArgs, shell: &Shell) -> Result<Exit, Fault> {
     let link = Link::open(&args.write.remote, shell)?;
     let place = place(&link, &args.schedule).await?;
-    let schedule: Value = link.get(&place).await?.json()?;
-    let clocks = (Lean::Back, schedule["zone"].as_str());
+    let schedule: Schedule = link.get(&place).await?.read()?;
+    let clocks = (Lean::Back, schedule.zone.as_deref());
     let from = zones::given("--from", &args.from, clocks, &link)?.exact;
     let to = args.to.as_ref().map(|to| zones::given("--to", to, clocks, &link));
     let mut body = Map::from_iter([("from".to_owned(), json!(from))]);
@@ -115,19 +120,31 @@ pub(super) async fn backfill(args: &BackfillArgs, shell: &Shell) -> Result<Exit,
     body.extend(args.publish.then(|| ("publish".to_owned(), json!(true))));
     let request = Request::post(&format!("{place}/backfill"));
     if args.write.dry_run && link.look.form.is_for_people() {
-        return try_backfill(&link, &args.write, (request, body), &schedule).await;
+        return try_backfill(&link, &args.write, (request, body), schedule.zone).await;
     }
     let Some(answer) = link.change(&args.write, request, body).await? else {
         return Ok(Exit::Ok);
     };
-    let ordered: Value = answer.json()?;
-    let count = ordered["items"].as_array().map_or(0, Vec::len);
+    let ordered: Page<Fire> = answer.read()?;
+    let count = ordered.items.len();
     let line = format!(
         "{}  {} ordered",
         args.schedule,
         human::counted(count as u64, "fire")
     );
-    link.show_done(&FIRES, &answer, &line)
+    show_fires(&link, &answer, &line)
+}
+
+/// Prints what became of fires, for people in a line.
+fn show_fires(link: &Link<'_>, answer: &Answer, line: &str) -> Result<Exit, Fault> {
+    match link.look.form {
+        Form::Table | Form::Wide => screen::put(line).map(|()| Exit::Ok),
+        Form::Ndjson => screen::put(&answer.line()).map(|()| Exit::Ok),
+        Form::Json | Form::Name | Form::Csv => {
+            let listed = link.page(answer)?;
+            link.show_list(&FIRES, &listed, &listed.things()?)
+        }
+    }
 }
 
 /// The fires that would be given up, for people.
@@ -137,11 +154,12 @@ async fn try_skip(
     request: Request,
     body: Map<String, Value>,
 ) -> Result<Exit, Fault> {
-    let (answer, plan) = link.try_out(write.request(request, body)).await?;
-    let fires = list(&plan["would"]["items"]);
+    let (answer, _) = link.try_out(write.request(request, body)).await?;
+    let plan: Plan<Page<Fire>> = answer.read()?;
+    let fires = zoned(plan.would.items, None);
     let wide = link.look.form == Form::Wide;
     if !fires.is_empty() {
-        screen::put(&FIRES.table(fires, &link.times(&answer), link.look.paper, wide))?;
+        screen::put(&FIRES.table(&fires, &link.times(&answer), link.look.paper, wide))?;
     }
     link.say(&format!(
         "{} would be given up",
@@ -154,17 +172,12 @@ async fn try_skip(
 async fn try_backfill(
     link: &Link<'_>,
     write: &Write,
-    (request, mut body): (Request, Map<String, Value>),
-    schedule: &Value,
+    (request, body): (Request, Map<String, Value>),
+    zone: Option<String>,
 ) -> Result<Exit, Fault> {
-    body.extend(
-        write
-            .reason
-            .iter()
-            .map(|reason| ("reason".to_owned(), json!(reason))),
-    );
-    let (answer, plan) = link.try_out(request.json(&Value::Object(body))).await?;
-    let fires = zoned(list(&plan["would"]["items"]).to_vec(), schedule);
+    let (answer, _) = link.try_out(write.request(request, body)).await?;
+    let plan: Plan<Page<Fire>> = answer.read()?;
+    let fires = zoned(plan.would.items, zone);
     let wide = link.look.form == Form::Wide;
     screen::put(&ORDERED.table(&fires, &link.times(&answer), link.look.paper, wide))?;
     link.say(&format!(

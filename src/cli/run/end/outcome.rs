@@ -11,7 +11,6 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::judgement::of_them_unconfirmed;
 use crate::output::table::human::{self, seconds};
-use crate::run::json::counts_json;
 use crate::run::kept::only_failed::Net;
 use crate::run::kept::resume::goes_on_at;
 use windrow_core::explain::rate_text;
@@ -196,7 +195,7 @@ impl Outcome {
             "since": rfc3339(task.since),
             "next": task.next_at.map(|at| json!({ "action": "recover", "at": rfc3339(at) })),
             "total": task.total.0,
-            "counts": counts_json(&task.counters, task.counters.pending(task.total)),
+            "counts": api::TaskCounts::new(&task.counters, task.counters.pending(task.total)),
             "net": { "made_good": self.made_good(), "still_failed": self.still_failed() },
             "low_water": task.low_water.0,
             "rate": task.tuning.rate.to_string(),

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -12,8 +12,8 @@ use super::args::Which;
 use super::list;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::output::body::text;
 use crate::run::control::{Address, Command, Refusal, Reply};
+use crate::run::json::Job;
 use crate::run::kept::resume::{command_in, meant};
 use crate::run::kept::{only_failed, place};
 use crate::shell::Shell;
@@ -27,7 +27,11 @@ const TOLD_BYTES_MAX: u64 = 1 << 20;
 ///
 /// # Errors
 /// As [`ask_in`].
-pub(super) async fn ask(which: &Which, ask: &Command, shell: &Shell) -> Result<Value, Fault> {
+pub(super) async fn ask<T: DeserializeOwned>(
+    which: &Which,
+    ask: &Command,
+    shell: &Shell,
+) -> Result<T, Fault> {
     ask_in(which, ask, shell).await.map(|(answer, _)| answer)
 }
 
@@ -36,7 +40,11 @@ pub(super) async fn ask(which: &Which, ask: &Command, shell: &Shell) -> Result<V
 ///
 /// # Errors
 /// `NotFound` when there is none; `Conflict` when it doesn't run; `Rejected` with what it refused.
-pub(super) async fn ask_in(which: &Which, ask: &Command, shell: &Shell) -> Result<(Value, PathBuf), Fault> {
+pub(super) async fn ask_in<T: DeserializeOwned>(
+    which: &Which,
+    ask: &Command,
+    shell: &Shell,
+) -> Result<(T, PathBuf), Fault> {
     let state = which.state.as_deref();
     let mut places = place::candidates(&which.name, state, &shell.env)?;
     if let Some(job) = only_failed::over(&which.name) {
@@ -47,15 +55,14 @@ pub(super) async fn ask_in(which: &Which, ask: &Command, shell: &Shell) -> Resul
         let Some(found) = reach(&place).await? else {
             continue;
         };
-        let shown = told(found, &place, &Command::Show).await?;
-        let name = text(&shown["name"]);
-        let is_it = name == which.name || only_failed::over(name) == Some(&which.name);
+        let shown: Job = told(found, &place, &Command::Show).await?;
+        let is_it = shown.name == which.name || only_failed::over(&shown.name) == Some(&which.name);
         if let (true, Some(again)) = (is_it, reach(&place).await?) {
             return Ok((told(again, &place, ask).await?, place));
         }
     }
     let running = all(shell).await?;
-    let running: Vec<&str> = running.iter().filter_map(|job| job["name"].as_str()).collect();
+    let running: Vec<&str> = running.iter().map(|job| job.name.as_str()).collect();
     let names = place::names(&shell.env);
     Err(match list::kept(which, shell).await? {
         Some(_) => not_running(which, &running),
@@ -68,7 +75,7 @@ pub(super) async fn ask_in(which: &Which, ask: &Command, shell: &Shell) -> Resul
 ///
 /// # Errors
 /// When the place of jobs can't be read.
-pub(super) async fn all(shell: &Shell) -> Result<Vec<Value>, Fault> {
+pub(super) async fn all(shell: &Shell) -> Result<Vec<Job>, Fault> {
     let mut found = Vec::new();
     for shown in each(shell).await? {
         match shown {
@@ -84,7 +91,7 @@ pub(super) async fn all(shell: &Shell) -> Result<Vec<Value>, Fault> {
 ///
 /// # Errors
 /// As [`all`].
-pub(super) async fn each(shell: &Shell) -> Result<Vec<Result<Value, Fault>>, Fault> {
+pub(super) async fn each(shell: &Shell) -> Result<Vec<Result<Job, Fault>>, Fault> {
     let mut found = Vec::new();
     for place in places(shell)? {
         found.extend(in_place(&place).await);
@@ -93,7 +100,7 @@ pub(super) async fn each(shell: &Shell) -> Result<Vec<Result<Value, Fault>>, Fau
 }
 
 /// What the job that runs in a directory says of itself.
-pub(super) async fn in_place(place: &Path) -> Option<Result<Value, Fault>> {
+pub(super) async fn in_place(place: &Path) -> Option<Result<Job, Fault>> {
     match reach(place).await {
         Ok(Some(stream)) => Some(told(stream, place, &Command::Show).await),
         Ok(None) => None,
@@ -133,7 +140,7 @@ async fn reach(place: &Path) -> Result<Option<UnixStream>, Fault> {
     }
 }
 
-async fn told(mut stream: UnixStream, place: &Path, ask: &Command) -> Result<Value, Fault> {
+async fn told<T: DeserializeOwned>(mut stream: UnixStream, place: &Path, ask: &Command) -> Result<T, Fault> {
     let broken = |error: io::Error| {
         Fault::new(
             Exit::Unreachable,
@@ -148,7 +155,7 @@ async fn told(mut stream: UnixStream, place: &Path, ask: &Command) -> Result<Val
             .await?;
         let mut text = String::new();
         stream.take(TOLD_BYTES_MAX).read_to_string(&mut text).await?;
-        Ok(serde_json::from_str::<Reply>(&text)?)
+        Ok(serde_json::from_str::<Reply<T>>(&text)?)
     };
     let told = tokio::time::timeout(PATIENCE, talk)
         .await

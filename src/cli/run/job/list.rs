@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::args::{ListArgs, Which};
 use super::{ask, shown};
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::run::json::Job;
 use crate::run::kept::resume::{command, command_in};
 use crate::run::kept::{place, shelf};
 use crate::shell::Shell;
@@ -15,7 +14,7 @@ use windrow_node::StateDir;
 
 /// A job, and whether a process runs it.
 struct Row {
-    job: Value,
+    job: Job,
     runs: bool,
 }
 
@@ -27,15 +26,10 @@ pub(super) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
     }
     rows.retain(|row| row.runs || !args.running);
     rows.sort_by(|one, other| {
-        let key = |row: &Row| {
-            (
-                row.runs,
-                row.job["ran_at"].as_str().unwrap_or_default().to_owned(),
-            )
-        };
+        let key = |row: &Row| (row.runs, row.job.ran_at().map(str::to_owned));
         key(other).cmp(&key(one))
     });
-    let jobs: Vec<Value> = rows.into_iter().map(|row| row.job).collect();
+    let jobs: Vec<Job> = rows.into_iter().map(|row| row.job).collect();
     shown::list(&jobs, args, shell)
 }
 
@@ -74,27 +68,30 @@ async fn in_place(place: &Path, shell: &Shell) -> Vec<Row> {
             .take_if(|live| is_of(live, job))
             .filter(|_| job.claims_to_run());
         let runs = answer.is_some() || (job.claims_to_run() && std::mem::take(&mut is_held));
-        let mut shown = job.json(place, runs);
-        if let (Some(Value::Object(answer)), Some(shown)) = (answer, shown.as_object_mut()) {
-            shown.extend(answer);
-        }
-        rows.push(Row { job: shown, runs });
+        let shown = job.shown(place, runs);
+        let (kept, go_on) = (shown.kept.clone(), shown.go_on.clone());
+        let answer = answer.map(|answer| Job {
+            kept,
+            go_on,
+            ..answer
+        });
+        let job = answer.unwrap_or(shown);
+        rows.push(Row { job, runs });
     }
     rows.extend(live.map(|job| Row { job, runs: true }));
     rows
 }
 
 /// A job as it is kept, whether it runs or not; none where there is no such job.
-pub(super) async fn kept(which: &Which, shell: &Shell) -> Result<Option<Value>, Fault> {
+pub(super) async fn kept(which: &Which, shell: &Shell) -> Result<Option<Job>, Fault> {
     for place in place::candidates(&which.name, which.state.as_deref(), &shell.env)? {
         let rows = in_place(&place, shell).await;
-        let found = rows.into_iter().find(|row| row.job["name"] == *which.name);
+        let found = rows.into_iter().find(|row| row.job.name == which.name);
         if let Some(Row { mut job, .. }) = found {
-            let rest = job["go_on"]
-                .as_str()
-                .and_then(|go_on| go_on.strip_prefix(&command(&which.name)));
-            if let Some(rest) = rest {
-                job["go_on"] = (command_in(&which.name, which.state.as_deref()) + rest).into();
+            if let Some(Some(go_on)) = &mut job.go_on
+                && let Some(rest) = go_on.strip_prefix(&command(&which.name))
+            {
+                *go_on = command_in(&which.name, which.state.as_deref()) + rest;
             }
             return Ok(Some(job));
         }
@@ -103,6 +100,6 @@ pub(super) async fn kept(which: &Which, shell: &Shell) -> Result<Option<Value>, 
 }
 
 /// Whether what a run says of itself is about this job, or about one that goes over its failures.
-fn is_of(live: &Value, job: &shelf::KeptJob) -> bool {
-    live["task"] == job.task.id.to_string()
+fn is_of(live: &Job, job: &shelf::KeptJob) -> bool {
+    live.task.as_ref() == Some(&job.task.id.to_string())
 }

@@ -10,23 +10,23 @@ mod shown;
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use self::args::{JobArgs, OneArgs, SetArgs, StopArgs, Verb, Which};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::View;
-use crate::output::body::text;
 use crate::output::difference::difference_but;
 use crate::output::screen;
 use crate::output::shell_word;
 use crate::output::table::human;
 use crate::run::control::Command;
+use crate::run::json::{Job, JobChange};
 use crate::run::kept::{only_failed, shelf};
 use crate::shell::Shell;
 use windrow_core::settings::table::TuningPatch;
-use windrow_core::settings::text::parse_span;
 use windrow_node::StateDir;
 
 /// For so long a process may take to end once its last call may be over: what its items came to is still written.
@@ -55,8 +55,7 @@ pub(crate) async fn running(state: Option<&Path>, shell: &Shell) -> Vec<String> 
         Some(place) => ask::in_place(place).await.into_iter().collect(),
         None => ask::each(shell).await.unwrap_or_default(),
     };
-    let name = |job: Value| Some(job["name"].as_str()?.to_owned());
-    jobs.into_iter().flatten().filter_map(name).collect()
+    jobs.into_iter().flatten().map(|job| job.name).collect()
 }
 
 /// One that runs as it tells itself; else as it is kept.
@@ -82,8 +81,8 @@ async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
     let ask = Command::Set {
         settings: Box::new(settings),
     };
-    let changed = ask::ask(&args.which, &ask, shell).await?;
-    let difference = difference_but(&changed["before"], &changed["after"], &[]);
+    let changed: JobChange = ask::ask(&args.which, &ask, shell).await?;
+    let difference = difference_but(&json!(changed.before), &json!(changed.after), &[]);
     say(
         &changed,
         &format!("{}  {difference}", args.which.name),
@@ -94,23 +93,21 @@ async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
 /// Stops a job and waits for the end of its process, so that the next command finds its directory free.
 async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
     let which = &args.which;
-    let (stopping, place) = ask::ask_in(which, &Command::Stop { now: args.now }, shell).await?;
-    let name = text(&stopping["name"]);
-    let in_flight = stopping["counts"]["in_flight"].as_u64().unwrap_or(0);
+    let (stopping, place): (Job, _) = ask::ask_in(which, &Command::Stop { now: args.now }, shell).await?;
+    let in_flight = stopping.counts.as_ref().map_or(0, |counts| counts.in_flight);
     let in_flight = human::counted(in_flight, "item");
     let what = match args.now {
         true => format!("stopping at once: {in_flight} in flight will be repeated"),
         false => format!("stopping: no new calls; waiting for {in_flight} in flight"),
     };
-    let sentence = format!("{name}  {what}");
+    let sentence = format!("{}  {what}", stopping.name);
     if shell.env.iter().any(|(name, _)| name == "WINDROW_TASK") {
         // A handler asks: its own call would have to end first.
         return say(&stopping, &sentence, &args.view);
     }
     shell.screen.say(&sentence);
-    let timeout = stopping["settings"]["timeout"].as_str();
-    let timeout = timeout.and_then(|text| parse_span(text).ok()).unwrap_or_default();
-    let until = Instant::now() + timeout.saturating_add(END_PATIENCE);
+    let timeout = stopping.settings.as_ref().and_then(|settings| settings.timeout);
+    let until = Instant::now() + timeout.unwrap_or_default().saturating_add(END_PATIENCE);
     while StateDir::is_held(&place) {
         if Instant::now() >= until {
             return Err(still_stopping(&which.name, &stopping));
@@ -118,36 +115,35 @@ async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
         sleep(LOOK_EVERY).await;
     }
     let ended = ended(which, stopping, &place, shell).await?;
-    let go_on = ended["go_on"].as_str();
-    let go_on = go_on.map(|go_on| format!("; {go_on} goes on with it"));
-    let status = text(&ended["status"]);
-    let sentence = format!("{}  {status}{}", text(&ended["name"]), go_on.unwrap_or_default());
+    let go_on = ended.go_on.iter().flatten();
+    let go_on: String = go_on.map(|go_on| format!("; {go_on} goes on with it")).collect();
+    let sentence = format!("{}  {}{go_on}", ended.name, ended.status());
     say(&ended, &sentence, &args.view)
 }
 
 /// What was stopped, as it is kept. A run over a job's failures is kept as a part of that job, which tells how it goes on.
-async fn ended(which: &Which, stopping: Value, place: &Path, shell: &Shell) -> Result<Value, Fault> {
-    let name = text(&stopping["name"]).to_owned();
-    let Some(job) = only_failed::over(&name) else {
+async fn ended(which: &Which, stopping: Job, place: &Path, shell: &Shell) -> Result<Job, Fault> {
+    let Some(job) = only_failed::over(&stopping.name) else {
         return Ok(list::kept(which, shell).await?.unwrap_or(stopping));
     };
     let job = Which {
         name: job.to_owned(),
         state: which.state.clone(),
     };
-    let kept = list::kept(&job, shell).await?.unwrap_or_default();
-    let status = shelf::status_of(place, &name).await;
-    let mut ended = stopping;
-    ended["status"] = status.map_or(Value::Null, |status| status.as_str().into());
-    ended["go_on"] = kept["go_on"].clone();
-    ended["process"] = Value::Null;
-    Ok(ended)
+    let kept = list::kept(&job, shell).await?;
+    let status = shelf::status_of(place, &stopping.name).await;
+    Ok(Job {
+        status: status.map(|status| status.as_str().to_owned()),
+        go_on: Some(kept.and_then(|kept| kept.go_on).flatten()),
+        process: None,
+        ..stopping
+    })
 }
 
-fn still_stopping(name: &str, stopping: &Value) -> Fault {
+fn still_stopping(name: &str, stopping: &Job) -> Fault {
     let because = format!(
         "process {} has not ended yet, though its calls should have",
-        stopping["process"]
+        json!(stopping.process)
     );
     Fault::new(
         Exit::Conflict,
@@ -161,11 +157,11 @@ fn still_stopping(name: &str, stopping: &Value) -> Fault {
 }
 
 /// What was done: a sentence for people, the answer for scripts.
-fn say(answer: &Value, sentence: &str, view: &View) -> Result<Exit, Fault> {
+fn say(answer: &impl Serialize, sentence: &str, view: &View) -> Result<Exit, Fault> {
     let text = if view.output.is_for_people() {
         sentence.to_owned()
     } else {
-        answer.to_string()
+        json!(answer).to_string()
     };
     screen::put(&text).map(|()| Exit::Ok)
 }

@@ -3,14 +3,12 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
-
 use super::{beside, only_failed, resume};
 use crate::fault::Fault;
-use crate::run::json::{counts_json, settings_json};
+use crate::run::json::{Job, JobKept, settings};
 use windrow_core::ids::WallMs;
 use windrow_core::stats::completion::Completion;
-use windrow_core::task::lifecycle::{Status, TaskResult};
+use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::list::{TaskFilter, TaskList};
 use windrow_engine::ports::tasks::store::{TaskStore, TaskView};
 use windrow_node::jobs::BUSINESS;
@@ -116,7 +114,7 @@ impl KeptJob {
     }
 
     /// It as `windrow job` shows it; `runs` says whether a process runs it.
-    pub(in crate::run) fn json(&self, place: &Path, runs: bool) -> Value {
+    pub(in crate::run) fn shown(&self, place: &Path, runs: bool) -> Job {
         let task = &self.task;
         let name = task.name.as_deref().unwrap_or_default();
         let percent = Completion::of(&task.counters, task.total).percent();
@@ -129,15 +127,29 @@ impl KeptJob {
         } else {
             (task.status.as_str(), task.status_text.clone())
         };
-        json!({
-            "name": name, "task": task.id.to_string(), "process": null, "status": status,
-            "result": task.result.map(TaskResult::as_str), "why": why, "total": task.total.0, "percent": percent,
-            "counts": counts_json(&task.counters, task.counters.pending(task.total)),
-            "made_good": self.made_good, "still_failed": self.still_failed(),
-            "may_repeat": may_repeat.map(MayRepeat::items), "actual_rate": null, "eta_seconds": null,
-            "settings": settings_json(&task.tuning), "ran_at": rfc3339(self.ran_at),
-            "go_on": if runs { None } else { self.go_on(name) }, "place": place,
-        })
+        Job {
+            name: name.to_owned(),
+            task: Some(task.id.to_string()),
+            status: Some(status.to_owned()),
+            why,
+            total: Some(task.total.0),
+            percent: Some(percent),
+            counts: Some(api::TaskCounts::new(
+                &task.counters,
+                task.counters.pending(task.total),
+            )),
+            settings: Some(settings(&task.tuning)),
+            go_on: Some(self.go_on(name).filter(|_| !runs)),
+            kept: Some(JobKept {
+                result: Some(task.result.map(|result| result.as_str().to_owned())),
+                made_good: Some(self.made_good),
+                still_failed: Some(self.still_failed()),
+                may_repeat: may_repeat.map(MayRepeat::items),
+                ran_at: Some(rfc3339(self.ran_at)),
+                place: place.to_owned(),
+            }),
+            ..Job::default()
+        }
     }
 
     /// The command that goes on; none where nothing is left to do.
@@ -153,12 +165,16 @@ impl KeptJob {
 }
 
 /// A directory whose database this program can't read as it is.
-pub(in crate::run) fn unread(place: &Path, name: &str) -> Value {
-    json!({
-        "name": name, "task": null, "process": null, "status": "unknown",
-        "why": "another version of Windrow keeps it, or its database is damaged", "total": null, "percent": null,
-        "counts": null, "made_good": null, "still_failed": null, "may_repeat": null, "actual_rate": null,
-        "eta_seconds": null, "settings": null, "ran_at": null,
-        "go_on": resume::command(name), "place": place,
-    })
+pub(in crate::run) fn unread(place: &Path, name: &str) -> Job {
+    Job {
+        name: name.to_owned(),
+        status: Some("unknown".to_owned()),
+        why: Some("another version of Windrow keeps it, or its database is damaged".to_owned()),
+        go_on: Some(Some(resume::command(name))),
+        kept: Some(JobKept {
+            place: place.to_owned(),
+            ..JobKept::default()
+        }),
+        ..Job::default()
+    }
 }

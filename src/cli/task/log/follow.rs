@@ -8,9 +8,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use serde_json::Value;
-
-use super::{lines, number};
+use super::lines::{self, Line};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, Paging};
@@ -50,22 +48,22 @@ impl Place {
     }
 
     /// These are shown already.
-    pub(super) fn pass(&mut self, shown: &[Value]) {
-        self.seen.extend(shown.iter().map(number));
+    pub(super) fn pass(&mut self, shown: &[Line]) {
+        self.seen.extend(shown.iter().map(|shown| shown.line.number));
     }
 
-    async fn look(&mut self, link: &Link<'_>, request: &Request) -> Result<Vec<Value>, Fault> {
+    async fn look(&mut self, link: &Link<'_>, request: &Request) -> Result<Vec<Line>, Fault> {
         let back = self.now_ms.saturating_sub(STORED_LATE_MS);
         let from = self.from.map_or(back, |from| from.max(back));
         let request = request.clone().query_option("from", written(from));
         let listed = link.list(request, Some(&Paging::ALL)).await?;
         // Another node may answer, whose clock is behind: a look never goes further back than the one before.
         self.now_ms = self.now_ms.max(listed.now_ms);
-        Ok(self.new_of(listed.things()?))
+        Ok(self.new_of(listed.things()?, |there| there.line.number))
     }
 
     /// Those of the lines that are there that were not there before, oldest first.
-    fn new_of(&mut self, there: Vec<Value>) -> Vec<Value> {
+    fn new_of<T>(&mut self, there: Vec<T>, number: fn(&T) -> i64) -> Vec<T> {
         let before = std::mem::replace(&mut self.seen, there.iter().map(number).collect());
         let mut new = there;
         new.retain(|line| !before.contains(&number(line)));
@@ -99,8 +97,6 @@ pub(super) async fn follow(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -110,10 +106,7 @@ mod tests {
             from: None,
             now_ms: 0,
         };
-        let mut look = |numbers: &[i64]| {
-            let there = numbers.iter().map(|number| json!({ "number": number })).collect();
-            place.new_of(there).iter().map(number).collect::<Vec<_>>()
-        };
+        let mut look = |numbers: &[i64]| place.new_of(numbers.to_vec(), |number| *number);
         assert_eq!(look(&[5, 3]), [3, 5]);
         assert_eq!(look(&[7, 5, 4, 3]), [4, 7], "4 was committed after 5");
         assert_eq!(look(&[7, 5]), [0_i64; 0], "3 and 4 are too old by now");

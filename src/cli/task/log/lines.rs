@@ -1,39 +1,63 @@
 //! Lines of the data log as people and scripts see them.
 
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::Form;
 use crate::link::Link;
-use crate::output::body;
+use crate::output::body::shown;
 use crate::output::table::times::{TimeStyle, Times};
-use crate::output::table::{Column, Keep, Listing, Side, Tone, clean, human};
+use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, clean, human};
 use crate::task::look::carried::{carried, who};
 
+/// A line, and how the node wrote it.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "Box<RawValue>")]
+pub(super) struct Line {
+    pub(super) line: api::LogLine,
+    written: Box<RawValue>,
+}
+
+impl TryFrom<Box<RawValue>> for Line {
+    type Error = serde_json::Error;
+
+    fn try_from(written: Box<RawValue>) -> serde_json::Result<Line> {
+        let line = serde_json::from_str(written.get())?;
+        Ok(Line { line, written })
+    }
+}
+
 /// Lines of the data log.
-pub(super) const LINES: Listing = Listing {
+pub(super) const LINES: Listing<Line> = Listing {
     columns: &[
-        Column::plain("NUMBER", Keep::Always, 4, "number"),
-        Column::time("AT", Keep::Always, "at"),
-        Column::text("LEVEL", Keep::Always, 4, "level"),
-        Column::text("TASK", Keep::Always, 4, "task"),
-        Column::plain("INDEX", Keep::Always, 4, "index"),
-        Column::text("ORIGIN", Keep::Always, 4, "origin"),
-        Column::text("CODE", Keep::Always, 4, "code"),
-        Column::text("MESSAGE", Keep::Always, 4, "message"),
-        Column::text("EXTRA", Keep::Always, 4, "extra"),
+        Column::plain("NUMBER", Keep::Always, 4, |line| {
+            Some(line.line.number.to_string())
+        }),
+        Column::time("AT", Keep::Always, |line| Some(&line.line.at)),
+        Column::text("LEVEL", Keep::Always, 4, |line| &line.line.level),
+        Column::text("TASK", Keep::Always, 4, |line| &line.line.task),
+        Column::plain("INDEX", Keep::Always, 4, |line| {
+            line.line.index.map(|index| index.to_string())
+        }),
+        Column::text("ORIGIN", Keep::Always, 4, |line| &line.line.origin),
+        Column::maybe("CODE", Keep::Always, 4, |line| line.line.code.as_deref()),
+        Column::text("MESSAGE", Keep::Always, 4, |line| &line.line.message),
+        Column::new("EXTRA", Side::Left, Keep::Always, 4, |line, _| {
+            Cell::text(line.line.extra.as_ref().map(shown))
+        }),
         Column::new("DATA", Side::Left, Keep::Always, 4, |line, _| {
-            carried(line, "data")
+            carried(line.line.data.as_deref(), None)
         }),
     ],
-    name: |line| line["number"].to_string(),
+    name: |line| line.line.number.to_string(),
     none: "no lines",
 };
 
 /// A line in the form that was asked for, with its end.
-pub(super) fn told(link: &Link<'_>, line: &Value, names_task: bool, now_ms: i64) -> String {
+pub(super) fn told(link: &Link<'_>, line: &Line, names_task: bool, now_ms: i64) -> String {
     let look = &link.look;
     if look.form == Form::Ndjson {
-        return body::line(line) + "\n";
+        return line.written.get().replace(['\n', '\r'], " ") + "\n";
     }
     // "3m ago" is wrong a minute later, and a log stays on the screen.
     let style = match look.style {
@@ -41,13 +65,12 @@ pub(super) fn told(link: &Link<'_>, line: &Value, names_task: bool, now_ms: i64)
         style => style,
     };
     let (times, is_wide) = (Times { style, now_ms }, look.form == Form::Wide);
-    text(line, &times, names_task, is_wide, look.paper.colours)
+    text(&line.line, &times, names_task, is_wide, look.paper.colours)
 }
 
 /// `17:02:11 warn  t42 #388,012 RATE_LIMITED upstream 429`.
-fn text(line: &Value, times: &Times, names_task: bool, is_wide: bool, colours: bool) -> String {
-    let member = |name: &str| clean(line[name].as_str().unwrap_or_default());
-    let level = member("level");
+fn text(line: &api::LogLine, times: &Times, names_task: bool, is_wide: bool, colours: bool) -> String {
+    let level = clean(&line.level);
     let tone = match level.as_str() {
         "error" => Tone::Bad,
         "warn" => Tone::Warn,
@@ -55,23 +78,19 @@ fn text(line: &Value, times: &Times, names_task: bool, is_wide: bool, colours: b
         _ => Tone::Plain,
     };
     let mut parts = vec![
-        Tone::Dim.paint(&times.text(&member("at")), colours),
+        Tone::Dim.paint(&times.text(&clean(&line.at)), colours),
         tone.paint(&format!("{level:<5}"), colours),
     ];
-    if names_task {
-        parts.push(member("task"));
-    }
-    let index = line["index"].as_u64();
-    parts.extend(index.map(|index| format!("#{}", human::count(index))));
-    parts.extend(Some(member("code")).filter(|code| !code.is_empty()));
-    parts.push(member("message"));
-    let who = who(line, "data");
+    parts.extend(names_task.then(|| clean(&line.task)));
+    parts.extend(line.index.map(|index| format!("#{}", human::count(index))));
+    parts.extend(line.code.as_deref().filter(|code| !code.is_empty()).map(clean));
+    parts.push(clean(&line.message));
+    let who = who(line.data.as_deref());
     if !who.is_empty() {
         parts.push(Tone::Dim.paint(who.trim_start(), colours));
     }
-    if is_wide && !line["extra"].is_null() {
-        parts.push(Tone::Dim.paint(&clean(&line["extra"].to_string()), colours));
-    }
+    let extra = line.extra.as_ref().filter(|_| is_wide);
+    parts.extend(extra.map(|extra| Tone::Dim.paint(&clean(&extra.to_string()), colours)));
     parts.join(" ") + "\n"
 }
 
@@ -83,8 +102,17 @@ mod tests {
 
     #[test]
     fn a_line_has_its_time_level_item_code_and_message() {
-        let line = json!({"at": "2026-11-20T17:02:11.000Z", "level": "warn", "task": "t42", "index": 388_012,
-            "code": "RATE_LIMITED", "message": "upstream\u{1b}[2J 429", "extra": {"a": 1}, "number": 7});
+        let line = api::LogLine {
+            at: "2026-11-20T17:02:11.000Z".to_owned(),
+            level: "warn".to_owned(),
+            task: "t42".to_owned(),
+            index: Some(388_012),
+            code: Some("RATE_LIMITED".to_owned()),
+            message: "upstream\u{1b}[2J 429".to_owned(),
+            extra: Some(json!({"a": 1})),
+            number: 7,
+            ..Default::default()
+        };
         let times = Times {
             style: TimeStyle::Utc,
             now_ms: 0,
@@ -99,8 +127,12 @@ mod tests {
             all.contains(" t42 #388,012 ") && all.ends_with(" {\"a\":1}\n"),
             "{all}"
         );
-        let bare =
-            json!({"at": "x", "level": "info", "index": null, "code": null, "message": "m", "extra": null});
+        let bare = api::LogLine {
+            at: "x".to_owned(),
+            level: "info".to_owned(),
+            message: "m".to_owned(),
+            ..Default::default()
+        };
         assert_eq!(text(&bare, &times, false, true, false), "x info  m\n");
     }
 }

@@ -7,7 +7,6 @@ mod follow;
 mod lines;
 
 use clap::{Args, ValueEnum};
-use serde_json::Value;
 
 use self::follow::Place;
 use self::lines::{LINES, told};
@@ -174,11 +173,6 @@ async fn request(flags: &LogFlags, task: Option<&str>, link: &Link<'_>) -> Resul
 /// The time of a flag. Unit: milliseconds since 1970.
 fn moment(flag: &str, text: Option<&String>, link: &Link<'_>) -> Result<Option<i64>, Fault> {
     Ok(moment::given_option(flag, text, Lean::Back, link)?.map(|given| given.at_ms))
-}
-
-/// A line's number.
-fn number(line: &Value) -> i64 {
-    line["number"].as_i64().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! `windrow task explain`: why a task is as fast as it is, and what would help.
 
 use clap::Args;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Danger, Form, Link, Write};
-use crate::output::body::{list, shown, text};
+use crate::output::body::shown;
 use crate::output::screen;
 use crate::output::table::times::TimeStyle;
 use crate::output::table::{Column, Keep, Listing, Tone, clean};
@@ -42,14 +42,18 @@ pub struct ExplainArgs {
 }
 
 /// The causes, for scripts.
-const CAUSES: Listing = Listing {
+const CAUSES: Listing<api::ExplainedCause> = Listing {
     columns: &[
-        Column::text("CAUSE", Keep::Always, 8, "slug"),
-        Column::plain("RATE", Keep::Always, 4, "rate"),
-        Column::plain("SHARE", Keep::Always, 5, "share"),
-        Column::text("TEXT", Keep::Always, 8, "text"),
+        Column::text("CAUSE", Keep::Always, 8, |cause| &cause.slug),
+        Column::plain("RATE", Keep::Always, 4, |cause| {
+            Some(json!(cause.rate).to_string())
+        }),
+        Column::plain("SHARE", Keep::Always, 5, |cause| {
+            Some(json!(cause.share?).to_string())
+        }),
+        Column::text("TEXT", Keep::Always, 8, |cause| &cause.text),
     ],
-    name: |cause| text(&cause["slug"]).to_owned(),
+    name: |cause| cause.slug.clone(),
     none: "nothing is missing",
 };
 
@@ -70,15 +74,15 @@ pub(crate) async fn explain(args: &ExplainArgs, shell: &Shell) -> Result<Exit, F
         return Ok(Exit::Ok);
     }
     let answer = link.send(request).await?;
-    let explanation = answer.json()?;
+    let explanation: api::Explanation = answer.read()?;
     if args.apply {
         if is_for_people {
-            let why = format!("why: {}", text(&explanation["why"]));
+            let why = format!("why: {}", explanation.why);
             screen::put(&painted(&why, link.look.paper.colours, link.look.style))?;
         }
         return apply(args, &link, &path, &explanation).await;
     }
-    let causes = list(&explanation["causes"]);
+    let causes = &explanation.causes;
     screen::put(&match link.look.form {
         Form::Name => CAUSES.names(causes),
         Form::Csv => CAUSES.csv(causes, &link.times(&answer), link.look.guard.into()),
@@ -88,18 +92,21 @@ pub(crate) async fn explain(args: &ExplainArgs, shell: &Shell) -> Result<Exit, F
     Ok(Exit::Ok)
 }
 
-async fn apply(args: &ExplainArgs, link: &Link<'_>, path: &str, explanation: &Value) -> Result<Exit, Fault> {
-    let advice = list(&explanation["advice"]).iter();
-    let mut advised =
-        advice.filter_map(|advice| Some((advice["change"].as_object()?, &advice["predicted_rate"])));
+async fn apply(
+    args: &ExplainArgs,
+    link: &Link<'_>,
+    path: &str,
+    explanation: &api::Explanation,
+) -> Result<Exit, Fault> {
+    let advice = explanation.advice.iter();
+    let mut advised = advice.filter_map(|advice| Some((advice.change.as_ref()?, advice.predicted_rate)));
     let Some((change, predicted)) = advised.next() else {
         link.say("nothing to apply: no change of settings is advised");
         return Ok(Exit::Ok);
     };
-    let changes = changes(change, &link.get(path).await?.json()?);
-    let predicted = predicted.as_f64();
+    let changes = changes(change, &link.get(path).await?.read()?);
     let predicted = predicted.map(|rate| format!(" (predicted {})", rate_text(rate)));
-    let task = text(&explanation["task"]);
+    let task = &explanation.task;
     let what = format!("{task}: {changes}{}", predicted.unwrap_or_default());
     if !args.write.dry_run {
         link.confirm(Danger::Ordinary, &format!("Change {what}?"))?;
@@ -119,9 +126,10 @@ async fn apply(args: &ExplainArgs, link: &Link<'_>, path: &str, explanation: &Va
 }
 
 /// `window 600 → 1500, concurrency 8 → 16`.
-fn changes(change: &Map<String, Value>, task: &Value) -> String {
+fn changes(change: &Map<String, Value>, task: &api::Task) -> String {
+    let before = json!(task.settings.tuning);
     let texts = change.iter().map(|(name, value)| {
-        let (was, is) = (shown(&task[name]), shown(value));
+        let (was, is) = (shown(&before[name]), shown(value));
         format!("{} {was} → {is}", name.replace('_', " "))
     });
     clean(&texts.collect::<Vec<_>>().join(", "))
@@ -148,19 +156,23 @@ fn painted(text: &str, colours: bool, style: TimeStyle) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use windrow_core::settings::table::TuningPatch;
 
     use super::*;
 
     #[test]
     fn a_change_shows_what_was_and_what_would_be() {
-        let task = json!({"window": 600, "concurrency": "auto", "backoff": "1s..60s x2"});
+        let mut task = api::Task::default();
+        for (name, value) in [("window", "600"), ("backoff", "1s..60s x2")] {
+            let patch = TuningPatch::parse(name, value).expect("sound");
+            task.settings.tuning = patch.apply(&task.settings.tuning);
+        }
         let change = json!({"concurrency": 16, "backoff": "1s..5s x2", "window": 1500});
         let change = change.as_object().expect("an object");
         let text = changes(change, &task);
         assert_eq!(
             text,
-            "backoff 1s..60s x2 → 1s..5s x2, concurrency auto → 16, window 600 → 1500"
+            "backoff 1s..60s x2 jitter 20% → 1s..5s x2, concurrency auto → 16, window 600 → 1500"
         );
     }
 

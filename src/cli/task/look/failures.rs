@@ -1,14 +1,15 @@
 //! `windrow task failures`, and `preview`: what the handler says of items.
 
-use serde_json::{Value, json};
+use serde_json::json;
+
+use api::{Failure, FailureGroup, PreviewedItem};
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::contexts::like;
 use crate::link::{Link, Listed};
-use crate::output::body::{number, text};
+use crate::output::body::shown;
 use crate::output::judgement::{judgement, of_them_unconfirmed};
-use crate::output::table::times::Times;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone, clean, human};
 use crate::shell::Shell;
 use crate::task::args::look::{FailuresArgs, PreviewArgs};
@@ -18,95 +19,109 @@ use crate::task::make::draft::Draft;
 use windrow_client::Request;
 
 /// Failures by code.
-const GROUPS: Listing = Listing {
+const GROUPS: Listing<FailureGroup> = Listing {
     columns: &[
-        Column::text("CODE", Keep::Always, 12, "code").tone(Tone::Bad),
+        Column::text("CODE", Keep::Always, 12, |group: &FailureGroup| &group.code).tone(Tone::Bad),
         Column::new("COUNT", Side::Right, Keep::Always, 5, |group, _| {
-            let cell = Cell::count(group["count"].as_u64());
-            let text = cell.text.clone() + &of_them_unconfirmed(number(&group["unconfirmed"]));
+            let cell = Cell::count(Some(group.count));
+            let text = cell.text.clone() + &of_them_unconfirmed(group.unconfirmed);
             Cell { text, ..cell }
         }),
-        Column::time("FIRST", Keep::Rank(20), "first_at"),
-        Column::time("LAST", Keep::Rank(30), "last_at"),
+        Column::time("FIRST", Keep::Rank(20), |group| Some(&group.first_at)),
+        Column::time("LAST", Keep::Rank(30), |group| Some(&group.last_at)),
         Column::new("EXAMPLE", Side::Left, Keep::Rank(50), 12, |group, _| {
-            let (example, origin) = (text(&group["example"]), origin(group, "example_origin"));
-            Cell::new(format!("#{}{origin} {example}", group["example_index"])).plain(example)
+            Cell::new(example(group)).plain(&group.example)
         }),
-        Column::plain("EXAMPLE INDEX", Keep::Wide, 6, "example_index"),
+        Column::plain("EXAMPLE INDEX", Keep::Wide, 6, |group| {
+            Some(group.example_index.to_string())
+        }),
         Column::new("DATA", Side::Left, Keep::Rank(40), 12, |group, _| {
-            carried(group, "example_data")
+            carried(
+                group.example_data.as_deref(),
+                group.example_data_missing.as_deref(),
+            )
         }),
-        Column::plain("UNCONFIRMED", Keep::Csv, 6, "unconfirmed"),
+        Column::plain("UNCONFIRMED", Keep::Csv, 6, |group| {
+            Some(group.unconfirmed.to_string())
+        }),
     ],
-    name: |group| text(&group["code"]).to_owned(),
+    name: |group| group.code.clone(),
     none: "no failures",
 };
 
 /// Failures item by item.
-const FAILURES: Listing = Listing {
+const FAILURES: Listing<Failure> = Listing {
     columns: &[
-        Column::new("INDEX", Side::Right, Keep::Always, 6, index),
-        Column::text("CODE", Keep::Always, 10, "code").tone(Tone::Bad),
-        Column::count("ATTEMPTS", Keep::Rank(30), 8, "attempts"),
-        Column::new("DATA", Side::Left, Keep::Rank(15), 12, |item, _| {
-            carried(item, "data")
+        Column::new("INDEX", Side::Right, Keep::Always, 6, |item, _| {
+            index(
+                item.index,
+                &origin(item.origin_task.as_deref(), item.origin_index),
+            )
         }),
-        Column::time("LAST", Keep::Rank(20), "last_at"),
-        Column::text("MESSAGE", Keep::Rank(60), 16, "message"),
-        Column::time("FIRST", Keep::Wide, "first_at"),
-        Column::text("OUTPUT", Keep::Wide, 8, "output"),
-        Column::text("KEY", Keep::Wide, 8, "key"),
-        Column::text("ORIGIN", Keep::Wide, 8, "origin_task"),
-        Column::plain("ORIGIN INDEX", Keep::Wide, 6, "origin_index"),
-        Column::plain("CHARGED", Keep::Csv, 3, "charged"),
-        Column::new("JUDGED", Side::Left, Keep::Wide, 16, |item, _| {
-            Cell::new(judgement(item)).plain(item["unconfirmed"].to_string())
+        Column::maybe("CODE", Keep::Always, 10, |item: &Failure| item.code.as_deref()).tone(Tone::Bad),
+        Column::count("ATTEMPTS", Keep::Rank(30), 8, |item| Some(item.attempts.into())),
+        Column::new("DATA", Side::Left, Keep::Rank(15), 12, |item, _| {
+            carried(item.data.as_deref(), item.data_missing.as_deref())
+        }),
+        Column::time("LAST", Keep::Rank(20), |item| Some(&item.last_at)),
+        Column::maybe("MESSAGE", Keep::Rank(60), 16, |item| item.message.as_deref()),
+        Column::time("FIRST", Keep::Wide, |item| Some(&item.first_at)),
+        Column::new("OUTPUT", Side::Left, Keep::Wide, 8, |item, _| {
+            Cell::text(item.output.as_ref().map(shown))
+        }),
+        Column::text("KEY", Keep::Wide, 8, |item| &item.key),
+        Column::maybe("ORIGIN", Keep::Wide, 8, |item| item.origin_task.as_deref()),
+        Column::plain("ORIGIN INDEX", Keep::Wide, 6, |item| {
+            Some(item.origin_index?.to_string())
+        }),
+        Column::plain("CHARGED", Keep::Csv, 3, |item| Some(item.charged.to_string())),
+        Column::new("JUDGED", Side::Left, Keep::Wide, 16, |item: &Failure, _| {
+            Cell::new(judgement(item)).plain(item.unconfirmed.to_string())
         })
         .named("unconfirmed"),
-        Column::plain("OTHERS ANSWERED", Keep::Csv, 6, "others_answered"),
+        Column::plain("OTHERS ANSWERED", Keep::Csv, 6, |item| {
+            Some(item.others_answered?.to_string())
+        }),
     ],
-    name: |item| item["index"].to_string(),
+    name: |item| item.index.to_string(),
     none: "no failures",
 };
 
 /// What the handler said of items.
-const PREVIEWED: Listing = Listing {
+const PREVIEWED: Listing<PreviewedItem> = Listing {
     columns: &[
-        Column::new("INDEX", Side::Right, Keep::Always, 6, index),
+        Column::new("INDEX", Side::Right, Keep::Always, 6, |item, _| {
+            index(item.index, "")
+        }),
         Column::new("RESULT", Side::Left, Keep::Always, 9, |item, _| {
-            let result = text(&item["result"]);
-            Cell::new(result).tone(match result {
+            Cell::new(&item.result).tone(match item.result.as_str() {
                 "succeeded" | "skipped" => Tone::Good,
                 "retry" => Tone::Warn,
                 _ => Tone::Bad,
             })
         }),
         Column::new("TOOK", Side::Right, Keep::Rank(20), 6, |item, _| {
-            let took = item["latency_seconds"].as_f64().unwrap_or(0.0);
+            let took = item.latency_seconds;
             Cell::new(format!("{:.0} ms", took * 1000.0)).plain(took.to_string())
         }),
-        Column::text("CODE", Keep::Rank(60), 8, "code"),
-        Column::text("MESSAGE", Keep::Rank(50), 16, "message"),
+        Column::maybe("CODE", Keep::Rank(60), 8, |item| item.code.as_deref()),
+        Column::maybe("MESSAGE", Keep::Rank(50), 16, |item| item.message.as_deref()),
     ],
-    name: |item| item["index"].to_string(),
+    name: |item| item.index.to_string(),
     none: "no items",
 };
 
-fn index(item: &Value, _: &Times) -> Cell {
-    let cell = Cell::count(item["index"].as_u64());
+fn index(index: u64, origin: &str) -> Cell {
+    let cell = Cell::count(Some(index));
     Cell {
-        text: format!("#{}{}", cell.text, origin(item, "origin")),
+        text: format!("#{}{origin}", cell.text),
         ..cell.tone(Tone::Strong)
     }
 }
 
 /// ` (t12 #5)`: the item that a redrive does again, as its handler sees it.
-pub(crate) fn origin(thing: &Value, member: &str) -> String {
-    let (task, index) = (
-        &thing[format!("{member}_task")],
-        &thing[format!("{member}_index")],
-    );
-    match (task.as_str(), index.as_u64()) {
+fn origin(task: Option<&str>, index: Option<u64>) -> String {
+    match (task, index) {
         (Some(task), Some(index)) => format!(" ({task} #{})", human::count(index)),
         _ => String::new(),
     }
@@ -124,7 +139,7 @@ pub(crate) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit,
             .query_option("code", args.code.as_deref())
             .query("data", args.key_column.as_deref().unwrap_or("*"));
         let listed = link.list(request, Some(&args.paging)).await?;
-        let items = listed.things()?;
+        let items: Vec<Failure> = listed.things()?;
         let exit = link.show_list(&FAILURES, &listed, &items)?;
         if let (true, Some(code)) = (items.is_empty(), &args.code) {
             tell_codes(&link, &id, code).await?;
@@ -132,13 +147,13 @@ pub(crate) async fn failures(args: &FailuresArgs, shell: &Shell) -> Result<Exit,
         return Ok(exit);
     }
     let listed = groups(&link, &id).await?;
-    let groups = listed.things()?;
+    let groups: Vec<FailureGroup> = listed.things()?;
     let exit = link.show_list(&GROUPS, &listed, &groups)?;
     if !groups.is_empty() {
         if let Some(net) = redriven_for_people(&link, &id).await? {
             link.say(&format!("after redrives: {net}"));
         }
-        let unconfirmed = groups.iter().any(|group| number(&group["unconfirmed"]) > 0);
+        let unconfirmed = groups.iter().any(|group| group.unconfirmed > 0);
         let or_those = match unconfirmed {
             true => ", --unconfirmed those that are unconfirmed",
             false => "",
@@ -176,23 +191,27 @@ pub(crate) async fn told(link: &Link<'_>, id: &str) -> Result<Vec<String>, Fault
 }
 
 /// `BAD ×41 (2 unconfirmed)   #63 token expired  {"user_id":"u_0064"}`
-pub(crate) fn group(group: &Value) -> String {
+pub(crate) fn group(group: &FailureGroup) -> String {
     format!(
-        "{} ×{}{}   #{}{} {}{}",
-        text(&group["code"]),
-        human::count(number(&group["count"])),
-        of_them_unconfirmed(number(&group["unconfirmed"])),
-        group["example_index"],
-        origin(group, "example_origin"),
-        text(&group["example"]),
-        who(group, "example_data")
+        "{} ×{}{}   {}{}",
+        group.code,
+        human::count(group.count),
+        of_them_unconfirmed(group.unconfirmed),
+        example(group),
+        who(group.example_data.as_deref())
     )
+}
+
+/// `#63 token expired`
+fn example(group: &FailureGroup) -> String {
+    let origin = origin(group.example_origin_task.as_deref(), group.example_origin_index);
+    format!("#{}{origin} {}", group.example_index, group.example)
 }
 
 /// Which codes there are, where no failure has the one that was asked for.
 async fn tell_codes(link: &Link<'_>, id: &str, code: &str) -> Result<(), Fault> {
-    let groups = groups(link, id).await?.things()?;
-    let codes: Vec<&str> = groups.iter().map(|group| text(&group["code"])).collect();
+    let groups: Vec<FailureGroup> = groups(link, id).await?.things()?;
+    let codes: Vec<&str> = groups.iter().map(|group| group.code.as_str()).collect();
     if !codes.is_empty() && !codes.contains(&code) {
         let meant = like(code, &codes).map(|like| format!("did you mean {like}? "));
         link.say(&clean(&format!(
@@ -218,9 +237,9 @@ pub(crate) async fn preview(args: &PreviewArgs, shell: &Shell) -> Result<Exit, F
         return Ok(Exit::Ok);
     };
     let listed = link.page(&answer)?;
-    let items = listed.things()?;
+    let items: Vec<PreviewedItem> = listed.things()?;
     let exit = link.show_list(&PREVIEWED, &listed, &items)?;
-    let is_broken = items.iter().any(|item| item["result"] == "failed");
+    let is_broken = items.iter().any(|item| item.result == "failed");
     Ok(if is_broken { Exit::BadHandler } else { exit })
 }
 
@@ -230,8 +249,12 @@ mod tests {
 
     #[test]
     fn a_failure_of_a_redrive_is_named_as_its_handler_knows_it() {
-        let item = json!({"index": 0, "origin_task": "t12", "origin_index": 5});
-        let times = Times {
+        let item = Failure {
+            origin_task: Some("t12".into()),
+            origin_index: Some(5),
+            ..Default::default()
+        };
+        let times = crate::output::table::times::Times {
             style: crate::output::table::times::TimeStyle::Utc,
             now_ms: 0,
         };
@@ -245,8 +268,11 @@ mod tests {
             false,
         );
         assert!(text.contains("#0 (t12 #5)"), "{text}");
-        let group = json!({"code": "BAD", "count": 1, "example_index": 0, "example": "no",
-            "example_origin_task": "t12", "example_origin_index": 5});
+        let group = FailureGroup {
+            example_origin_task: Some("t12".into()),
+            example_origin_index: Some(5),
+            ..Default::default()
+        };
         let text = GROUPS.csv(&[group], &times, windrow_core::text::csv::Guard::On);
         assert!(text.contains("example_index") && text.contains(",0"), "{text}");
     }

@@ -1,11 +1,10 @@
 //! What happens after a task was made: its canary, its end.
 
-use serde_json::Value;
+use api::Task;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link};
-use crate::output::body::{number, text};
 use crate::output::screen;
 use crate::output::table::{clean, human};
 use crate::task::args::make::{Begin, Then};
@@ -36,7 +35,7 @@ pub(crate) struct Created {
 pub(crate) struct Followed {
     pub(crate) exit: Exit,
     /// The task at its end, if that was awaited.
-    pub(crate) ended: Option<Value>,
+    pub(crate) ended: Option<Task>,
 }
 
 impl Followed {
@@ -51,8 +50,8 @@ impl Followed {
 /// # Errors
 /// When the node can't be asked any more; the task goes on.
 pub(crate) async fn follow(link: &Link<'_>, created: Created) -> Result<Followed, Fault> {
-    let task = created.answer.json()?;
-    let id = text(&task["id"]);
+    let task: Task = created.answer.read()?;
+    let id = task.id.as_str();
     tell(link, &created.line)?;
     if link.look.form == Form::Name {
         screen::put(id)?;
@@ -69,12 +68,16 @@ pub(crate) async fn follow(link: &Link<'_>, created: Created) -> Result<Followed
         return Ok(Followed::no_further(Exit::Ok));
     }
     let mut p95 = None;
-    let watched = |task: &Value| {
-        p95 = task["live"]["latency_p95_seconds"].as_f64().or(p95);
+    let watched = |task: &Task| {
+        p95 = task
+            .live
+            .as_ref()
+            .and_then(|live| live.latency_p95_seconds)
+            .or(p95);
         ending::ended(task).is_some()
     };
     let mut end = until::until(link, id, watched).await?;
-    if end.task["stop_reason"] == "canary_done" && end.task["status"] == "stopped" {
+    if end.task.stop_reason.as_deref() == Some("canary_done") && end.task.status == "stopped" {
         report(link, &end.task, p95).await?;
         if let Decision::Stay(exit) = decide(link, &end.task, asks).await? {
             print(link, &end.answer, &end.task)?;
@@ -87,7 +90,7 @@ pub(crate) async fn follow(link: &Link<'_>, created: Created) -> Result<Followed
         let request = Request::post(&format!("/v1/tasks/{id}/start")).body("application/json", "{}");
         let answer = link.send(request).await?;
         if !created.begin.wait {
-            print(link, &answer, &answer.json()?)?;
+            print(link, &answer, &answer.read()?)?;
             return Ok(Followed::no_further(Exit::Ok));
         }
         end = until::until(link, id, |task| ending::ended(task).is_some()).await?;
@@ -102,9 +105,9 @@ pub(crate) async fn follow(link: &Link<'_>, created: Created) -> Result<Followed
 }
 
 /// A canary after which nothing is left holds nothing back. What an open task will be given isn't known.
-fn canary_of_all(task: &Value) -> Option<String> {
-    let (canary, total) = (task["canary"]["items"].as_u64()?, task["total"].as_u64()?);
-    let covers = canary >= total && task["intake"].is_null();
+fn canary_of_all(task: &Task) -> Option<String> {
+    let (canary, total) = (task.canary.as_ref()?.items, task.total);
+    let covers = canary >= total && task.intake.is_none();
     covers.then(|| {
         format!(
             "warning: the canary of {} covers all {}: none is left to be held back",
@@ -115,10 +118,10 @@ fn canary_of_all(task: &Value) -> Option<String> {
 }
 
 /// What somebody has to do who doesn't wait for it.
-fn hint(link: &Link<'_>, created: &Created, task: &Value) {
-    let id = text(&task["id"]);
+fn hint(link: &Link<'_>, created: &Created, task: &Task) {
+    let id = &task.id;
     let is_told = warnings::has(task, "not_started");
-    if !created.begin.starts() && task["status"] == "created" && !is_told {
+    if !created.begin.starts() && task.status == "created" && !is_told {
         link.hint(&format!("it isn't started: windrow task start {id}"));
     }
     if created.then == Some(Then::Ask) && words::waits_for_its_time(task) {
@@ -129,7 +132,7 @@ fn hint(link: &Link<'_>, created: &Created, task: &Value) {
 }
 
 /// Prints the body for scripts.
-fn print(link: &Link<'_>, answer: &Answer, task: &Value) -> Result<(), Fault> {
+fn print(link: &Link<'_>, answer: &Answer, task: &Task) -> Result<(), Fault> {
     screen::put(&match link.look.form {
         Form::Table | Form::Wide | Form::Name => return Ok(()),
         Form::Json => answer.text(),
@@ -143,7 +146,7 @@ fn print(link: &Link<'_>, answer: &Answer, task: &Value) -> Result<(), Fault> {
 }
 
 /// Tells what a canary came to.
-async fn report(link: &Link<'_>, task: &Value, p95: Option<f64>) -> Result<(), Fault> {
+async fn report(link: &Link<'_>, task: &Task, p95: Option<f64>) -> Result<(), Fault> {
     let items = human::counted(words::done(task).0, "item");
     let p95 = p95.map(|p95| format!("   p95 {:.0} ms", p95 * 1000.0));
     let counts = until::counts(task);
@@ -151,7 +154,7 @@ async fn report(link: &Link<'_>, task: &Value, p95: Option<f64>) -> Result<(), F
         link,
         &format!("canary   {items}   {counts}{}", p95.unwrap_or_default()),
     )?;
-    for failure in failures::told(link, text(&task["id"])).await? {
+    for failure in failures::told(link, &task.id).await? {
         tell(link, &clean(&format!("  abandoned: {failure}")))?;
     }
     Ok(())
@@ -165,19 +168,19 @@ enum Decision {
 }
 
 /// Asks a person; without one it stays stopped.
-async fn decide(link: &Link<'_>, task: &Value, asks: bool) -> Result<Decision, Fault> {
+async fn decide(link: &Link<'_>, task: &Task, asks: bool) -> Result<Decision, Fault> {
     let failed = words::has_failures(task);
     let unasked = Decision::Stay(if failed { Exit::WithFailures } else { Exit::Ok });
     if !asks {
         return Ok(unasked);
     }
-    let left = human::count(number(&task["counts"]["pending"]));
+    let left = human::count(task.counts.pending);
     let question = format!("Continue with the remaining {left}?  [y]es / [n]o stop / [f]ailures ▸");
     loop {
         match link.choose(&question, &['y', 'n', 'f']).await? {
             None => return Ok(unasked),
             Some('y') => return Ok(Decision::GoOn),
-            Some('f') => failed_items(link, text(&task["id"])).await?,
+            Some('f') => failed_items(link, &task.id).await?,
             Some(_) => return Ok(Decision::Stay(Exit::Stopped)),
         }
     }
@@ -186,10 +189,10 @@ async fn decide(link: &Link<'_>, task: &Value, asks: bool) -> Result<Decision, F
 async fn failed_items(link: &Link<'_>, id: &str) -> Result<(), Fault> {
     let request = Request::get(&format!("/v1/tasks/{id}/failures")).query("limit", FAILURES_SHOWN);
     let found = link.list(request.query("data", "*"), None).await?;
-    for item in &found.things()? {
-        let [code, message] = ["code", "message"].map(|name| item[name].as_str().unwrap_or("–"));
-        let who = who(item, "data");
-        link.say(&clean(&format!("  #{}  {code}  {message}{who}", item["index"])));
+    for item in &found.things::<api::Failure>()? {
+        let [code, message] = [&item.code, &item.message].map(|text| text.as_deref().unwrap_or("–"));
+        let who = who(item.data.as_deref());
+        link.say(&clean(&format!("  #{}  {code}  {message}{who}", item.index)));
     }
     Ok(())
 }

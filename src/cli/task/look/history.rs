@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
@@ -14,43 +14,46 @@ use crate::task::args::look::PagesArgs;
 use windrow_client::Request;
 
 /// Runs.
-const RUNS: Listing = Listing {
+const RUNS: Listing<api::Run> = Listing {
     columns: &[
-        Column::plain("SHARD", Keep::Rank(55), 3, "shard"),
-        Column::plain("RUN", Keep::Always, 3, "run").tone(Tone::Strong),
-        Column::text("NODE", Keep::Rank(40), 4, "node"),
-        Column::time("STARTED", Keep::Rank(60), "started_at"),
-        Column::time("ENDED", Keep::Rank(50), "ended_at"),
+        Column::plain("SHARD", Keep::Rank(55), 3, |run| Some(run.shard.to_string())),
+        Column::plain("RUN", Keep::Always, 3, |run: &api::Run| Some(run.run.to_string())).tone(Tone::Strong),
+        Column::maybe("NODE", Keep::Rank(40), 4, |run| run.node.as_deref()),
+        Column::time("STARTED", Keep::Rank(60), |run| Some(&run.started_at)),
+        Column::time("ENDED", Keep::Rank(50), |run| run.ended_at.as_deref()),
         Column::new("END", Side::Left, Keep::Always, 8, |run, _| {
-            match run["end_reason"].is_null() && run["ended_at"].is_null() {
-                true => Cell::new("runs").plain("").tone(Tone::Good),
-                false => Cell::member(run, "end_reason"),
+            match (&run.end_reason, &run.ended_at) {
+                (None, None) => Cell::new("runs").plain("").tone(Tone::Good),
+                (reason, _) => Cell::text(reason.as_deref()),
             }
         }),
-        Column::text("WHY", Keep::Rank(45), 12, "end_text").named("end_text"),
-        Column::count("LOW WATER", Keep::Rank(30), 6, "low_water"),
-        Column::count("SUCCEEDED", Keep::Rank(20), 6, "counts.succeeded"),
-        Column::count("SKIPPED", Keep::Rank(10), 6, "counts.skipped"),
-        Column::count("ABANDONED", Keep::Rank(25), 6, "counts.abandoned"),
-        Column::plain("EPOCH", Keep::Wide, 3, "epoch"),
-        Column::count("PARKED", Keep::Wide, 3, "counts.parked"),
+        Column::maybe("WHY", Keep::Rank(45), 12, |run: &api::Run| {
+            run.end_text.as_deref()
+        })
+        .named("end_text"),
+        Column::count("LOW WATER", Keep::Rank(30), 6, |run| Some(run.low_water)),
+        Column::count("SUCCEEDED", Keep::Rank(20), 6, |run| Some(run.counts.succeeded)),
+        Column::count("SKIPPED", Keep::Rank(10), 6, |run| Some(run.counts.skipped)),
+        Column::count("ABANDONED", Keep::Rank(25), 6, |run| Some(run.counts.abandoned)),
+        Column::plain("EPOCH", Keep::Wide, 3, |run| Some(run.epoch.to_string())),
+        Column::count("PARKED", Keep::Wide, 3, |run| Some(run.counts.parked)),
     ],
-    name: |run| format!("{}/{}", run["shard"], run["run"]),
+    name: |run| format!("{}/{}", run.shard, run.run),
     none: "it never ran",
 };
 
 /// Changes, and why.
-const REVISIONS: Listing = Listing {
+const REVISIONS: Listing<api::AuditEntry> = Listing {
     columns: &[
-        Column::time("AT", Keep::Always, "at"),
-        Column::text("ACTOR", Keep::Rank(60), 6, "actor"),
-        Column::text("ACTION", Keep::Always, 8, "action").tone(Tone::Strong),
+        Column::time("AT", Keep::Always, |entry| Some(&entry.at)),
+        Column::text("ACTOR", Keep::Rank(60), 6, |entry| &entry.actor),
+        Column::text("ACTION", Keep::Always, 8, |entry: &api::AuditEntry| &entry.action).tone(Tone::Strong),
         Column::new("CHANGE", Side::Left, Keep::Rank(50), 16, change),
-        Column::text("REASON", Keep::Rank(55), 10, "reason"),
-        Column::text("SOURCE", Keep::Wide, 4, "source"),
-        Column::text("REQUEST", Keep::Wide, 8, "request_id"),
+        Column::maybe("REASON", Keep::Rank(55), 10, |entry| entry.reason.as_deref()),
+        Column::text("SOURCE", Keep::Wide, 4, |entry| &entry.source),
+        Column::maybe("REQUEST", Keep::Wide, 8, |entry| entry.request_id.as_deref()),
     ],
-    name: |entry| entry["id"].to_string(),
+    name: |entry| entry.id.to_string(),
     none: "nothing was changed",
 };
 
@@ -72,9 +75,9 @@ const NO_SUMS: &str = "counts are of the shard as each run left it, with those o
                        run of each shard has them all";
 
 /// Whether a shard has several of these runs.
-fn has_gone_on(runs: &[Value]) -> bool {
+fn has_gone_on(runs: &[api::Run]) -> bool {
     let mut seen = BTreeSet::new();
-    !runs.iter().all(|run| seen.insert(run["shard"].as_u64()))
+    !runs.iter().all(|run| seen.insert(run.shard))
 }
 
 /// Lists who changed what.
@@ -88,12 +91,12 @@ pub(crate) async fn revisions(args: &PagesArgs, shell: &Shell) -> Result<Exit, F
 }
 
 /// Shows a list of a task, and gives what it shows.
-async fn pages(
+async fn pages<T: DeserializeOwned>(
     link: &Link<'_>,
     args: &PagesArgs,
     what: &str,
-    listing: &Listing,
-) -> Result<(Exit, Vec<Value>), Fault> {
+    listing: &Listing<T>,
+) -> Result<(Exit, Vec<T>), Fault> {
     let id = link.task(&args.task).await?;
     let request = Request::get(&format!("/v1/tasks/{id}/{what}"));
     let listed = link.list(request, Some(&args.paging)).await?;
@@ -103,13 +106,15 @@ async fn pages(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn counts_of_runs_are_explained_where_a_shard_has_several() {
-        let run = |shard: u64, run: u64| json!({"shard": shard, "run": run});
+        let run = |shard, run| api::Run {
+            shard,
+            run,
+            ..Default::default()
+        };
         assert!(has_gone_on(&[run(0, 2), run(1, 1), run(0, 1)]));
         assert!(!has_gone_on(&[run(0, 1), run(1, 1)]));
     }

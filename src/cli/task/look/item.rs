@@ -1,11 +1,10 @@
 //! `windrow task item`: what became of an item, attempt by attempt.
 
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::body::{list, member, number};
 use crate::output::judgement::judgement;
 use crate::output::table::times::{Times, written};
 use crate::output::table::{Card, Column, Keep, Listing, Side, Tone, human};
@@ -14,20 +13,24 @@ use crate::task::args::look::ItemArgs;
 use crate::task::look::carried::carried;
 
 /// An item, for scripts.
-const ITEM: Listing = Listing {
+const ITEM: Listing<api::Item> = Listing {
     columns: &[
-        Column::plain("INDEX", Keep::Always, 6, "index"),
-        Column::text("KEY", Keep::Always, 6, "key"),
-        Column::text("STATE", Keep::Always, 6, "state"),
-        Column::count("ATTEMPTS", Keep::Always, 3, "attempts"),
-        Column::time("DUE", Keep::Always, "due_at"),
-        Column::text("CODE", Keep::Always, 6, "failure.code"),
-        Column::text("MESSAGE", Keep::Always, 6, "failure.message"),
+        Column::plain("INDEX", Keep::Always, 6, |item| Some(item.index.to_string())),
+        Column::text("KEY", Keep::Always, 6, |item| &item.key),
+        Column::text("STATE", Keep::Always, 6, |item| &item.state),
+        Column::count("ATTEMPTS", Keep::Always, 3, |item| Some(item.attempts.into())),
+        Column::time("DUE", Keep::Always, |item| item.due_at.as_deref()),
+        Column::maybe("CODE", Keep::Always, 6, |item| {
+            item.failure.as_ref()?.code.as_deref()
+        }),
+        Column::maybe("MESSAGE", Keep::Always, 6, |item| {
+            item.failure.as_ref()?.message.as_deref()
+        }),
         Column::new("DATA", Side::Left, Keep::Always, 6, |item, _| {
-            carried(item, "data")
+            carried(item.data.as_deref(), item.data_missing.as_deref())
         }),
     ],
-    name: |item| item["index"].to_string(),
+    name: |item| item.index.to_string(),
     none: "no item",
 };
 
@@ -45,24 +48,24 @@ pub(crate) async fn item(args: &ItemArgs, shell: &Shell) -> Result<Exit, Fault> 
     link.show_one(&ITEM, &answer, card)
 }
 
-fn card(item: &Value, times: &Times) -> Card {
-    let state = item["state"].as_str().unwrap_or("unknown");
+fn card(item: &api::Item, times: &Times) -> Card {
+    let state = item.state.as_str();
     let tone = match state {
         "abandoned" => Tone::Bad,
         "parked" => Tone::Warn,
         _ => Tone::Plain,
     };
     let mut card = Card::new()
-        .title(format!("#{}", human::count(number(&item["index"]))), Tone::Strong)
+        .title(format!("#{}", human::count(item.index)), Tone::Strong)
         .title(state.replace('_', " "), tone)
         .maybe(
             "skipped",
-            item["skip"]
-                .as_str()
+            item.skip
+                .as_ref()
                 .map(|code| format!("{code}: unless a call that is out succeeds")),
         );
-    for attempt in list(&item["timeline"]) {
-        card = card.line(&format!("attempt {}", attempt["attempt"]), told(attempt, times));
+    for attempt in &item.timeline {
+        card = card.line(&format!("attempt {}", attempt.attempt), told(attempt, times));
     }
     let is_final = state == "abandoned";
     card = card.maybe("attempts", excused(item).filter(|_| !is_final));
@@ -70,60 +73,61 @@ fn card(item: &Value, times: &Times) -> Card {
         // What it came to is kept; how often it was tried is not.
         card = card.line("attempts", UNTOLD.to_owned());
     }
-    let failure = &item["failure"];
-    let json = |value: &Value| (!value.is_null()).then(|| value.to_string());
-    let missing = item["data_missing"]
-        .as_str()
-        .map(|why| format!("not shown: {why}"));
-    let origin = failure["origin_task"].as_str();
-    card.maybe("key", item["key"].as_str())
-        .maybe("trace", item["trace_id"].as_str())
-        .maybe("data", member(item, "data").or(missing))
-        .time("next attempt", &item["due_at"], times)
-        .maybe("message", failure["message"].as_str())
-        .maybe("judged", is_final.then(|| judgement(failure)))
+    let failure = item.failure.as_ref();
+    let as_written = |json: &RawValue| json.get().to_owned();
+    let missing = item.data_missing.as_ref().map(|why| format!("not shown: {why}"));
+    let output = item.output.as_deref().map(as_written);
+    let origin = failure.and_then(|failure| Some((failure.origin_index?, failure.origin_task.as_ref()?)));
+    card.line("key", &item.key)
+        .line("trace", &item.trace_id)
+        .maybe("data", item.data.as_deref().map(as_written).or(missing))
+        .time("next attempt", item.due_at.as_deref(), times)
+        .maybe("message", failure.and_then(|failure| failure.message.as_deref()))
+        .maybe("judged", failure.filter(|_| is_final).map(judgement))
         .maybe(
             "output",
-            json(&item["output"]).or_else(|| json(&failure["output"])),
+            output.or_else(|| Some(failure?.output.as_ref()?.to_string())),
         )
         .maybe(
             "origin",
-            origin.map(|task| format!("#{} of {task}", failure["origin_index"])),
+            origin.map(|(index, task)| format!("#{index} of {task}")),
         )
 }
 
 /// Count of the attempts that are held against an item which is tried again, where not all of them are.
-fn excused(item: &Value) -> Option<String> {
-    let (made, charged) = (number(&item["attempts"]), item["charged"].as_u64()?);
+fn excused(item: &api::Item) -> Option<String> {
+    let (made, charged) = (item.attempts, item.charged);
     let is_told = charged < made;
     is_told.then(|| format!("{made}, {charged} counted; the others are excused, by an outage for instance"))
 }
 
 /// `3m ago   run 3   3.000 s   TIMEOUT`
-fn told(attempt: &Value, times: &Times) -> String {
-    let at = attempt["at_ms"].as_i64().and_then(written);
-    let took = attempt["duration_ms"].as_u64();
+fn told(attempt: &api::ItemAttempt, times: &Times) -> String {
     let parts = [
-        at.map(|at| times.text(&at)),
-        attempt["run"].as_u64().map(|run| format!("run {run}")),
-        took.map(|took| format!("{}.{:03} s", took / 1000, took % 1000)),
-        attempt["code"].as_str().map(str::to_owned),
+        written(attempt.at_ms).map(|at| times.text(&at)),
+        attempt.run.map(|run| format!("run {run}")),
+        attempt
+            .duration_ms
+            .map(|took| format!("{}.{:03} s", took / 1000, took % 1000)),
+        Some(attempt.code.clone()),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("   ")
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::output::table::Paper;
     use crate::output::table::times::TimeStyle;
 
     #[test]
     fn an_item_that_succeeded_says_that_its_attempts_are_not_kept() {
-        let item =
-            json!({"index": 7, "state": "succeeded", "attempts": 0, "timeline": [], "output": {"id": 1}});
+        let item = api::Item {
+            index: 7,
+            state: "succeeded".into(),
+            output: RawValue::from_string("{\"id\":1}".into()).ok(),
+            ..Default::default()
+        };
         let times = Times {
             style: TimeStyle::Utc,
             now_ms: 0,
@@ -140,16 +144,40 @@ mod tests {
 
     #[test]
     fn an_item_is_told_attempt_by_attempt_and_judged_once_it_is_given_up() {
-        let item = json!({"index": 3817, "state": "parked", "attempts": 2, "charged": 1, "due_at": null,
-            "failure": {"code": "HTTP_500", "message": "db gone", "output": null, "origin_task": null,
-                "attempts": 2, "charged": 1, "unconfirmed": false, "others_answered": null},
-            "timeline": [{"attempt": 1, "at_ms": 1_795_194_000_000_i64, "duration_ms": 3000, "code": "TIMEOUT", "run": 3},
-                {"attempt": 2, "at_ms": 1_795_194_004_000_i64, "duration_ms": 21, "code": "HTTP_500", "run": 3}]});
+        let attempt = |attempt, at_ms, duration_ms, code: &str| api::ItemAttempt {
+            attempt,
+            at_ms,
+            duration_ms: Some(duration_ms),
+            code: code.into(),
+            run: Some(3),
+        };
+        let failure = |others_answered| api::Failure {
+            code: Some("HTTP_500".into()),
+            message: Some("db gone".into()),
+            attempts: 2,
+            charged: 1,
+            others_answered,
+            ..Default::default()
+        };
+        let item = api::Item {
+            index: 3817,
+            key: "s-t1-3817".into(),
+            trace_id: "0af7".into(),
+            state: "parked".into(),
+            attempts: 2,
+            charged: 1,
+            failure: Some(failure(None)),
+            timeline: vec![
+                attempt(1, 1_795_194_000_000, 3000, "TIMEOUT"),
+                attempt(2, 1_795_194_004_000, 21, "HTTP_500"),
+            ],
+            ..Default::default()
+        };
         let times = Times {
             style: TimeStyle::Utc,
             now_ms: 0,
         };
-        let shown = |item: &Value| {
+        let shown = |item: &api::Item| {
             card(item, &times).text(Paper {
                 width: None,
                 colours: false,
@@ -161,16 +189,18 @@ mod tests {
             shown(&item),
             format!(
                 "#3,817  parked\n{attempts}  attempts   2, 1 counted; the others are excused, by an outage for instance\n  \
-                 message    db gone\n"
+                 key        s-t1-3817\n  trace      0af7\n  message    db gone\n"
             )
         );
-        let mut given_up = item;
-        given_up["state"] = json!("abandoned");
-        given_up["failure"]["others_answered"] = json!(9);
+        let given_up = api::Item {
+            state: "abandoned".into(),
+            failure: Some(failure(Some(9))),
+            ..item
+        };
         assert_eq!(
             shown(&given_up),
             format!(
-                "#3,817  abandoned\n{attempts}  message    db gone\n  judged     1 of 2 attempts counts: 9 other calls were \
+                "#3,817  abandoned\n{attempts}  key        s-t1-3817\n  trace      0af7\n  message    db gone\n  judged     1 of 2 attempts counts: 9 other calls were \
                  answered meanwhile\n"
             )
         );

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use api::Task;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link};
-use crate::output::body::{joined, list as items, text};
+use crate::output::body::joined;
 use crate::shell::Shell;
 use crate::task::args::ListArgs;
 use crate::task::look::columns::TASKS;
@@ -32,7 +32,7 @@ pub(crate) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
         .query_option("parent", parent)
         .query_option("sort", args.oldest.then_some("id"));
     let listed = link.list(request, Some(&args.paging)).await?;
-    let mut tasks = listed.things()?;
+    let mut tasks: Vec<Task> = listed.things()?;
     if tasks.is_empty() {
         link.is_business(args.business.as_deref()).await?;
     }
@@ -46,42 +46,39 @@ pub(crate) async fn list(args: &ListArgs, shell: &Shell) -> Result<Exit, Fault> 
     Ok(exit)
 }
 
-/// Adds `node` to tasks that run. A caller who may not see nodes sees none.
-async fn add_nodes(link: &Link<'_>, tasks: &mut [Value]) {
-    if !tasks.iter().any(|task| task["status"] == "running") {
+/// Adds their nodes to tasks that run. A caller who may not see nodes sees none.
+async fn add_nodes(link: &Link<'_>, tasks: &mut [Task]) {
+    if !tasks.iter().any(|task| task.status == "running") {
         return;
     }
     let Ok(answer) = link.get("/v1/nodes").await else {
         return;
     };
-    let Ok(nodes) = answer.json() else { return };
+    let Ok(nodes) = answer.read::<api::Page<api::Node>>() else {
+        return;
+    };
     let mut of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for node in items(&nodes["items"]) {
-        for run in items(&node["runs"]) {
-            of.entry(text(&run["task"]))
-                .or_default()
-                .insert(text(&node["id"]));
+    for node in &nodes.items {
+        for run in &node.runs {
+            of.entry(&run.task).or_default().insert(&node.id);
         }
     }
     for task in tasks {
-        let nodes = of.get(text(&task["id"]));
-        let nodes = nodes.map(|nodes| nodes.iter().copied().collect::<Vec<_>>().join(" "));
-        if let (Some(nodes), Some(members)) = (nodes, task.as_object_mut()) {
-            members.insert("node".to_owned(), json!(nodes));
-        }
+        let nodes = of.get(task.id.as_str());
+        task.beside.nodes = nodes.map(|nodes| nodes.iter().copied().collect::<Vec<_>>().join(" "));
     }
 }
 
 /// Why a task waits, if it isn't its own turn that it waits for; or what goes wrong with its handler.
-fn waiting(task: &Value) -> Option<String> {
-    let id = text(&task["id"]);
+fn waiting(task: &Task) -> Option<String> {
+    let id = &task.id;
     if let Some(nodes) = joined(&words::silent(task), ", ") {
         return Some(format!(
             "{id}: no sign of {nodes}, so its rate isn't known: windrow task explain {id}"
         ));
     }
     let stuck = ["queued", "awaiting_business", "recovering", "running"];
-    let is_stuck = stuck.contains(&text(&task["status"])) && task["status_reason"] != "start_at";
-    let said = task["status_text"].as_str().filter(|_| is_stuck)?;
+    let is_stuck = stuck.contains(&task.status.as_str()) && task.status_reason.as_deref() != Some("start_at");
+    let said = task.status_text.as_deref().filter(|_| is_stuck)?;
     Some(format!("{id}: {said}"))
 }

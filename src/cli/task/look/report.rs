@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use api::{Report, ReportCounts, ReportNet, ReportProof, Task};
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link};
-use crate::output::body::{list, number, text};
 use crate::output::screen;
 use crate::output::table::human::seconds;
 use crate::output::table::times::Times;
@@ -19,9 +18,8 @@ use crate::task::make::redrive::at_least;
 use crate::task::words;
 use windrow_client::Request;
 
-/// The total, and the terms that add up to it.
-const TERMS: [&str; 8] = [
-    "total",
+/// The terms that add up to the total.
+const TERMS: [&str; 7] = [
     "succeeded",
     "skipped",
     "abandoned",
@@ -59,7 +57,7 @@ pub(crate) async fn report(args: &ReportArgs, shell: &Shell) -> Result<Exit, Fau
     let answer = link.send(request).await?;
     screen::put(&match form {
         ReportForm::Json | ReportForm::Markdown => answer.text(),
-        ReportForm::Text => card(&answer.json()?, &link.times(&answer)).text(link.look.paper),
+        ReportForm::Text => card(&answer.read()?, &link.times(&answer)).text(link.look.paper),
     })?;
     Ok(Exit::Ok)
 }
@@ -70,85 +68,96 @@ pub(crate) async fn report(args: &ReportArgs, shell: &Shell) -> Result<Exit, Fau
 /// As [`Link::send`].
 pub(crate) async fn redriven(link: &Link<'_>, id: &str) -> Result<Option<String>, Fault> {
     let one = Request::get("/v1/tasks").query("parent", id).query("limit", 1);
-    if link.list(one, None).await?.things()?.is_empty() {
+    if link.list(one, None).await?.things::<Task>()?.is_empty() {
         return Ok(None);
     }
-    let story = link.get(&format!("/v1/tasks/{id}/report")).await?.json()?;
-    let ids: Vec<&str> = list(&story["redrives"])
-        .iter()
-        .map(|task| text(&task["id"]))
-        .collect();
-    Ok((!ids.is_empty()).then(|| format!("{}   ({})", net(&story["net"]), ids.join(", "))))
+    let story: Report = link.get(&format!("/v1/tasks/{id}/report")).await?.read()?;
+    let ids: Vec<&str> = story.redrives.iter().map(|task| task.id.as_str()).collect();
+    Ok((!ids.is_empty()).then(|| format!("{}   ({})", net(&story.net), ids.join(", "))))
 }
 
-fn card(story: &Value, times: &Times) -> Card {
-    let task = &story["task"];
-    let (status, tone) = words::status(&judged(story));
-    let because = task["status_text"].as_str().map(|text| times.style.within(text));
-    let took = task["took_seconds"].as_f64();
+fn card(story: &Report, times: &Times) -> Card {
+    let (task, judged) = (&story.task, judged(story));
+    let (status, tone) = words::status(&judged);
+    let because = task.status_text.as_ref().map(|text| times.style.within(text));
+    let took = task.took_seconds;
     let took = took.and_then(|took| Duration::try_from_secs_f64(took).ok());
     let mut card = Card::new()
-        .title(words::address(task), Tone::Strong)
-        .title(text(&task["id"]), Tone::Plain)
+        .title(words::address(&judged), Tone::Strong)
+        .title(&task.id, Tone::Plain)
         .title(status, tone)
         .maybe("because", because)
-        .line("items", counts(&story["counts"]))
+        .line("items", counts(&story.counts))
         .maybe("took", took.map(seconds))
-        .time("created", &task["created_at"], times)
-        .time("started", &task["started_at"], times)
-        .time("finished", &task["finished_at"], times);
-    for group in list(&story["failures"]) {
+        .time("created", Some(&task.created_at), times)
+        .time("started", task.started_at.as_deref(), times)
+        .time("finished", task.finished_at.as_deref(), times);
+    for group in &story.failures {
         card = card.toned("failure", failures::group(group), Tone::Bad);
     }
-    for redrive in list(&story["redrives"]) {
-        let (id, status) = (text(&redrive["id"]), words::status(redrive).0);
-        card = card.line(
-            "redrive",
-            format!("{id}  {status}   {}", counts(&redrive["counts"])),
-        );
+    for redrive in &story.redrives {
+        let status = words::status(&Task {
+            status: redrive.status.clone(),
+            result: redrive.result.clone(),
+            stop_reason: redrive.stop_reason.clone(),
+            ..Default::default()
+        });
+        let (id, status, counts) = (&redrive.id, status.0, counts(&redrive.counts));
+        card = card.line("redrive", format!("{id}  {status}   {counts}"));
     }
     card = card
-        .line("net", net(&story["net"]))
-        .line("runs", list(&story["runs"]).len().to_string());
-    for entry in list(&story["timeline"]) {
-        let reason = entry["reason"].as_str().map(|reason| format!("   {reason}"));
-        let who = format!("{}  {}", text(&entry["actor"]), text(&entry["action"]));
-        card = card.line(&times.text(text(&entry["at"])), who + &reason.unwrap_or_default());
+        .line("net", net(&story.net))
+        .line("runs", story.runs.len().to_string());
+    for entry in &story.timeline {
+        let reason = entry.reason.as_ref().map(|reason| format!("   {reason}"));
+        let who = format!("{}  {}", entry.actor, entry.action);
+        card = card.line(&times.text(&entry.at), who + &reason.unwrap_or_default());
     }
-    proof(card, &story["proof"])
+    proof(card, &story.proof)
 }
 
 /// The task of a report as it is elsewhere: with its counts, and with what its redrives made good, where it has any.
-fn judged(story: &Value) -> Value {
-    let mut task = story["task"].clone();
-    task["counts"] = story["counts"].clone();
-    if !list(&story["redrives"]).is_empty() {
-        task["redriven"] = story["net"].clone();
-    }
-    task
+fn judged(story: &Report) -> Task {
+    let (task, net) = (story.task.clone(), &story.net);
+    let mut judged = Task {
+        id: task.id,
+        business: task.business,
+        name: task.name,
+        status: task.status,
+        result: task.result,
+        stop_reason: task.stop_reason,
+        counts: story.counts.terms.clone(),
+        ..Default::default()
+    };
+    judged.beside.redriven = (!story.redrives.is_empty()).then_some(api::TaskRedriven {
+        made_good: net.made_good,
+        still_failed: net.still_failed,
+        exact: net.exact,
+    });
+    judged
 }
 
-fn counts(counts: &Value) -> String {
-    words::counts(counts, &TERMS, &RARE)
+fn counts(counts: &ReportCounts) -> String {
+    let total = human::count(counts.total);
+    format!("total {total}  {}", words::counts(&counts.terms, &TERMS, &RARE))
 }
 
-fn net(net: &Value) -> String {
+fn net(net: &ReportNet) -> String {
     let [abandoned, made_good, still_failed] =
-        ["abandoned", "made_good", "still_failed"].map(|name| human::count(number(&net[name])));
+        [net.abandoned, net.made_good, net.still_failed].map(human::count);
     let at_least = at_least(net);
     format!("abandoned {abandoned}  made good {made_good}  still failed {still_failed}{at_least}")
 }
 
-fn proof(card: Card, proof: &Value) -> Card {
-    let (word, tone) = match proof["holds"] == true {
+fn proof(card: Card, proof: &ReportProof) -> Card {
+    let (word, tone) = match proof.holds {
         true => ("✓ every item is accounted for", Tone::Good),
         false => ("✗ not (yet) every item is accounted for", Tone::Warn),
     };
     let mut card = card.toned("proof", word, tone);
-    for check in list(&proof["checks"]) {
-        let sign = if check["holds"] == true { '✓' } else { '✗' };
-        let (claim, evidence) = (text(&check["claim"]), text(&check["evidence"]));
-        card = card.line("", format!("{sign} {claim}: {evidence}"));
+    for check in &proof.checks {
+        let sign = if check.holds { '✓' } else { '✗' };
+        card = card.line("", format!("{sign} {}: {}", check.claim, check.evidence));
     }
-    card.maybe("limit", proof["limit"].as_str())
+    card.line("limit", &proof.limit)
 }

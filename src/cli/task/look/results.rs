@@ -5,14 +5,14 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep};
 
 use super::export::{deliver, is_there, row_form};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, word};
-use crate::output::body::text;
 use crate::output::members::OutputMembers;
 use crate::output::screen;
 use crate::output::table::human;
@@ -63,6 +63,13 @@ pub(crate) async fn results(args: &ResultsArgs, shell: &Shell) -> Result<Exit, F
     Ok(exit)
 }
 
+/// A row of results, as far as its columns are looked at.
+#[derive(Deserialize)]
+struct Row<'a> {
+    #[serde(borrow)]
+    output: &'a RawValue,
+}
+
 /// Says which columns none of the first outputs has. What can't be asked now isn't said: the rows tell why.
 async fn warn_of_columns(link: &Link<'_>, id: &str, args: &ResultsArgs) {
     let Some(columns) = &args.columns else { return };
@@ -81,8 +88,8 @@ async fn warn_of_columns(link: &Link<'_>, id: &str, args: &ResultsArgs) {
     }
     let mut members = OutputMembers::new(columns);
     let rows = rows.split(|byte| *byte == b'\n');
-    for row in rows.filter_map(|row| serde_json::from_slice::<Value>(row).ok()) {
-        members.see(&row["output"].to_string());
+    for row in rows.filter_map(|row| serde_json::from_slice::<Row>(row).ok()) {
+        members.see(row.output.get());
     }
     if let Some(missing) = members.missing() {
         link.must_say(&format!("warning: {}", missing.of_first(COLUMNS_LOOKS)));
@@ -94,7 +101,7 @@ async fn tell_of_redrives(link: &Link<'_>, id: &str) {
     let Ok(answer) = link.get(&format!("/v1/tasks/{id}")).await else {
         return;
     };
-    let Ok(task) = answer.json() else { return };
+    let Ok(task) = answer.read() else { return };
     if let Some(good) = words::made_good(&task).filter(|good| *good > 0) {
         let items = human::counted(good, "item");
         link.hint(&format!(
@@ -164,8 +171,7 @@ impl Follower<'_> {
             .client
             .send(Request::get(&format!("/v1/tasks/{}", self.id)))
             .await?;
-        let task = task.json()?;
-        let status = text(&task["status"]).to_owned();
+        let status = task.read::<api::Task>()?.status;
         let mut download = self
             .link
             .client

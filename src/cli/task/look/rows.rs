@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;
@@ -13,7 +12,7 @@ use crate::exit::Exit;
 use crate::fault::{Fault, of_file};
 use crate::input::flags::Items;
 use crate::link::Link;
-use crate::output::body::{joined, number, shown, text, texts};
+use crate::output::body::{joined, shown};
 use crate::output::table::{clean, human};
 use crate::run::items::first_row;
 use crate::run::items::source;
@@ -141,22 +140,16 @@ pub(crate) async fn upload(items: &Items, link: &Link<'_>) -> Result<(String, Ve
         .upload(request, input, progress(link, name, size))
         .await
         .map_err(|error| unusable(error, name))?;
-    let found = answer.json()?;
+    let found: api::Upload = answer.read()?;
     if let Some(fault) = misread(items, name, &found) {
-        discard(link, text(&found["id"])).await;
+        discard(link, &found.id).await;
         return Err(fault);
     }
     tell(link, &found);
     if has_bom {
         link.must_say(&format!("warning: {}", first_row::HAS_BOM));
     }
-    match found["id"].as_str() {
-        Some(id) => Ok((
-            id.to_owned(),
-            texts(&found["columns"]).into_iter().map(str::to_owned).collect(),
-        )),
-        None => Err(Fault::bug("the upload has no number")),
-    }
+    Ok((found.id, found.columns))
 }
 
 type Input = Box<dyn AsyncRead + Send + Unpin>;
@@ -197,12 +190,12 @@ fn progress(link: &Link<'_>, name: &str, size: Option<u64>) -> impl Fn(u64) + Se
 }
 
 /// Rows, columns and the first row.
-fn tell(link: &Link<'_>, found: &Value) {
-    let mut line = format!("rows {}", human::count(number(&found["rows"])));
-    if let Some(columns) = joined(&texts(&found["columns"]), ",") {
+fn tell(link: &Link<'_>, found: &api::Upload) {
+    let mut line = format!("rows {}", human::count(found.rows.unwrap_or_default()));
+    if let Some(columns) = joined(&found.columns, ",") {
         line += &format!("   columns {}", clean(&columns));
     }
-    if let Some(first) = found["sample"].get(0) {
+    if let Some(first) = found.sample.get(0) {
         let first: String = clean(&first.to_string()).chars().take(SAMPLE_CHARS_MAX).collect();
         line += &format!("   first {first}");
     }
@@ -213,16 +206,9 @@ fn tell(link: &Link<'_>, found: &Value) {
 }
 
 /// What is refused of the rows, as `windrow run` refuses it.
-fn misread(items: &Items, name: &str, found: &Value) -> Option<Fault> {
-    let columns: Vec<String> = texts(&found["columns"]).into_iter().map(str::to_owned).collect();
-    let refused = || {
-        first_row::refused(
-            name,
-            &shown(&found["sample"][0]),
-            &columns,
-            number(&found["rows"]),
-        )
-    };
+fn misread(items: &Items, name: &str, found: &api::Upload) -> Option<Fault> {
+    let (row, rows) = (shown(&found.sample[0]), found.rows.unwrap_or_default());
+    let refused = || first_row::refused(name, &row, &found.columns, rows);
     items.delimiter.is_none().then(refused).flatten()
 }
 
@@ -238,10 +224,10 @@ pub(crate) async fn discard(link: &Link<'_>, upload: &str) {
 }
 
 /// What looks wrong in the rows, as `windrow run` says it.
-fn doubt(found: &Value) -> Option<String> {
-    let columns: Vec<String> = texts(&found["columns"]).into_iter().map(clean).collect();
+fn doubt(found: &api::Upload) -> Option<String> {
+    let columns: Vec<String> = found.columns.iter().map(|column| clean(column)).collect();
     // A long row is shown as its beginning, in a text.
-    first_row::doubt(&shown(&found["sample"][0]), &columns)
+    first_row::doubt(&shown(&found.sample[0]), &columns)
 }
 
 #[cfg(test)]
@@ -252,20 +238,22 @@ mod tests {
 
     #[test]
     fn rows_that_were_cut_at_the_wrong_place_are_told() {
-        let table = json!({"rows": 1, "columns": ["id;name"], "sample": [{"id;name": "1;a"}]});
+        let upload = |column: Option<&str>, sample| api::Upload {
+            columns: column.into_iter().map(str::to_owned).collect(),
+            sample,
+            ..Default::default()
+        };
+        let table = upload(Some("id;name"), json!([{"id;name": "1;a"}]));
         assert!(
             doubt(&table).is_some_and(|said| said.contains("--delimiter ';'")),
             "a table"
         );
         let long = format!("[{}", "1,".repeat(3000));
         for first in [json!([1, 2]), json!(long)] {
-            let lines = json!({"rows": 1, "columns": null, "sample": [first]});
+            let lines = upload(None, json!([first]));
             assert!(doubt(&lines).is_some_and(|said| said.contains("jq -c")), "lines");
         }
-        assert_eq!(
-            doubt(&json!({"rows": 1, "columns": ["id"], "sample": [{"id": "1"}]})),
-            None
-        );
-        assert_eq!(doubt(&json!({"rows": 0, "columns": null, "sample": []})), None);
+        assert_eq!(doubt(&upload(Some("id"), json!([{"id": "1"}]))), None);
+        assert_eq!(doubt(&upload(None, json!([]))), None);
     }
 }

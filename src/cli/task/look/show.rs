@@ -1,11 +1,12 @@
 //! `windrow task show`.
 
-use serde_json::Value;
+use api::{Task, TaskShard};
+use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::body::{joined, labels, list, number, shown, text, texts};
+use crate::output::body::{joined, labels, shown};
 use crate::output::table::times::Times;
 use crate::output::table::{Card, Tone, human};
 use crate::shell::Shell;
@@ -16,7 +17,7 @@ use crate::task::make::warnings;
 use crate::task::words;
 
 /// Settings, in the order of `config.toml`.
-const SETTINGS: [&str; 8] = [
+const SETTINGS: [&str; 10] = [
     "rate",
     "burst",
     "concurrency",
@@ -25,6 +26,8 @@ const SETTINGS: [&str; 8] = [
     "timeout",
     "error_budget",
     "ordered",
+    "max_attempts",
+    "backoff",
 ];
 /// Shards on lines of their own.
 const SHARDS_SHOWN: usize = 16;
@@ -47,7 +50,7 @@ pub(crate) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> 
         let page = format!("{}/tasks/{id}\n", link.client.server());
         return link.put(page.as_bytes());
     }
-    let failures = match link.look.form.is_for_people() && words::has_failures(&answer.json()?) {
+    let failures = match link.look.form.is_for_people() && words::has_failures(&answer.read()?) {
         true => failures::told(&link, &id).await?,
         false => Vec::new(),
     };
@@ -65,86 +68,75 @@ pub(crate) async fn show(args: &ShowArgs, shell: &Shell) -> Result<Exit, Fault> 
 }
 
 /// A task for people.
-pub(crate) fn card(task: &Value, times: &Times) -> Card {
-    let id = text(&task["id"]);
+pub(crate) fn card(task: &Task, times: &Times) -> Card {
     let (status, tone) = words::status_at(task, times);
     let bar = words::bar(task, BAR_CELLS);
     let progress = format!("{bar} {}   {}", words::percent(task), words::done_of(task));
     let mut card = Card::new()
         .title(words::address(task), Tone::Strong)
-        .title(id, Tone::Plain)
+        .title(&task.id, Tone::Plain)
         .title(status, tone)
         .maybe("because", because(task, times))
-        .time("since", &task["since"], times)
+        .time("since", Some(&task.since), times)
         .maybe("next", next(task, times))
         .line("progress", progress)
-        .line(
-            "items",
-            words::counts(&task["counts"], &words::TERMS, &words::RARE),
-        )
+        .line("items", words::counts(&task.counts, &words::TERMS, &words::RARE))
         .maybe("canary", canary(task))
         .maybe("skipped", skips(task))
         .maybe("pace", words::rate(task, times).map(|rate| pace(task, &rate)))
         .maybe("nodes", nodes(task))
         .line("window", window(task))
         .line("settings", settings(task))
-        .line("source", source(&task["source"]))
-        .maybe("params", params(task))
-        .maybe("labels", labels(&task["labels"]));
+        .line("source", source(&task.source))
+        .maybe("params", task.params.as_ref().map(|params| params.get()))
+        .maybe("labels", labels(&task.labels));
     for (label, shard) in shards(task, times) {
         card = card.line(label, shard);
     }
     card = card
         .maybe("publishes", publishes(task))
-        .maybe("parent", task["parent"].as_str())
+        .maybe("parent", task.parent.as_deref())
         .maybe("schedule", fire(task))
-        .maybe("pool", task["pool"].as_str())
-        .maybe("limits", joined(&texts(&task["limits"]), "  "))
-        .time("created", &task["created_at"], times)
-        .time("not before", &task["start_at"], times)
-        .time("started", &task["started_at"], times)
-        .time("deadline", &task["deadline"], times)
-        .time("finished", &task["finished_at"], times);
-    let warnings = warnings::lines(task, id, times.style).into_iter();
+        .line("pool", &task.pool)
+        .maybe("limits", joined(&task.limits, "  "))
+        .time("created", Some(&task.created_at), times)
+        .time("not before", task.start_at.as_deref(), times)
+        .time("started", task.started_at.as_deref(), times)
+        .time("deadline", task.deadline.as_deref(), times)
+        .time("finished", task.finished_at.as_deref(), times);
+    let warnings = warnings::lines(&task.beside.warnings, &task.id, times.style).into_iter();
     warnings.fold(card, |card, warning| card.line("warning", warning))
 }
 
 /// `generation 3 of board`, and that it came to nothing.
-fn publishes(task: &Value) -> Option<String> {
-    let publish = &task["publish"];
-    let generation = format!(
-        "generation {} of {}",
-        publish["generation"],
-        publish["dataset"].as_str()?
-    );
-    Some(match publish["withheld"] == true {
-        true => format!(
-            "{generation}: withheld (`windrow dataset generations {}` says why)",
-            text(&publish["dataset"])
-        ),
+fn publishes(task: &Task) -> Option<String> {
+    let publish = task.publish.as_ref()?;
+    let dataset = &publish.dataset;
+    let generation = format!("generation {} of {dataset}", publish.generation);
+    Some(match publish.withheld {
+        true => format!("{generation}: withheld (`windrow dataset generations {dataset}` says why)"),
         false => generation,
     })
 }
 
 /// `s7 for 2026-11-20T17:00:00.000Z`: the fire that made it.
-fn fire(task: &Value) -> Option<String> {
-    let (schedule, time) = (task["schedule"].as_str()?, task["fire_time"].as_str()?);
+fn fire(task: &Task) -> Option<String> {
+    let (schedule, time) = (task.schedule.as_ref()?, task.fire_time.as_ref()?);
     Some(format!("{schedule} for {time}"))
 }
 
 /// `20 items, then continue`
-fn canary(task: &Value) -> Option<String> {
-    let canary = &task["canary"];
-    let items = human::counted(canary["items"].as_u64()?, "item");
-    Some(format!("{items} first, then {}", text(&canary["then"])))
+fn canary(task: &Task) -> Option<String> {
+    let canary = task.canary.as_ref()?;
+    let items = human::counted(canary.items, "item");
+    Some(format!("{items} first, then {}", canary.then))
 }
 
 /// `5-9,12: 6 items, as people asked`
-fn skips(task: &Value) -> Option<String> {
-    let skips = &task["skips"];
-    let indexes = skips["indexes"].as_str()?;
-    let items = human::counted(number(&skips["items"]), "item");
-    Some(format!("{items} as people asked: {}", shortened(indexes)))
+fn skips(task: &Task) -> Option<String> {
+    let skips = task.skips.as_ref()?;
+    let items = human::counted(skips.items, "item");
+    Some(format!("{items} as people asked: {}", shortened(&skips.indexes)))
 }
 
 /// As many of the ranges as a line takes.
@@ -155,18 +147,14 @@ fn shortened(indexes: &str) -> String {
     }
 }
 
-fn params(task: &Value) -> Option<String> {
-    let params = task.get("params").filter(|params| !params.is_null());
-    params.map(Value::to_string)
-}
-
-fn because(task: &Value, times: &Times) -> Option<String> {
-    task["status_text"].as_str().map(|text| times.style.within(text))
+fn because(task: &Task, times: &Times) -> Option<String> {
+    let text = task.status_text.as_ref();
+    text.map(|text| times.style.within(text))
 }
 
 /// Each shard on a line of its own; a task of one has nothing to say here.
-fn shards(task: &Value, times: &Times) -> Vec<(&'static str, String)> {
-    let list = list(&task["shard_list"]);
+fn shards(task: &Task, times: &Times) -> Vec<(&'static str, String)> {
+    let list = &task.shard_list;
     if list.len() < 2 {
         return Vec::new();
     }
@@ -181,50 +169,43 @@ fn shards(task: &Value, times: &Times) -> Vec<(&'static str, String)> {
     labels.zip(shown.chain(more)).collect()
 }
 
-fn shard_line(shard: &Value, silent: &[String], times: &Times) -> String {
-    let count = |name: &str| number(&shard[name]);
-    let at = shard["next_at"]
-        .as_str()
-        .map(|at| format!(" until {}", times.text(at)));
-    let node = shard["node"].as_str().map(|node| {
-        let silent = silent.iter().any(|one| one == node);
+fn shard_line(shard: &TaskShard, silent: &[String], times: &Times) -> String {
+    let at = shard.next_at.as_ref();
+    let at = at.map(|at| format!(" until {}", times.text(at)));
+    let node = shard.node.as_ref().map(|node| {
+        let silent = silent.contains(node);
         format!(" on {node}{}", if silent { ", which gives no sign" } else { "" })
     });
-    let share = shard["rate_share"].as_f64().filter(|share| *share > 0.0);
+    let share = Some(shard.rate_share).filter(|share| *share > 0.0);
     let share = share.map(|share| format!("   {:.1} % of the rate", share * 100.0));
     format!(
         "{}  {}{}{}   {} of {}   low water {}{}",
-        text(&shard["shard"]),
-        text(&shard["state"]),
+        shard.shard,
+        shard.state,
         node.unwrap_or_default(),
         at.unwrap_or_default(),
-        human::count(count("settled")),
-        human::count(count("end").saturating_sub(count("first"))),
-        human::count(count("low_water")),
+        human::count(shard.settled),
+        human::count(shard.end.saturating_sub(shard.first)),
+        human::count(shard.low_water),
         share.unwrap_or_default()
     )
 }
 
-fn next(task: &Value, times: &Times) -> Option<String> {
-    let next = &task["next"];
-    Some(format!(
-        "{} {}",
-        next["action"].as_str()?,
-        times.text(next["at"].as_str()?)
-    ))
+fn next(task: &Task, times: &Times) -> Option<String> {
+    let next = task.next.as_ref()?;
+    Some(format!("{} {}", next.action, times.text(&next.at)))
 }
 
-fn pace(task: &Value, rate: &str) -> String {
-    let live = &task["live"];
+fn pace(task: &Task, rate: &str) -> String {
+    let live = task.live.as_ref();
+    let p95 = live.and_then(|live| live.latency_p95_seconds);
+    let stall = live.and_then(|live| live.stall.as_ref());
     let parts = [
         Some(rate.to_owned()),
         joined(&words::silent(task), ", ").map(|nodes| format!("not known without {nodes}")),
-        live["latency_p95_seconds"]
-            .as_f64()
-            .map(|p95| format!("p95 {:.0} ms", p95 * 1000.0)),
+        p95.map(|p95| format!("p95 {:.0} ms", p95 * 1000.0)),
         words::eta_text(task).map(|eta| format!("ETA {eta}")),
-        live["stall"]
-            .as_str()
+        stall
             .filter(|_| !words::waits_for_items(task))
             .map(|stall| format!("held by {}", stall.replace('_', " "))),
     ];
@@ -232,61 +213,67 @@ fn pace(task: &Value, rate: &str) -> String {
 }
 
 /// The nodes that run it, and those that can't be asked.
-fn nodes(task: &Value) -> Option<String> {
-    let live = &task["live"];
-    let asked = joined(&texts(&live["nodes"]), ", ");
-    let silent = list(&live["unreachable"]).iter();
-    let silent = silent.map(|one| format!("{} is unreachable: {}", text(&one["node"]), text(&one["why"])));
+fn nodes(task: &Task) -> Option<String> {
+    let live = task.live.as_ref()?;
+    let asked = joined(&live.nodes, ", ");
+    let silent = live.unreachable.iter();
+    let silent = silent.map(|one| format!("{} is unreachable: {}", one.node, one.why));
     joined(&asked.into_iter().chain(silent).collect::<Vec<_>>(), "; ")
 }
 
-fn window(task: &Value) -> String {
-    let live = &task["live"];
+fn window(task: &Task) -> String {
+    let live = task.live.clone().unwrap_or_default();
     let parts = [
-        ("low water", &task["low_water"]),
-        ("high water", &live["high_water"]),
-        ("window", &live["window"]),
-        ("concurrency", &live["concurrency"]),
+        ("low water", Some(task.low_water)),
+        ("high water", live.high_water),
+        ("window", live.window),
+        ("concurrency", live.concurrency),
     ];
-    let parts = parts.map(|(name, value)| Some(format!("{name} {}", human::count(value.as_u64()?))));
+    let parts = parts.map(|(name, value)| Some(format!("{name} {}", human::count(value?))));
     parts.into_iter().flatten().collect::<Vec<_>>().join("   ")
 }
 
-fn settings(task: &Value) -> String {
-    let written = |name: &&str| match &task[*name] {
+fn settings(task: &Task) -> String {
+    let tuning = json!(task.settings.tuning);
+    let written = |name: &str| match &tuning[name] {
         Value::Null | Value::Bool(false) => None,
         value => Some(format!("{} {}", name.replace('_', " "), shown(value))),
     };
-    let retries = ["max_attempts", "backoff"]
-        .iter()
-        .filter_map(|name| match &task["retry"][*name] {
-            Value::Null => None,
-            value => Some(format!("{} {}", name.replace('_', " "), shown(value))),
-        });
-    let all: Vec<String> = SETTINGS.iter().filter_map(written).chain(retries).collect();
-    all.join("  ")
-}
-
-fn source(source: &Value) -> String {
-    let members = source.as_object().into_iter().flatten();
-    let members = members.filter(|(name, value)| *name != "type" && !value.is_null() && !value.is_array());
-    let members = members.map(|(name, value)| format!("{name} {}", shown(value)));
-    let kind = source["type"].as_str().unwrap_or("unknown").to_owned();
-    std::iter::once(kind)
-        .chain(members)
+    SETTINGS
+        .into_iter()
+        .filter_map(written)
         .collect::<Vec<_>>()
         .join("  ")
 }
 
+fn source(source: &api::TaskSource) -> String {
+    let members = [
+        ("origin", &source.origin),
+        ("upload", &source.upload),
+        ("url", &source.url),
+    ];
+    let members = members.map(|(name, value)| Some(format!("  {name} {}", value.as_ref()?)));
+    source.kind.clone() + &members.into_iter().flatten().collect::<String>()
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use windrow_core::settings::table::TuningPatch;
 
     use super::*;
 
     #[test]
     fn retries_are_among_the_settings() {
-        let task = json!({"rate": "5/s", "retry": {"max_attempts": 7, "backoff": "1s..60s x2", "on_exhausted": "abandon"}});
-        assert_eq!(settings(&task), "rate 5/s  max attempts 7  backoff 1s..60s x2");
+        let mut task = Task::default();
+        for (name, value) in [("rate", "5/s"), ("max_attempts", "7")] {
+            let patch = TuningPatch::parse(name, value).expect("sound");
+            task.settings.tuning = patch.apply(&task.settings.tuning);
+        }
+        let text = settings(&task);
+        assert!(text.starts_with("rate 5/s  burst 100ms  "), "{text}");
+        assert!(
+            text.ends_with("  max attempts 7  backoff 1s..60s x2 jitter 20%"),
+            "{text}"
+        );
     }
 }

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::IgnoredAny;
-use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader, Lines};
 use tokio::time::timeout;
@@ -14,7 +14,6 @@ use tokio::time::timeout;
 use crate::exit::Exit;
 use crate::fault::{Fault, of_file};
 use crate::link::{Form, Link};
-use crate::output::body::{number, text};
 use crate::output::screen;
 use crate::output::table::{Column, Keep, Listing, human};
 use crate::shell::Shell;
@@ -60,8 +59,12 @@ pub(crate) async fn append(args: &AppendArgs, shell: &Shell) -> Result<Exit, Fau
     let link = Link::open(&args.remote, shell)?;
     let id = link.task(&args.task).await?;
     let mut input = Input::open(&args.ndjson, args.key.is_none()).await?;
-    let (mut items, mut repeated, mut blocks, mut answers) = (0_u64, 0_u64, 0_u64, (None, None));
-    while let Some(block) = input.block().await.map_err(|fault| so_far(fault, items, &id))? {
+    let (mut blocks, mut last) = (0_u64, None);
+    let mut appended = Appended {
+        task: id.clone(),
+        ..Appended::default()
+    };
+    while let Some(block) = input.block().await.map_err(|fault| so_far(fault, &appended))? {
         // Without a name each has a key of its own.
         let request = Request::post(&format!("/v1/tasks/{id}/items")).body("application/json", body(&block)?);
         let request = match &args.key {
@@ -71,56 +74,65 @@ pub(crate) async fn append(args: &AppendArgs, shell: &Shell) -> Result<Exit, Fau
         let answer = link
             .send(request)
             .await
-            .map_err(|fault| so_far(fault, items, &id))?;
-        (items, blocks) = (items + block.rows.len() as u64, blocks + 1);
-        // Without a name only an answer that was lost makes a repeat, and that was of this command.
-        if args.key.is_some() && answer.json()?["repeated"] == true {
-            repeated += block.rows.len() as u64;
+            .map_err(|fault| so_far(fault, &appended))?;
+        let added: api::AppendedItems = answer.read()?;
+        if blocks == 0 {
+            appended.first_index = added.first_index;
         }
-        answers = (answers.0.or_else(|| Some(answer.clone())), Some(answer));
+        // Without a name only an answer that was lost makes a repeat, and that was of this command.
+        if args.key.is_some() && added.repeated {
+            appended.repeated += block.rows.len() as u64;
+        }
+        appended.items += block.rows.len() as u64;
+        appended.total = added.total;
+        (blocks, last) = (blocks + 1, Some(answer));
     }
-    told(&link, &id, (items, repeated), answers)
+    told(&link, appended, last.as_ref())
 }
 
 /// What was appended, taken together.
-const APPENDED: Listing = Listing {
+#[derive(Default, Serialize)]
+struct Appended {
+    first_index: u64,
+    items: u64,
+    /// Of them those that had been before.
+    repeated: u64,
+    task: String,
+    total: u64,
+}
+
+const APPENDED: Listing<Appended> = Listing {
     columns: &[
-        Column::text("TASK", Keep::Always, 4, "task"),
-        Column::count("ITEMS", Keep::Always, 5, "items"),
-        Column::count("FIRST_INDEX", Keep::Always, 5, "first_index"),
-        Column::count("TOTAL", Keep::Always, 5, "total"),
-        Column::count("REPEATED", Keep::Always, 5, "repeated"),
+        Column::text("TASK", Keep::Always, 4, |appended| &appended.task),
+        Column::count("ITEMS", Keep::Always, 5, |appended| Some(appended.items)),
+        Column::count("FIRST_INDEX", Keep::Always, 5, |appended| {
+            Some(appended.first_index)
+        }),
+        Column::count("TOTAL", Keep::Always, 5, |appended| Some(appended.total)),
+        Column::count("REPEATED", Keep::Always, 5, |appended| Some(appended.repeated)),
     ],
-    name: |appended| text(&appended["task"]).to_owned(),
+    name: |appended| appended.task.clone(),
     none: "nothing was appended",
 };
 
-/// Tells of the first block and the last one.
-fn told(
-    link: &Link<'_>,
-    id: &str,
-    (items, repeated): (u64, u64),
-    answers: (Option<Answer>, Option<Answer>),
-) -> Result<Exit, Fault> {
-    let (Some(first), Some(last)) = answers else {
+/// Tells of all blocks, as the answer to the last one leaves them.
+fn told(link: &Link<'_>, appended: Appended, last: Option<&Answer>) -> Result<Exit, Fault> {
+    let Some(last) = last else {
         link.say("there is no line: nothing was appended");
         return Ok(Exit::Ok);
     };
-    let (first, total) = (
-        first.json()?["first_index"].clone(),
-        last.json()?["total"].clone(),
-    );
-    let appended =
-        json!({"task": id, "items": items, "repeated": repeated, "first_index": first, "total": total});
     let said = match link.look.form {
         Form::Table | Form::Wide => format!(
-            "{id}  {}; it has {}",
-            sentence(items, repeated),
-            human::counted(number(&total), "item")
+            "{}  {}; it has {}",
+            appended.task,
+            sentence(appended.items, appended.repeated),
+            human::counted(appended.total, "item")
         ),
-        Form::Json | Form::Ndjson => appended.to_string(),
+        Form::Json | Form::Ndjson => {
+            serde_json::to_string(&appended).map_err(|error| Fault::bug(error.to_string()))?
+        }
         Form::Name => APPENDED.names(&[appended]),
-        Form::Csv => APPENDED.csv(&[appended], &link.times(&last), link.look.guard.into()),
+        Form::Csv => APPENDED.csv(&[appended], &link.times(last), link.look.guard.into()),
     };
     screen::put(&said).map(|()| Exit::Ok)
 }
@@ -144,12 +156,13 @@ fn body(block: &Block) -> Result<String, Fault> {
     Ok(format!("{{\"items\":{rows}}}"))
 }
 
-fn so_far(mut fault: Fault, items: u64, id: &str) -> Fault {
-    if items > 0 {
-        let before = human::counted(items, "item");
+fn so_far(mut fault: Fault, appended: &Appended) -> Fault {
+    if appended.items > 0 {
+        let before = human::counted(appended.items, "item");
+        let task = &appended.task;
         fault
             .because
-            .push(format!("appended to {id} before that: {before}"));
+            .push(format!("appended to {task} before that: {before}"));
     }
     fault
 }

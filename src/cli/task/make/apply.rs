@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, to_value};
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Link, document};
-use crate::output::body::text;
 use crate::output::table::times::parsed;
 use crate::shell::Shell;
 use crate::task::args::make::{ApplyArgs, Begin};
@@ -48,8 +48,8 @@ pub(crate) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
         .query("business", &business)
         .query("name", &name)
         .query("limit", 1);
-    let found: Value = link.send(request).await?.json()?;
-    let Some(task) = found["items"].get(0) else {
+    let found: api::Page<api::Task> = link.send(request).await?.read()?;
+    let Some(task) = found.items.first() else {
         let draft = Draft::of(wanted).strictly(args.strict);
         let request = Request::post("/v1/tasks");
         let Some(answer) = draft.send(&link, &args.write, request, "").await? else {
@@ -57,7 +57,6 @@ pub(crate) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
         };
         return made(&link, answer).await;
     };
-    let id = text(&task["id"]).to_owned();
     let draft = change(&wanted, task)?.strictly(args.strict);
     let send = async |id: &str| match draft.is_empty() {
         true => Ok(Some(until::look(&link, id).await?.answer)),
@@ -68,23 +67,23 @@ pub(crate) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
         }
     };
     let became = async |id: &str, answer: Answer| {
-        let difference = difference(task, &answer.json()?);
+        let difference = difference(task, &answer.read()?);
         let line = format!("{id}  {}  {difference}", words::address(task));
         Ok(Became::well(link.look.style.within(&line), answer))
     };
-    each(&link, &[id], send, became).await
+    each(&link, std::slice::from_ref(&task.id), send, became).await
 }
 
 async fn made(link: &Link<'_>, answer: Answer) -> Result<Exit, Fault> {
-    let task = answer.json()?;
+    let task: api::Task = answer.read()?;
     let (address, status) = (words::address(&task), words::status(&task).0);
     let begin = Begin {
-        start: task["status"] != "created",
+        start: task.status != "created",
         wait: false,
     };
     let created = Created {
         answer,
-        line: format!("created  {}  {address}   {status}", text(&task["id"])),
+        line: format!("created  {}  {address}   {status}", task.id),
         begin,
         then: None,
     };
@@ -104,7 +103,8 @@ fn read(path: &Path) -> Result<Members, Fault> {
 }
 
 /// What of the file isn't so.
-fn change(wanted: &Members, task: &Value) -> Result<Draft, Fault> {
+fn change(wanted: &Members, task: &api::Task) -> Result<Draft, Fault> {
+    let is = to_value(task).map_err(|error| Fault::bug(error.to_string()))?;
     let mut draft = Draft::default();
     let mut fixed = Vec::new();
     let mut settings = Map::new();
@@ -112,14 +112,14 @@ fn change(wanted: &Members, task: &Value) -> Result<Draft, Fault> {
         let value: Value = serde_json::from_str(raw.get()).map_err(|error| Fault::bug(error.to_string()))?;
         match name.as_str() {
             name if OF_THE_MAKING.contains(&name) || OF_THE_NAME.contains(&name) => {}
-            "source" => source(&mut draft, raw, &value, task)?,
+            "source" => source(&mut draft, raw, task)?,
             "labels" | "priority" | "deadline" | "params" | "skip_first" | "shards" => {
-                if !is_same(name, &value, &task[name]) {
+                if !is_same(name, &value, &is[name]) {
                     draft.put(name, raw)?;
                 }
             }
-            name if FIXED.contains(&name) && is_same(name, &value, &task[name]) => {}
-            name if FIXED.contains(&name) => fixed.push(format!("{name} is {}, not {value}", task[name])),
+            name if FIXED.contains(&name) && is_same(name, &value, &is[name]) => {}
+            name if FIXED.contains(&name) => fixed.push(format!("{name} is {}, not {value}", is[name])),
             _ => {
                 settings.insert(name.to_owned(), value);
             }
@@ -133,7 +133,7 @@ fn change(wanted: &Members, task: &Value) -> Result<Draft, Fault> {
             hint: Some("another name makes another task; or windrow task clone".to_owned()),
         });
     }
-    if canonical(&settings).is_none_or(|wanted| !holds(&wanted, task)) {
+    if canonical(&settings).is_none_or(|wanted| !holds(&wanted, &is)) {
         for (name, value) in &settings {
             draft.put(name, value)?;
         }
@@ -152,21 +152,26 @@ fn is_same(name: &str, wanted: &Value, is: &Value) -> bool {
 
 /// A source is compared by what a task shows of its own: its total, upload or address. Items in the file itself aren't
 /// shown; they are of the making only.
-fn source(draft: &mut Draft, raw: &RawValue, wanted: &Value, task: &Value) -> Result<(), Fault> {
-    let has = &task["source"];
-    let is_same = match wanted["type"].as_str() {
-        Some("range") if has["type"] == "range" => {
-            if wanted["total"] != task["total"] {
-                draft.put("total", &wanted["total"])?;
-            }
-            true
-        }
-        Some("inline") => has["type"] == "inline",
-        Some("file") => wanted["upload"] == has["upload"],
-        Some("url") => wanted["url"] == has["url"],
-        _ => false,
+fn source(draft: &mut Draft, raw: &RawValue, task: &api::Task) -> Result<(), Fault> {
+    #[derive(Deserialize)]
+    struct Wanted {
+        #[serde(flatten)]
+        source: api::TaskSource,
+        total: Option<u64>,
+    }
+    let has = &task.source;
+    // The node says what is wrong with one that can't be read.
+    let Ok(Wanted { source, total }) = serde_json::from_str(raw.get()) else {
+        return draft.put("source", raw);
     };
-    if is_same { Ok(()) } else { draft.put("source", raw) }
+    match source.kind.as_str() {
+        "range" if has.kind == "range" && total == Some(task.total) => Ok(()),
+        "range" if has.kind == "range" => draft.put("total", total),
+        "inline" if has.kind == "inline" => Ok(()),
+        "file" if source.upload == has.upload => Ok(()),
+        "url" if source.url == has.url => Ok(()),
+        _ => draft.put("source", raw),
+    }
 }
 
 /// Settings as the API writes them; none where they can't be read, which the node then says.
@@ -182,25 +187,41 @@ fn canonical(settings: &Map<String, Value>) -> Option<Map<String, Value>> {
     }
 }
 
-fn holds(wanted: &Map<String, Value>, task: &Value) -> bool {
-    wanted.iter().all(|(name, value)| task[name.as_str()] == *value)
+fn holds(wanted: &Map<String, Value>, is: &Value) -> bool {
+    wanted.iter().all(|(name, value)| is[name.as_str()] == *value)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+    use std::time::Duration;
+
     use serde_json::json;
 
     use super::*;
+    use windrow_core::settings::Auto;
 
     fn wanted(value: &Value) -> Members {
         serde_json::from_str(&value.to_string()).expect("members")
     }
 
-    fn task() -> Value {
-        json!({"business": "push", "name": "x", "rate": "500/s", "window": "auto", "batch": 1, "timeout": "3s",
-            "max_attempts": 5, "backoff": "1s..60s x2 jitter 20%", "on_exhausted": "abandon",
-            "labels": {"a": "b"}, "source": {"type": "range"}, "total": 10, "send_params": false,
-            "deadline": "2026-11-20T17:00:00.000Z", "params": null, "shards": 1})
+    fn task() -> api::Task {
+        let mut task = api::Task {
+            business: "push".to_owned(),
+            name: Some("x".to_owned()),
+            labels: [("a".to_owned(), "b".to_owned())].into(),
+            source: api::TaskSource {
+                kind: "range".to_owned(),
+                ..Default::default()
+            },
+            total: 10,
+            deadline: Some("2026-11-20T17:00:00.000Z".to_owned()),
+            shards: Auto::Fixed(NonZeroU32::MIN),
+            ..Default::default()
+        };
+        task.settings.tuning.rate = "500/s".parse().expect("a rate");
+        task.settings.tuning.timeout = Duration::from_secs(3);
+        task
     }
 
     #[test]

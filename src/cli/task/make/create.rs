@@ -5,7 +5,6 @@ use serde_json::json as object;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::body::{number, text};
 use crate::output::table::human;
 use crate::run::args::IfEmpty;
 use crate::shell::Shell;
@@ -39,9 +38,7 @@ pub(crate) async fn create(args: &CreateArgs, shell: &Shell) -> Result<Exit, Fau
         }
         return sent.map(|_| Exit::Ok);
     };
-    let task = answer.json()?;
-    let items = human::counted(number(&task["total"]), "item");
-    created(&link, &args.new, answer, &format!("  {items}")).await
+    created(&link, &args.new, answer, |items| format!("  {items}")).await
 }
 
 /// Makes a task like another one.
@@ -57,26 +54,21 @@ pub(crate) async fn clone(args: &CloneArgs, shell: &Shell) -> Result<Exit, Fault
     let Some(answer) = draft.send(&link, &args.new.write, request, &id).await? else {
         return Ok(Exit::Ok);
     };
-    let task = answer.json()?;
-    let items = human::counted(number(&task["total"]), "item");
-    created(
-        &link,
-        &args.new,
-        answer,
-        &format!("  a clone of {id}, {items} with new keys"),
-    )
-    .await
+    let what = |items| format!("  a clone of {id}, {items} with new keys");
+    created(&link, &args.new, answer, what).await
 }
 
 /// Tells of a new task, and follows it as far as that is wanted.
-async fn created(link: &Link<'_>, new: &NewTask, answer: Answer, what: &str) -> Result<Exit, Fault> {
-    let task = answer.json()?;
-    let line = format!(
-        "created  {}  {} {what}   {}",
-        text(&task["id"]),
-        words::address(&task),
-        words::status(&task).0
-    );
+async fn created(
+    link: &Link<'_>,
+    new: &NewTask,
+    answer: Answer,
+    what: impl FnOnce(String) -> String,
+) -> Result<Exit, Fault> {
+    let task: api::Task = answer.read()?;
+    let (address, status) = (words::address(&task), words::status(&task).0);
+    let what = what(human::counted(task.total, "item"));
+    let line = format!("created  {}  {address} {what}   {status}", task.id);
     let created = Created {
         answer,
         line,

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json as object};
 
@@ -20,7 +21,7 @@ use crate::task::args::make::{
 use crate::task::look::{rows, show};
 use crate::task::make::warnings;
 use crate::task::wait::until;
-use windrow_client::{Answer, Request};
+use windrow_client::{Answer, ClientError, Request};
 use windrow_server::service::failures::item_data::KEY_COLUMN;
 
 /// What takes a deadline away.
@@ -152,16 +153,14 @@ impl Draft {
         if let Some(total) = items.total {
             self.put("source", object!({"type": "range", "total": total}))?;
         } else if let Some(url) = &items.url {
-            let mut source = object!({"type": "url", "url": url});
-            if let Some(format) = items.format {
-                source["format"] = object!(word(&format));
-            }
-            if let Some(delimiter) = csv.and_then(|csv| csv.delimiter) {
-                source["delimiter"] = object!(delimiter);
-            }
-            if csv.is_some_and(|csv| csv.no_header) {
-                source["header"] = object!(false);
-            }
+            let mut source = BTreeMap::from([("type", object!("url")), ("url", object!(url))]);
+            let delimiter = csv.and_then(|csv| csv.delimiter);
+            source.extend(items.format.map(|format| ("format", object!(word(&format)))));
+            source.extend(delimiter.map(|delimiter| ("delimiter", object!(delimiter))));
+            source.extend(
+                csv.filter(|csv| csv.no_header)
+                    .map(|_| ("header", object!(false))),
+            );
             self.put("source", source)?;
         } else if let Some(inline) = &items.inline {
             let items = json("--items", inline)?;
@@ -255,7 +254,9 @@ impl Draft {
             return plan(link, task, request).await.map(|()| None);
         }
         let answer = link.send(request).await?;
-        warnings::tell(link, &answer.json()?, task);
+        if !answer.body.is_empty() {
+            warnings::tell(link, &answer.read()?, task);
+        }
         Ok(Some(answer))
     }
 
@@ -280,21 +281,30 @@ pub(crate) async fn plan(link: &Link<'_>, task: &str, request: Request) -> Resul
     let is_delete = request.method() == "DELETE";
     let path = request.path();
     let makes_another = path == "/v1/tasks" || path.ends_with("/clone") || path.ends_with("/redrives");
-    let (answer, plan) = link.try_out(request).await?;
+    let (answer, _) = link.try_out(request).await?;
     if !link.look.form.is_for_people() {
         return screen::put(&answer.text());
     }
-    let would = &plan["would"];
-    warnings::tell(link, would, task);
     if is_delete {
         return screen::put(&format!("{task}  deleted"));
     }
+    warnings::tell(link, &would(&answer)?, task);
     if makes_another {
-        return screen::put(&show::card(would, &link.times(&answer)).text(link.look.paper));
+        let card = show::card(&would(&answer)?, &link.times(&answer));
+        return screen::put(&card.text(link.look.paper));
     }
-    let before = until::look(link, task).await?.task;
-    let change = difference_but(&before, would, &PASSING);
+    let before = until::look(link, task).await?.answer.json()?;
+    let change = difference_but(&before, &would(&answer)?, &PASSING);
     screen::put(&link.look.style.within(&format!("{task}  {change}")))
+}
+
+/// What would be, of the answer to a dry run.
+fn would<T: DeserializeOwned>(answer: &Answer) -> Result<T, ClientError> {
+    #[derive(Deserialize)]
+    struct Plan<T> {
+        would: T,
+    }
+    answer.read().map(|Plan { would }| would)
 }
 
 /// JSON as a person gives it: itself, or `@FILE`.

@@ -1,11 +1,12 @@
 //! `windrow task redrive`.
 
-use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+use serde_json::json;
 
 use crate::exit::Exit;
 use crate::fault::{Fault, as_flags};
 use crate::link::{Form, Link};
-use crate::output::body::{list, number, text, texts};
 use crate::output::table::human;
 use crate::run::args::IfEmpty;
 use crate::shell::Shell;
@@ -28,11 +29,10 @@ pub(crate) async fn redrive(args: &RedriveArgs, shell: &Shell) -> Result<Exit, F
     let Some(answer) = draft.send(&link, &args.write, request, &origin).await? else {
         return Ok(Exit::Ok);
     };
-    let task = answer.json()?;
-    if task["id"].is_null() {
-        return nothing(&link, &answer, &task);
+    if let Ok(told) = answer.read() {
+        return nothing(&link, &answer, &told);
     }
-    let total = number(&task["total"]);
+    let task: api::Task = answer.read()?;
     let keys = if args.new_keys { "new" } else { "same" };
     let left_out = match args.all && !args.again {
         true => left_out(&link, &origin, &task).await?,
@@ -40,8 +40,8 @@ pub(crate) async fn redrive(args: &RedriveArgs, shell: &Shell) -> Result<Exit, F
     };
     let line = format!(
         "created  {} (redrive of {origin}, {}, {keys} idempotency keys{left_out})   {}",
-        text(&task["id"]),
-        human::counted(total, "item"),
+        task.id,
+        human::counted(task.total, "item"),
         words::status(&task).0
     );
     let created = Created {
@@ -51,19 +51,19 @@ pub(crate) async fn redrive(args: &RedriveArgs, shell: &Shell) -> Result<Exit, F
         then: args.canary.then(),
     };
     let followed = follow(&link, created).await?;
-    if followed.ended.is_some_and(|ended| ended["status"] == "finished") {
+    if followed.ended.is_some_and(|ended| ended.status == "finished") {
         tell_net(&link, &origin).await?;
     }
     Ok(followed.exit)
 }
 
 /// Says why no task was made. Scripts that want JSON get the answer, those that want a name get none.
-fn nothing(link: &Link<'_>, answer: &Answer, told: &Value) -> Result<Exit, Fault> {
+fn nothing(link: &Link<'_>, answer: &Answer, told: &api::NothingToDo) -> Result<Exit, Fault> {
     if matches!(link.look.form, Form::Json | Form::Ndjson) {
         return link.put(answer.line().as_bytes());
     }
-    link.say(text(&told["detail"]));
-    for advice in texts(&told["try"]) {
+    link.say(&told.detail);
+    for advice in &told.advice {
         link.hint(&as_flags(advice));
     }
     Ok(Exit::Ok)
@@ -71,16 +71,11 @@ fn nothing(link: &Link<'_>, answer: &Answer, told: &Value) -> Result<Exit, Fault
 
 fn draft(args: &RedriveArgs) -> Result<Draft, Fault> {
     let mut draft = Draft::default();
-    let mut filter = json!({});
-    if !args.codes.is_empty() {
-        filter["codes"] = json!(args.codes);
-    }
-    if let Some(indexes) = &args.indexes {
-        filter["indexes"] = json!(indexes.replace(' ', ""));
-    }
-    if args.unconfirmed {
-        filter["unconfirmed"] = json!(true);
-    }
+    let mut filter = BTreeMap::new();
+    filter.extend((!args.codes.is_empty()).then(|| ("codes", json!(args.codes))));
+    let indexes = args.indexes.as_ref().map(|indexes| indexes.replace(' ', ""));
+    filter.extend(indexes.map(|indexes| ("indexes", json!(indexes))));
+    filter.extend(args.unconfirmed.then_some(("unconfirmed", json!(true))));
     draft.put("filter", filter)?;
     draft.put_option("new_keys", args.new_keys.then_some(true))?;
     draft.put_option("again", args.again.then_some(true))?;
@@ -93,26 +88,16 @@ fn draft(args: &RedriveArgs) -> Result<Draft, Fault> {
 
 /// How many failures of the origin the redrive doesn't have, and who has them without working on them; nothing where it has
 /// all.
-async fn left_out(link: &Link<'_>, origin: &str, redrive: &Value) -> Result<String, Fault> {
-    let report = link.get(&format!("/v1/tasks/{origin}/report")).await?.json()?;
-    let failed = number(&report["counts"]["abandoned"]);
-    let left_out = match failed.saturating_sub(number(&redrive["total"])) {
+async fn left_out(link: &Link<'_>, origin: &str, redrive: &api::Task) -> Result<String, Fault> {
+    let report = report(link, origin).await?;
+    let left_out = match report.counts.terms.abandoned.saturating_sub(redrive.total) {
         0 => return Ok(String::new()),
         left_out => human::count(left_out),
     };
-    let rests = |other: &&Value| {
-        other["id"] != redrive["id"] && matches!(text(&other["status"]), "created" | "stopped")
-    };
-    let resting: Vec<String> = list(&report["redrives"])
-        .iter()
-        .filter(rests)
-        .map(|other| {
-            format!(
-                "{} is {}: windrow task start {0}",
-                text(&other["id"]),
-                text(&other["status"])
-            )
-        })
+    let others = report.redrives.iter().filter(|other| other.id != redrive.id);
+    let resting = others.filter(|other| matches!(other.status.as_str(), "created" | "stopped"));
+    let resting: Vec<String> = resting
+        .map(|other| format!("{} is {}: windrow task start {0}", other.id, other.status))
         .collect();
     let resting = match resting.is_empty() {
         true => String::new(),
@@ -123,28 +108,30 @@ async fn left_out(link: &Link<'_>, origin: &str, redrive: &Value) -> Result<Stri
     ))
 }
 
+async fn report(link: &Link<'_>, task: &str) -> Result<api::Report, Fault> {
+    Ok(link.get(&format!("/v1/tasks/{task}/report")).await?.read()?)
+}
+
 /// Tells what is left of the origin's failures. The exit code is the redrive's: it may never have been about the others.
 async fn tell_net(link: &Link<'_>, origin: &str) -> Result<(), Fault> {
-    let report = link.get(&format!("/v1/tasks/{origin}/report")).await?.json()?;
-    let (net, counts) = (&report["net"], &report["counts"]);
-    let count = |value: &Value| human::count(number(value));
+    let api::Report { net, counts, .. } = report(link, origin).await?;
     tell(
         link,
         &format!(
             "net result of {origin}: succeeded {}  skipped {}  made good {}  abandoned {}{}",
-            count(&counts["succeeded"]),
-            count(&counts["skipped"]),
-            count(&net["made_good"]),
-            count(&net["still_failed"]),
-            at_least(net)
+            human::count(counts.terms.succeeded),
+            human::count(counts.terms.skipped),
+            human::count(net.made_good),
+            human::count(net.still_failed),
+            at_least(&net)
         ),
     )
 }
 
 /// The report says so when redrives may share items and are too many to look at each.
-pub(crate) fn at_least(net: &Value) -> &'static str {
-    match net["exact"] == false {
-        true => " or more (too many to look at each)",
-        false => "",
+pub(crate) fn at_least(net: &api::ReportNet) -> &'static str {
+    match net.exact {
+        true => "",
+        false => " or more (too many to look at each)",
     }
 }

@@ -1,67 +1,76 @@
 //! What a node warns of beside a task, on standard error, also when hints are not wanted.
 
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::link::Link;
-use crate::output::body::{list, text};
 use crate::output::table::clean;
 use crate::output::table::times::TimeStyle;
 
+/// An answer to a change, as far as it warns.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Warned {
+    id: Option<String>,
+    #[serde(default)]
+    warnings: Vec<api::TaskWarning>,
+}
+
 /// Says them, in an answer about this task; of one that isn't there yet it has its own number.
-pub(crate) fn tell(link: &Link<'_>, answer: &Value, task: &str) {
-    let id = answer["id"].as_str().unwrap_or(task);
+pub(crate) fn tell(link: &Link<'_>, answer: &Warned, task: &str) {
+    let id = answer.id.as_deref().unwrap_or(task);
     let gap = if id.is_empty() { "" } else { "  " };
-    for line in lines(answer, id, link.look.style) {
+    for line in lines(&answer.warnings, id, link.look.style) {
         link.must_say(&format!("warning: {id}{gap}{line}"));
     }
 }
 
 /// Whether a node warned of this.
-pub(crate) fn has(task: &Value, code: &str) -> bool {
-    list(&task["warnings"])
-        .iter()
-        .any(|warning| warning["code"] == code)
+pub(crate) fn has(task: &api::Task, code: &str) -> bool {
+    let warnings = &task.beside.warnings;
+    warnings.iter().any(|warning| warning.code == code)
 }
 
 /// Each with what to do about it.
-pub(crate) fn lines(task: &Value, id: &str, style: TimeStyle) -> Vec<String> {
-    let line = |warning: &Value| {
-        let text = |name: &str| clean(text(&warning[name]));
-        let member = text("pointer").trim_start_matches('/').replace('_', " ");
-        let advice = match (warning["code"].as_str(), id) {
+pub(crate) fn lines(warnings: &[api::TaskWarning], id: &str, style: TimeStyle) -> Vec<String> {
+    let line = |warning: &api::TaskWarning| {
+        let member = clean(&warning.pointer);
+        let member = member.trim_start_matches('/').replace('_', " ");
+        let advice = match (warning.code.as_str(), id) {
             // A command is more than words.
-            (Some("not_started"), "") => "--start, and it waits until then".to_owned(),
-            (Some("not_started"), id) => format!("windrow task start {id}, and it waits until then"),
-            _ => text("advice"),
+            ("not_started", "") => "--start, and it waits until then".to_owned(),
+            ("not_started", id) => format!("windrow task start {id}, and it waits until then"),
+            _ => warning.advice.as_deref().map(clean).unwrap_or_default(),
         };
-        style.within(&format!("{member}: {}; try {advice}", text("detail")))
+        style.within(&format!("{member}: {}; try {advice}", clean(&warning.detail)))
     };
-    list(&task["warnings"]).iter().map(line).collect()
+    warnings.iter().map(line).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn a_warning_names_the_member_and_what_would_do() {
-        let task = json!({"id": "t1", "warnings": [
-            {"code": "deadline_too_early", "pointer": "/deadline", "detail": "no\u{1b}[2J time", "advice": "more"},
-            {"code": "not_started", "pointer": "/start_at", "detail": "it isn't started", "advice": "x"}]});
-        let told = lines(&task, "t1", TimeStyle::Relative);
+        let warning = |code: &str, pointer: &str, detail: &str| api::TaskWarning {
+            code: code.to_owned(),
+            pointer: pointer.to_owned(),
+            detail: detail.to_owned(),
+            advice: Some("more".to_owned()),
+        };
+        let mut task = api::Task::default();
+        assert!(!has(&task, "not_started"));
+        task.beside.warnings = vec![
+            warning("deadline_too_early", "/deadline", "no\u{1b}[2J time"),
+            warning("not_started", "/start_at", "it isn't started"),
+        ];
+        let told = lines(&task.beside.warnings, "t1", TimeStyle::Relative);
         assert_eq!(told[0], "deadline: no\u{FFFD}[2J time; try more");
         assert_eq!(
             told[1],
             "start at: it isn't started; try windrow task start t1, and it waits until then"
         );
-        assert!(has(&task, "not_started") && !has(&json!({"id": "t1"}), "not_started"));
-        let new = lines(
-            &json!({"id": null, "warnings": [{"code": "not_started"}]}),
-            "",
-            TimeStyle::Relative,
-        );
+        assert!(has(&task, "not_started"));
+        let new = lines(&task.beside.warnings[1..], "", TimeStyle::Relative);
         assert!(
             new[0].ends_with("try --start, and it waits until then"),
             "{new:?}"

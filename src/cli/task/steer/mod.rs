@@ -4,7 +4,7 @@ pub(crate) mod relocate;
 pub(crate) mod set;
 pub(crate) mod skip;
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::args::steer::{AbandonArgs, FinishArgs, Judge, PlainArgs, StartArgs, StopArgs, Which};
@@ -14,7 +14,6 @@ use super::words;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Danger, Link, Write};
-use crate::output::body::{list, number, text};
 use crate::output::screen;
 use crate::output::shell_word;
 use crate::output::table::{clean, human};
@@ -78,7 +77,7 @@ pub(super) async fn start(args: &StartArgs, shell: &Shell) -> Result<Exit, Fault
     draft.put_option("judge", args.judge.map(|Judge::Items| "items"))?;
     let send = async |id: &str| draft.send(&link, &args.write, post(id, "start"), id).await;
     let became = async |id: &str, answer: Answer| {
-        let task = answer.json()?;
+        let task = answer.read()?;
         let line = format!("{id}  {}{}", words::status(&task).0, because(&task));
         let line = link.look.style.within(&line);
         if !args.wait {
@@ -103,8 +102,8 @@ pub(super) fn tell(link: &Link<'_>, line: &str) -> Result<(), Fault> {
     }
 }
 
-fn because(task: &Value) -> String {
-    let text = task["status_text"].as_str();
+fn because(task: &api::Task) -> String {
+    let text = task.status_text.as_ref();
     text.map(|text| format!("  {text}")).unwrap_or_default()
 }
 
@@ -121,15 +120,15 @@ pub(super) async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> 
     let begun = Instant::now();
     let send = async |id: &str| draft.send(&link, &args.write, post(id, "stop"), id).await;
     let became = async |id: &str, answer: Answer| {
-        let task = answer.json()?;
-        if task["status"] != "stopping" {
+        let task: api::Task = answer.read()?;
+        if task.status != "stopping" {
             return Ok(Became::well(stopped(&task), answer));
         }
         if !args.wait {
             return Ok(Became::well(stopping(&task), answer));
         }
         tell(&link, &stopping(&task))?;
-        let is_over = |task: &Value| task["status"] != "stopping" && task["status"] != "finalizing";
+        let is_over = |task: &api::Task| !matches!(task.status.as_str(), "stopping" | "finalizing");
         let TaskAnswer { answer, task } = until::until(&link, id, is_over).await?;
         let took = human::seconds(begun.elapsed());
         let line = format!("drained in {took}\n{}", stopped(&task));
@@ -138,51 +137,49 @@ pub(super) async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> 
     each(&link, &ids, send, became).await
 }
 
-fn stopping(task: &Value) -> String {
-    let in_flight = human::count(number(&task["counts"]["in_flight"]));
-    let halt = task["live"]["high_water"].as_u64();
+fn stopping(task: &api::Task) -> String {
+    let in_flight = human::count(task.counts.in_flight);
+    let halt = task.live.as_ref().and_then(|live| live.high_water);
     let halt = halt.map(|high| format!(", dispatch halted at index {}", human::count(high)));
     let next = format!(
         "no new calls; waiting for {in_flight} in flight{}",
         halt.unwrap_or_default()
     );
-    format!("{}  stopping: {next}", text(&task["id"]))
+    format!("{}  stopping: {next}", task.id)
 }
 
 /// Where it stands, what may repeat, and how it goes on.
-fn stopped(task: &Value) -> String {
-    let id = text(&task["id"]);
-    if task["status"] != "stopped" {
+fn stopped(task: &api::Task) -> String {
+    let id = &task.id;
+    if task.status != "stopped" {
         return format!("{id}  {}{}", words::status(task).0, because(task));
     }
-    let low = human::count(number(&task["low_water"]));
-    let repeats = cut_off(&task["cut_off"]).unwrap_or_else(|| "nothing will repeat".to_owned());
+    let low = human::count(task.low_water);
+    let repeats = task.cut_off.as_ref().map(cut_off);
+    let repeats = repeats.unwrap_or_else(|| "nothing will repeat".to_owned());
     format!("{id}  stopped at low water {low} ({repeats})   go on: windrow task start {id}")
 }
 
-/// Which items may repeat; none where nothing was cut off.
-fn cut_off(cut_off: &Value) -> Option<String> {
-    let items = cut_off["items"].as_u64()?;
-    let runs = list(&cut_off["runs"]).iter().filter_map(|run| {
-        let items = u32::try_from(run["items"].as_u64()?).ok()?;
-        IndexRun::new(ItemIndex(run["first"].as_u64()?), items)
-    });
-    let runs = runs.collect();
-    Some(CutOff { items, runs }.to_string())
+/// Which items may repeat.
+fn cut_off(cut_off: &api::CutOff) -> String {
+    let runs = cut_off.runs.iter();
+    let runs = runs.filter_map(|run| IndexRun::new(ItemIndex(run.first), run.items));
+    let (items, runs) = (cut_off.items, runs.collect());
+    CutOff { items, runs }.to_string()
 }
 
 /// Does the same to tasks as a person says; `line` tells what became of one.
-async fn steer(
+async fn steer<T: DeserializeOwned>(
     (which, write): (&Which, &Write),
     shell: &Shell,
     action: Action,
     draft: Draft,
-    line: impl Fn(&Value) -> String,
+    line: impl Fn(&T) -> String,
 ) -> Result<Exit, Fault> {
     let link = Link::open(&write.remote, shell)?;
     let ids = chosen(&link, which, action, write.dry_run).await?;
     let send = async |id: &str| draft.send(&link, write, post(id, action.path), id).await;
-    let became = async |_: &str, answer: Answer| Ok(Became::well(line(&answer.json()?), answer));
+    let became = async |_: &str, answer: Answer| Ok(Became::well(line(&answer.read()?), answer));
     each(&link, &ids, send, became).await
 }
 
@@ -203,11 +200,11 @@ pub(super) async fn cancel(args: &PlainArgs, shell: &Shell) -> Result<Exit, Faul
 }
 
 /// What is left undone: also what failed and was to be tried again.
-fn cancelled(task: &Value) -> String {
-    let left = number(&task["counts"]["pending"]) + number(&task["counts"]["parked"]);
+fn cancelled(task: &api::Task) -> String {
+    let left = task.counts.pending + task.counts.parked;
     let are = if left == 1 { "is" } else { "are" };
     let next = format!("{} {are} left undone", human::counted(left, "item"));
-    let id = text(&task["id"]);
+    let id = &task.id;
     format!(
         "{}   do it after all: windrow task clone {id}",
         standing(task, &next)
@@ -219,9 +216,9 @@ fn cancelled(task: &Value) -> String {
 /// # Errors
 /// What the node refused.
 pub(super) async fn recover(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let line = |task: &Value| match task["status"].as_str() {
-        Some("finished") => standing(task, "its end adds up now"),
-        Some("finalizing") => format!("{}{}", standing(task, "its end doesn't add up"), because(task)),
+    let line = |task: &api::Task| match task.status.as_str() {
+        "finished" => standing(task, "its end adds up now"),
+        "finalizing" => format!("{}{}", standing(task, "its end doesn't add up"), because(task)),
         _ => standing(task, "it is tried now, not later"),
     };
     let action = ordinary("recover");
@@ -229,8 +226,8 @@ pub(super) async fn recover(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fau
 }
 
 /// `t42  ◐ stopping: and what comes next`
-fn standing(task: &Value, next: &str) -> String {
-    format!("{}  {}: {next}", text(&task["id"]), words::status(task).0)
+fn standing(task: &api::Task, next: &str) -> String {
+    format!("{}  {}: {next}", task.id, words::status(task).0)
 }
 
 /// Finishes early.
@@ -240,16 +237,12 @@ fn standing(task: &Value, next: &str) -> String {
 pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fault> {
     let mut draft = Draft::default();
     draft.put_option("total", args.total)?;
-    let is_known = |task: &Value| args.total.is_some() || task["status"] == "finished";
-    let line = |task: &Value| match task["finish_at"].as_u64().filter(|_| is_known(task)) {
+    let is_known = |task: &api::Task| args.total.is_some() || task.status == "finished";
+    let line = |task: &api::Task| match task.finish_at.filter(|_| is_known(task)) {
         Some(cut) => {
-            let left = human::counted(number(&task["total"]).saturating_sub(cut), "item");
+            let left = human::counted(task.total.saturating_sub(cut), "item");
             // A run that has not heard of it may have sent more.
-            let upto = if task["status"] == "finished" {
-                ""
-            } else {
-                "up to "
-            };
+            let upto = if task.status == "finished" { "" } else { "up to " };
             let cut = human::count(cut);
             standing(
                 task,
@@ -258,7 +251,7 @@ pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fau
         }
         // Where that is is known once its runs have heard of it.
         None => {
-            let left = human::counted(number(&task["counts"]["pending"]), "item");
+            let left = human::counted(task.counts.pending, "item");
             standing(task, &format!("what has not left yet is left out, up to {left}"))
         }
     };
@@ -271,8 +264,8 @@ pub(super) async fn finish(args: &FinishArgs, shell: &Shell) -> Result<Exit, Fau
 /// # Errors
 /// What the node refused.
 pub(super) async fn seal(args: &PlainArgs, shell: &Shell) -> Result<Exit, Fault> {
-    let line = |task: &Value| {
-        let total = human::counted(number(&task["total"]), "item");
+    let line = |task: &api::Task| {
+        let total = human::counted(task.total, "item");
         standing(task, &format!("sealed; it finishes once its {total} are settled"))
     };
     let action = irreversible("seal");
@@ -290,22 +283,23 @@ pub(super) async fn abandon(args: &AbandonArgs, shell: &Shell) -> Result<Exit, F
         verb: "give up items of",
         ..ordinary("abandon")
     };
-    steer((&args.which, &args.write), shell, action, draft, given_up).await
+    let line = |told: &api::AbandonedTask| given_up(&told.task, &told.given_up);
+    steer((&args.which, &args.write), shell, action, draft, line).await
 }
 
 /// How many, when, and what comes next.
-fn given_up(task: &Value) -> String {
-    let (id, code) = (text(&task["id"]), text(&task["given_up"]["code"]));
-    let items = human::count(number(&task["given_up"]["items"]));
+fn given_up(task: &api::Task, given_up: &api::GivenUp) -> String {
+    let (id, code) = (&task.id, &given_up.code);
+    let items = human::count(given_up.items);
     let what = format!(
         "items that wait with {} are given up, {items} as last saved",
         clean(code)
     );
-    let next = match task["status"].as_str() {
-        Some("running" | "stopping") => {
+    let next = match task.status.as_str() {
+        "running" | "stopping" => {
             format!("see them: windrow task failures {id} --code {}", shell_word(code))
         }
-        Some("stopped") => format!("as soon as it runs: windrow task start {id}"),
+        "stopped" => format!("as soon as it runs: windrow task start {id}"),
         _ => "as soon as it runs".to_owned(),
     };
     standing(task, &format!("{what}; {next}"))
@@ -330,16 +324,20 @@ pub(super) async fn delete(args: &PlainArgs, shell: &Shell) -> Result<Exit, Faul
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn items_that_were_to_be_tried_again_are_left_undone_as_well() {
         let of = |pending, parked| {
-            cancelled(
-                &json!({"id": "t1", "status": "cancelled", "counts": {"pending": pending, "parked": parked}}),
-            )
+            let counts = api::TaskCounts {
+                pending,
+                parked,
+                ..Default::default()
+            };
+            cancelled(&api::Task {
+                counts,
+                ..Default::default()
+            })
         };
         assert!(of(4, 1).contains("5 items are left undone"), "{}", of(4, 1));
         assert!(of(1, 0).contains("1 item is left undone"), "{}", of(1, 0));

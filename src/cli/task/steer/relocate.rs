@@ -1,11 +1,9 @@
 //! `windrow task move`.
 
-use serde_json::Value;
-
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::body::{joined, list, text, texts};
+use crate::output::body::joined;
 use crate::shell::Shell;
 use crate::task::args::steer::MoveArgs;
 use crate::task::make::draft::Draft;
@@ -41,11 +39,11 @@ pub(crate) async fn relocate(args: &MoveArgs, shell: &Shell) -> Result<Exit, Fau
         tell(&link, &line)?;
         let part = args.shard.map(|shard| format!("{id}.{shard}"));
         let part = part.as_deref();
-        let is_there = |task: &Value| nodes_of(task, part) == [to.as_str()] || !goes_on(task, part);
+        let is_there = |task: &api::Task| nodes_of(task, part) == [to.as_str()] || !goes_on(task, part);
         let TaskAnswer { answer, task } = until::until(&link, id, is_there).await?;
         let what = part.unwrap_or(id);
         let line = match joined(&nodes_of(&task, part), ", ") {
-            None => format!("{what}  {}", text(&task["status"])),
+            None => format!("{what}  {}", task.status),
             Some(nodes) => format!("{what}  runs on {nodes}"),
         };
         Ok(Became::well(line, answer))
@@ -57,8 +55,8 @@ pub(crate) async fn relocate(args: &MoveArgs, shell: &Shell) -> Result<Exit, Fau
 async fn warn_of(node: &str, link: &Link<'_>) {
     let request = Request::get(&format!("/v1/nodes/{}", segment(node)));
     let found = link.send(request).await.ok();
-    let found = found.and_then(|found| found.json().ok()).unwrap_or_default();
-    if let Some(why) = found["live"]["why"].as_str() {
+    let found = found.and_then(|found| found.read::<api::Node>().ok());
+    if let Some(why) = found.and_then(|found| found.live.why) {
         link.must_say(&format!(
             "warning: {node} can't be asked: {why}; where it can't run the task, another node has to take it back"
         ));
@@ -66,42 +64,54 @@ async fn warn_of(node: &str, link: &Link<'_>) {
 }
 
 /// The nodes that run a task, or the one that has this part of it.
-fn nodes_of<'a>(task: &'a Value, part: Option<&str>) -> Vec<&'a str> {
+fn nodes_of(task: &api::Task, part: Option<&str>) -> Vec<String> {
     match part {
-        None => texts(&task["live"]["nodes"]),
+        None => task.live.clone().unwrap_or_default().nodes,
         Some(part) => shard(task, part)
-            .and_then(|shard| shard["node"].as_str())
+            .and_then(|shard| shard.node.clone())
             .into_iter()
             .collect(),
     }
 }
 
 /// Whether it, or this part of it, may still come to run somewhere.
-fn goes_on(task: &Value, part: Option<&str>) -> bool {
-    let is_open = ["running", "queued", "recovering"].contains(&text(&task["status"]));
+fn goes_on(task: &api::Task, part: Option<&str>) -> bool {
+    let is_open = ["running", "queued", "recovering"].contains(&task.status.as_str());
     is_open
         && part
             .and_then(|part| shard(task, part))
-            .is_none_or(|shard| shard["state"] != "done")
+            .is_none_or(|shard| shard.state != "done")
 }
 
-fn shard<'a>(task: &'a Value, part: &str) -> Option<&'a Value> {
-    list(&task["shard_list"])
-        .iter()
-        .find(|shard| shard["shard"] == part)
+fn shard<'a>(task: &'a api::Task, part: &str) -> Option<&'a api::TaskShard> {
+    task.shard_list.iter().find(|shard| shard.shard == part)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn a_part_is_where_its_own_line_says_whatever_else_the_node_runs() {
-        let task = json!({"id": "t1", "status": "running", "live": {"nodes": ["n1", "n3"]}, "shard_list": [
-            {"shard": "t1.0", "state": "running", "node": "n1"}, {"shard": "t1.1", "state": "done", "node": null},
-            {"shard": "t1.2", "state": "running", "node": "n3"}]});
+        let shard = |shard: &str, state: &str, node: Option<&str>| api::TaskShard {
+            shard: shard.to_owned(),
+            state: state.to_owned(),
+            node: node.map(str::to_owned),
+            ..Default::default()
+        };
+        let task = api::Task {
+            status: "running".to_owned(),
+            live: Some(api::TaskLive {
+                nodes: vec!["n1".to_owned(), "n3".to_owned()],
+                ..Default::default()
+            }),
+            shard_list: vec![
+                shard("t1.0", "running", Some("n1")),
+                shard("t1.1", "done", None),
+                shard("t1.2", "running", Some("n3")),
+            ],
+            ..Default::default()
+        };
         assert_eq!(nodes_of(&task, Some("t1.2")), ["n3"], "n1 runs another part");
         assert_eq!(nodes_of(&task, None), ["n1", "n3"]);
         assert!(goes_on(&task, Some("t1.2")) && goes_on(&task, None));

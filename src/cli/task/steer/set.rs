@@ -1,11 +1,12 @@
 //! `windrow task set`: what was, and what is.
 
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+use serde_json::{Value, to_value};
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::body::text;
 use crate::output::difference::difference_but;
 use crate::shell::Shell;
 use crate::task::args::steer::SetArgs;
@@ -63,8 +64,8 @@ pub(crate) async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
         let before = until::look(&link, id).await?;
         change(&link, args, &draft, before).await
     };
-    let became = async |id: &str, (before, answer): (Value, Answer)| {
-        let line = format!("{id}  {}", difference(&before, &answer.json()?));
+    let became = async |id: &str, (before, answer): (api::Task, Answer)| {
+        let line = format!("{id}  {}", difference(&before, &answer.read()?));
         Ok(Became::well(link.look.style.within(&line), answer))
     };
     each(&link, &ids, send, became).await
@@ -90,8 +91,8 @@ async fn change(
     args: &SetArgs,
     draft: &Draft,
     mut before: TaskAnswer,
-) -> Result<Option<(Value, Answer)>, Fault> {
-    let id = text(&before.task["id"]).to_owned();
+) -> Result<Option<(api::Task, Answer)>, Fault> {
+    let id = before.task.id.clone();
     let edit = || Request::patch(&format!("/v1/tasks/{id}"));
     if args.labels.is_empty() && args.unlabels.is_empty() {
         let sent = draft.send(link, &args.write, edit(), &id).await?;
@@ -107,7 +108,7 @@ async fn change(
         }
         match link.client.send(request).await {
             Ok(answer) => {
-                warnings::tell(link, &answer.json()?, &id);
+                warnings::tell(link, &answer.read()?, &id);
                 return Ok(Some((before.task, answer)));
             }
             Err(ClientError::Problem(problem)) if problem.slug() == "etag-mismatch" => {
@@ -120,31 +121,45 @@ async fn change(
     Err(Fault::new(Exit::Conflict, "the labels weren't changed", because).hint("the same again"))
 }
 
-fn labels(task: &Value, args: &SetArgs) -> Map<String, Value> {
-    let mut labels = task["labels"].as_object().cloned().unwrap_or_default();
+fn labels(task: &api::Task, args: &SetArgs) -> BTreeMap<String, String> {
+    let mut labels = task.labels.clone();
     labels.retain(|key, _| !args.unlabels.contains(key));
-    let new = args.labels.iter().cloned();
-    labels.extend(new.map(|(key, value)| (key, Value::String(value))));
+    labels.extend(args.labels.iter().cloned());
     labels
 }
 
 /// `rate 500/s → 1000/s  window auto → 1500` of a task.
-pub(crate) fn difference(before: &Value, after: &Value) -> String {
-    difference_but(before, after, &MOVING)
+pub(crate) fn difference(before: &api::Task, after: &api::Task) -> String {
+    let members = |task| to_value(task).unwrap_or_default();
+    difference_but(&members(before), &members(after), &MOVING)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use std::num::NonZeroU32;
 
     use super::*;
+    use windrow_core::settings::table::Tuning;
 
     #[test]
     fn a_difference_names_what_was_and_what_is() {
-        let before = json!({"rate": "500/s", "window": "auto", "version": 3, "shard_list": [{"node": "n2"}], "labels": {"a": "1", "b": "2"},
-            "max_attempts": 3, "retry": {"max_attempts": 3, "backoff": "1s"}, "name": null});
-        let after = json!({"rate": "1000/s", "window": "auto", "version": 4, "shard_list": [{"node": null}], "labels": {"b": "3", "c": "4"},
-            "max_attempts": 5, "retry": {"max_attempts": 5, "backoff": "1s"}, "name": "x"});
+        let task = |rate: &str, attempts: u32, labels: [(&str, &str); 2]| {
+            let tuning = Tuning {
+                rate: rate.parse().expect("a rate"),
+                max_attempts: NonZeroU32::new(attempts).expect("not zero"),
+                ..Tuning::default()
+            };
+            api::Task {
+                settings: (&tuning).into(),
+                labels: labels.map(|(key, value)| (key.into(), value.into())).into(),
+                ..Default::default()
+            }
+        };
+        let before = task("500/s", 3, [("a", "1"), ("b", "2")]);
+        let mut after = task("1000/s", 5, [("b", "3"), ("c", "4")]);
+        after.name = Some("x".to_owned());
+        after.version = 4;
+        after.shard_list.push(api::TaskShard::default());
         assert_eq!(
             difference(&before, &after),
             "label a 1 → none  label b 2 → 3  label c none → 4  max attempts 3 → 5  name none → x  rate 500/s → 1000/s"

@@ -1,11 +1,8 @@
 //! `windrow task skip`.
 
-use serde_json::Value;
-
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::body::{number, text};
 use crate::output::table::human;
 use crate::shell::Shell;
 use crate::task::args::steer::SkipArgs;
@@ -24,26 +21,22 @@ pub(in crate::task) async fn skip(args: &SkipArgs, shell: &Shell) -> Result<Exit
     let mut draft = Draft::default();
     draft.put("indexes", &args.indexes)?;
     let send = async |id: &str| draft.send(&link, &args.write, post(id, "skips"), id).await;
-    let became = async |_: &str, answer: Answer| Ok(Became::well(skipped(&answer.json()?), answer));
+    let became = async |_: &str, answer: Answer| Ok(Became::well(skipped(&answer.read()?), answer));
     each(&link, &ids, send, became).await
 }
 
 /// How many, what stays as it is, and when.
-fn skipped(task: &Value) -> String {
-    let skipping = &task["skipping"];
-    let count = |name: &str| number(&skipping[name]);
-    let mut parts = vec![format!("{} skipped", human::counted(count("skipped"), "item"))];
+fn skipped(api::SkippingTask { task, skipping }: &api::SkippingTask) -> String {
+    let mut parts = vec![format!("{} skipped", human::counted(skipping.skipped, "item"))];
     let others = [
-        ("already_settled", "settled already, as last saved"),
-        ("excluded", "left out anyway"),
+        (skipping.already_settled, "settled already, as last saved"),
+        (skipping.excluded, "left out anyway"),
     ];
-    let others = others.into_iter().filter(|(name, _)| count(name) > 0);
-    parts.extend(others.map(|(name, what)| format!("{} {what}", human::count(count(name)))));
-    let next = match task["status"].as_str() {
-        Some("running" | "stopping") => "; what a call is out for succeeds or is skipped".to_owned(),
-        Some("stopped" | "created") => {
-            format!(", as soon as it runs: windrow task start {}", text(&task["id"]))
-        }
+    let others = others.into_iter().filter(|(count, _)| *count > 0);
+    parts.extend(others.map(|(count, what)| format!("{} {what}", human::count(count))));
+    let next = match task.status.as_str() {
+        "running" | "stopping" => "; what a call is out for succeeds or is skipped".to_owned(),
+        "stopped" | "created" => format!(", as soon as it runs: windrow task start {}", task.id),
         _ => ", as soon as it runs".to_owned(),
     };
     standing(task, &format!("{}{next}", parts.join(", ")))

@@ -17,11 +17,9 @@ use super::words;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::{Form, Link, Remote};
-use crate::output::body::text;
 use crate::output::screen;
 use crate::shell::Shell;
 use crate::signals::Signals;
-use windrow_client::Answer;
 use windrow_core::settings::text::parse_span;
 
 /// Examples under `--help`.
@@ -77,11 +75,10 @@ async fn wait_for_all(args: &WaitArgs, link: &Link<'_>) -> Result<Exit, Fault> {
     let mut waits = Box::pin(waits.buffer_unordered(AT_ONCE));
     let mut worst = Exit::Ok;
     while let Some(end) = waits.next().await {
-        let (answer, exit) = end?;
-        let task = answer.json()?;
+        let (TaskAnswer { answer, task }, exit) = end?;
         screen::put(&match link.look.form {
             Form::Json | Form::Ndjson => answer.line(),
-            Form::Name => text(&task["id"]).to_owned(),
+            Form::Name => task.id,
             Form::Table | Form::Wide | Form::Csv => line(&task),
         })?;
         if exit == Exit::TimedOut {
@@ -98,7 +95,7 @@ async fn end(
     link: &Link<'_>,
     id: String,
     deadline: Option<Instant>,
-) -> Result<(Answer, Exit), Fault> {
+) -> Result<(TaskAnswer, Exit), Fault> {
     let mut told = Told::new(link);
     let mut wait = Wait {
         link,
@@ -112,27 +109,27 @@ async fn end(
     let mut failing: Option<String> = None;
     let mut is_start_told = false;
     loop {
-        let TaskAnswer { answer, task } = wait.next().await?;
-        if let Some(exit) = args.goal.reached(&task) {
-            return Ok((answer, exit));
+        let seen = wait.next().await?;
+        let task = &seen.task;
+        if let Some(exit) = args.goal.reached(task) {
+            return Ok((seen, exit));
         }
         // That calls fail, once a code, and that they succeed again.
-        let said = task["status_text"]
-            .as_str()
-            .filter(|_| task["status"] == "running");
-        let code = said.map(|_| text(&task["last_error"]["code"]).to_owned());
+        let said = task.status_text.as_deref().filter(|_| task.status == "running");
+        let code = |error: &api::LastError| error.code.clone();
+        let code = said.map(|_| task.last_error.as_ref().map(code).unwrap_or_default());
         if failing != code {
             link.say(&format!("{id}: {}", said.unwrap_or("its calls succeed again")));
             failing = code;
         }
         // By itself it never ends.
-        if task["status"] == "created" && !std::mem::replace(&mut is_start_told, true) {
+        if task.status == "created" && !std::mem::replace(&mut is_start_told, true) {
             link.say(&words::not_started(&id));
         }
         if wait.left() == Some(Duration::ZERO) {
-            return Ok((answer, Exit::TimedOut));
+            return Ok((seen, Exit::TimedOut));
         }
-        told.show(&task);
+        told.show(task);
         wait.hold = told.hold();
     }
 }

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::time::Instant;
 
 use super::until::HOLD_MAX;
 use crate::link::Link;
-use crate::output::body::text;
 use crate::output::screen::Meter;
 use crate::output::table::clean;
 use crate::task::words;
@@ -51,7 +49,7 @@ impl<'a> Told<'a> {
     }
 
     /// Shows a task that isn't there yet.
-    pub(crate) fn show(&mut self, task: &Value) {
+    pub(crate) fn show(&mut self, task: &api::Task) {
         if self.meter.is_live() {
             self.meter.show(&progress(task, Some(BAR_CELLS)));
         } else if Instant::now() >= self.next {
@@ -63,45 +61,59 @@ impl<'a> Told<'a> {
 }
 
 /// `t1  ▶ running  39.0%  389,939 / 1,000,000  498.7/500  ETA 21m`; of what doesn't run, why.
-fn progress(task: &Value, bar: Option<usize>) -> String {
+fn progress(task: &api::Task, bar: Option<usize>) -> String {
     let share = words::percent(task);
     let share = match bar {
         Some(cells) => format!("{} {share}", words::bar(task, cells)),
         None => share,
     };
-    let pace = task["actual_rate"]
-        .as_f64()
-        .filter(|_| task["status"] == "running");
+    let pace = task.pace.actual_rate.filter(|_| task.status == "running");
     let mut parts = vec![
-        text(&task["id"]).to_owned(),
+        task.id.clone(),
         words::status(task).0,
         share,
         words::done_of(task),
     ];
     parts.extend(pace.map(windrow_core::explain::rate_text));
     parts.extend(words::eta_text(task).map(|eta| format!("ETA {eta}")));
-    parts.extend(task["status_text"].as_str().map(clean));
+    parts.extend(task.status_text.as_deref().map(clean));
     parts.join("  ")
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn a_wait_says_how_far_the_task_is_and_about_when_it_ends() {
-        let mut task = json!({"id": "t1", "status": "running", "total": 1000, "actual_rate": 5.0,
-            "eta_seconds": 120, "progress": {"settled": 400, "of": 1000, "percent": 40.0}, "counts": {"succeeded": 400, "skipped": 0, "abandoned": 0, "excluded": 0, "pending": 600}});
+        let mut task = api::Task {
+            id: "t1".to_owned(),
+            status: "running".to_owned(),
+            total: 1000,
+            pace: api::TaskPace {
+                progress: api::TaskProgress {
+                    settled: 400,
+                    of: 1000,
+                    percent: 40.0,
+                },
+                actual_rate: Some(5.0),
+                eta_seconds: Some(120),
+            },
+            counts: api::TaskCounts {
+                succeeded: 400,
+                pending: 600,
+                ..Default::default()
+            },
+            ..Default::default()
+        };
         assert_eq!(
             progress(&task, None),
             "t1  ▶ running  40.0%  400 / 1,000  5.0/s  ETA 2m"
         );
         assert!(progress(&task, Some(4)).contains("█▌░░ 40.0%"));
-        task["status"] = json!("queued");
-        task["status_reason"] = json!("capacity");
-        task["status_text"] = json!("no node has 500/s left");
+        task.status = "queued".to_owned();
+        task.status_reason = Some("capacity".to_owned());
+        task.status_text = Some("no node has 500/s left".to_owned());
         assert_eq!(
             progress(&task, None),
             "t1  ◌ queued (capacity)  40.0%  400 / 1,000  no node has 500/s left"

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::told::Told;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::body::{number, text};
 use crate::output::table::human::seconds;
 use crate::output::table::times::parsed;
 use crate::task::words;
@@ -26,7 +24,7 @@ pub(crate) struct TaskAnswer {
     /// The API's body, verbatim.
     pub(crate) answer: Answer,
     /// The same, read.
-    pub(crate) task: Value,
+    pub(crate) task: api::Task,
 }
 
 /// Looks at a task.
@@ -35,7 +33,7 @@ pub(crate) struct TaskAnswer {
 /// As [`Link::send`].
 pub(crate) async fn look(link: &Link<'_>, id: &str) -> Result<TaskAnswer, Fault> {
     let answer = link.get(&format!("/v1/tasks/{id}")).await?;
-    let task = answer.json()?;
+    let task = answer.read()?;
     Ok(TaskAnswer { answer, task })
 }
 
@@ -65,8 +63,8 @@ impl Wait<'_> {
                     if self.lost.take().is_some() {
                         self.link.say("the node is back");
                     }
-                    let task = answer.json()?;
-                    self.seen = Some(number(&task["version"]));
+                    let task: api::Task = answer.read()?;
+                    self.seen = Some(task.version);
                     return Ok(TaskAnswer { answer, task });
                 }
                 Err(error) if self.seen.is_some() && error.is_passing() && self.has_hope() => {
@@ -114,7 +112,7 @@ impl Wait<'_> {
 pub(crate) async fn until(
     link: &Link<'_>,
     id: &str,
-    mut fits: impl FnMut(&Value) -> bool,
+    mut fits: impl FnMut(&api::Task) -> bool,
 ) -> Result<TaskAnswer, Fault> {
     let mut told = Told::new(link);
     let mut wait = Wait {
@@ -146,8 +144,8 @@ pub(crate) async fn until(
 }
 
 /// `✓ finished  1,000 / 1,000 in 2.1 s   succeeded 997  skipped 2  abandoned 1`, and what to do about it.
-pub(crate) fn outcome(task: &Value) -> String {
-    let id = text(&task["id"]);
+pub(crate) fn outcome(task: &api::Task) -> String {
+    let id = &task.id;
     let took = took(task).map(|took| format!(" in {took}")).unwrap_or_default();
     let mut told = format!(
         "{id}  {}  {}{took}   {}",
@@ -155,14 +153,14 @@ pub(crate) fn outcome(task: &Value) -> String {
         words::done_of(task),
         counts(task)
     );
-    if let Some(why) = task["status_text"].as_str() {
+    if let Some(why) = &task.status_text {
         told += &format!("\n  because {why}");
     }
-    match text(&task["status"]) {
+    match task.status.as_str() {
         "finished" if words::is_failed_still(task) => {
             told += &format!("\n  failures: windrow task failures {id}")
         }
-        "stopped" if task["stop_reason"] == "deadline" => {
+        "stopped" if task.stop_reason.as_deref() == Some("deadline") => {
             told +=
                 &format!("\n  go on: windrow task set {id} --deadline TIME, then windrow task start {id}");
         }
@@ -173,27 +171,37 @@ pub(crate) fn outcome(task: &Value) -> String {
 }
 
 /// `succeeded 997  skipped 2  abandoned 1`
-pub(crate) fn counts(task: &Value) -> String {
-    words::counts(&task["counts"], &words::TERMS[..3], &[])
+pub(crate) fn counts(task: &api::Task) -> String {
+    words::counts(&task.counts, &words::TERMS[..3], &[])
 }
 
 /// From its first start to its end.
-fn took(task: &Value) -> Option<String> {
-    let at = |name: &str| parsed(text(&task[name]));
-    let took = (at("finished_at")? - at("started_at")?).to_std().ok()?;
-    Some(seconds(took))
+fn took(task: &api::Task) -> Option<String> {
+    let took = parsed(task.finished_at.as_ref()?)? - parsed(task.started_at.as_ref()?)?;
+    took.to_std().ok().map(seconds)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
-    fn task(status: &str, abandoned: u64) -> Value {
-        json!({"id": "t1", "status": status, "total": 5, "progress": {"settled": 5, "of": 5, "percent": 100.0}, "status_text": null, "result": "with_failures",
-            "counts": {"succeeded": 5 - abandoned, "skipped": 0, "abandoned": abandoned, "excluded": 0},
-            "started_at": "2026-11-20T17:00:00.000Z", "finished_at": "2026-11-20T17:00:02.100Z"})
+    fn task(status: &str, abandoned: u64) -> api::Task {
+        let mut task = api::Task {
+            id: "t1".to_owned(),
+            status: status.to_owned(),
+            total: 5,
+            result: Some("with_failures".to_owned()),
+            counts: api::TaskCounts {
+                succeeded: 5 - abandoned,
+                abandoned,
+                ..Default::default()
+            },
+            started_at: Some("2026-11-20T17:00:00.000Z".to_owned()),
+            finished_at: Some("2026-11-20T17:00:02.100Z".to_owned()),
+            ..Default::default()
+        };
+        (task.pace.progress.settled, task.pace.progress.of) = (5, 5);
+        task
     }
 
     #[test]
@@ -204,7 +212,7 @@ mod tests {
         );
         assert!(outcome(&task("stopped", 0)).ends_with("\n  go on: windrow task start t1"));
         let mut late = task("stopped", 0);
-        late["stop_reason"] = json!("deadline");
+        late.stop_reason = Some("deadline".to_owned());
         assert!(
             outcome(&late).contains("windrow task set t1 --deadline TIME"),
             "{}",

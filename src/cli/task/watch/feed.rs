@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Value, json};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -15,7 +16,6 @@ use super::keys::Order;
 use super::state::News;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::body::text;
 use crate::output::table::times::written;
 use crate::task::words;
 use windrow_client::{Answer, ClientError, Event, Request, StreamNews};
@@ -82,8 +82,8 @@ impl Changes {
     }
 
     /// How the task was seen last.
-    pub(super) fn on_task(&self, task: &Value) {
-        self.status.replace(text(&task["status"]).to_owned());
+    pub(super) fn on_task(&self, task: &api::Task) {
+        self.status.replace(task.status.clone());
     }
 
     /// What is said to whoever leaves while the task isn't over.
@@ -171,10 +171,11 @@ impl Feed<'_> {
         Ok(match order {
             Order::Quit => Vec::new(),
             Order::Look => {
-                let task = News::Task(client.get(&self.path("")).await?.json()?);
+                let task = News::Task(client.get(&self.path("")).await?.read()?);
                 let runs = Request::get(&self.path("/runs")).query("limit", 1);
-                let runs = self.seen(runs).await.map(News::Run);
-                std::iter::once(task).chain(runs).collect()
+                let runs: Option<api::Page<api::Run>> = self.seen(runs).await;
+                let run = runs.map(|runs| News::Run(runs.items.into_iter().next()));
+                std::iter::once(task).chain(run).collect()
             }
             Order::Stop => {
                 let task = client.post(&self.path("/stop"), &reason).await?;
@@ -193,58 +194,36 @@ impl Feed<'_> {
             Order::Failures => {
                 let groups =
                     Request::get(&self.path("/failures/groups")).query("data", self.columns.unwrap_or("*"));
-                vec![News::Failures(with_rows(&client.send(groups).await?)?)]
+                let groups: api::FailureGroups = client.send(groups).await?.read()?;
+                vec![News::Failures(groups.items)]
             }
             Order::Explain => {
                 let request = Request::get(&self.path("/explain")).accept("text/plain");
                 vec![News::Explained(client.send(request).await?.text())]
             }
             Order::Silence => {
-                let Some(task) = self.seen(Request::get(&self.path(""))).await else {
+                let Some(task) = self.seen::<Box<api::Task>>(Request::get(&self.path(""))).await else {
                     return Ok(Vec::new());
                 };
-                let why = match words::silent(&task).is_empty() {
+                let why: Option<api::Explanation> = match words::silent(&task).is_empty() {
                     true => None,
                     false => self.seen(Request::get(&self.path("/explain"))).await,
                 };
-                let why = why.map_or_else(String::new, |why| text(&why["why"]).to_owned());
-                vec![News::Sign(task, why)]
+                vec![News::Sign(task, why.map(|why| why.why).unwrap_or_default())]
             }
         })
     }
 
-    async fn seen(&self, request: Request) -> Option<Value> {
-        let seen = match self.link.client.send(request).await {
-            Ok(answer) => answer.json(),
-            Err(error) => Err(error),
-        };
-        seen.inspect_err(|error| tracing::debug!(%error, "not seen; the next look shows it"))
+    async fn seen<T: DeserializeOwned>(&self, request: Request) -> Option<T> {
+        let seen = self.link.client.send(request).await;
+        seen.and_then(|answer| answer.read())
+            .inspect_err(|error| tracing::debug!(%error, "not seen; the next look shows it"))
             .ok()
     }
 
     fn path(&self, rest: &str) -> String {
         format!("/v1/tasks/{}{rest}", self.id)
     }
-}
-
-/// Failures by code, each with what its example carries as it is written, as `example_row`.
-fn with_rows(answer: &Answer) -> Result<Value, ClientError> {
-    #[derive(Deserialize)]
-    struct Groups {
-        items: Vec<Group>,
-    }
-    #[derive(Deserialize)]
-    struct Group {
-        example_data: Option<Box<RawValue>>,
-    }
-    let mut groups = answer.json()?;
-    let rows = serde_json::from_str::<Groups>(&answer.text()).map_or(Vec::new(), |rows| rows.items);
-    for (at, row) in rows.into_iter().enumerate() {
-        if let Some(row) = row.example_data {
-            groups["items"][at]["example_row"] = row.get().into();
-        }
-    }
-    Ok(groups)
 }
 
 /// The members of an object, each as it is written.
@@ -259,29 +238,33 @@ fn narrowed(event: Event, columns: &str) -> Event {
 }
 
 fn narrowed_text(text: &str, columns: &str) -> Option<String> {
-    let mut whole: Members = serde_json::from_str(text).ok()?;
-    let mut data: Members = serde_json::from_str(whole.get("data")?.get()).ok()?;
+    #[derive(Deserialize, Serialize)]
+    struct Whole {
+        data: Members,
+        topic: Box<RawValue>,
+    }
+    let mut whole: Whole = serde_json::from_str(text).ok()?;
     for member in ["data", "example_data"] {
-        let row = data
+        let row = whole
+            .data
             .get(member)
             .and_then(|row| serde_json::from_str::<Members>(row.get()).ok());
         if let Some(row) = row {
             let values = columns.split(',').map(str::trim).map(|name| {
                 let value = row.get(name).map_or("null", |value| value.get());
-                format!("{}:{value}", Value::from(name))
+                format!("{}:{value}", json!(name))
             });
             let values: Vec<String> = values.collect();
             let narrow = RawValue::from_string(format!("{{{}}}", values.join(","))).ok()?;
-            data.insert(member.to_owned(), narrow);
+            whole.data.insert(member.to_owned(), narrow);
         }
     }
-    whole.insert("data".to_owned(), to_raw_value(&data).ok()?);
     serde_json::to_string(&whole).ok()
 }
 
 /// The task after it was changed, and what to say of it.
 fn said(task: &Answer, text: &str) -> Result<Vec<News>, ClientError> {
-    Ok(vec![News::Task(task.json()?), News::Said(text.to_owned())])
+    Ok(vec![News::Task(task.read()?), News::Said(text.to_owned())])
 }
 
 /// What was refused, in one line.
@@ -300,9 +283,10 @@ async fn tell(news: &mpsc::Sender<News>, found: News) {
 
 #[cfg(test)]
 mod tests {
-    use windrow_core::settings::RateLimit;
+    use serde_json::Value;
 
     use super::*;
+    use windrow_core::settings::RateLimit;
 
     #[test]
     fn of_what_items_carry_an_event_shows_the_columns_that_are_wanted() {
@@ -316,7 +300,7 @@ mod tests {
             let narrow = narrowed(event(json!({"index": 3, member: item})), "id, mail");
             let told: Value = serde_json::from_str(&narrow.data).expect("JSON");
             let wanted = json!({"index": 3, member: {"id": "u3", "mail": null}});
-            assert_eq!(told["data"], wanted);
+            assert_eq!(told, json!({"topic": "task:t1", "data": wanted}));
         }
         let narrow = narrowed(event(json!({"data": {"id": "u3", "name": "Ada"}})), "name,id");
         assert!(
@@ -326,7 +310,8 @@ mod tests {
         );
         let plain = event(json!({"data": null, "rate": "5/s"}));
         let told: Value = serde_json::from_str(&narrowed(plain, "id").data).expect("JSON");
-        assert_eq!(told["data"], json!({"data": null, "rate": "5/s"}));
+        let same = json!({"data": null, "rate": "5/s"});
+        assert_eq!(told, json!({"topic": "task:t1", "data": same}));
     }
 
     #[test]
@@ -343,12 +328,16 @@ mod tests {
             changes.parting("t1"),
             "t1 goes on at the rate that you gave it; windrow task watch t1 shows it again"
         );
-        changes.on_task(&json!({"status": "created"}));
+        let task = |status: &str| api::Task {
+            status: status.to_owned(),
+            ..Default::default()
+        };
+        changes.on_task(&task("created"));
         assert_eq!(
             changes.parting("t1"),
             "t1 isn't started; windrow task start t1 lets it begin"
         );
-        changes.on_task(&json!({"status": "running"}));
+        changes.on_task(&task("running"));
         count(&Order::Stop);
         assert_eq!(
             changes.parting("t1"),

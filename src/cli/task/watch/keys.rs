@@ -92,13 +92,13 @@ impl State {
             b'-' | b'_' => return self.step(false),
             b'f' => return self.toggle(Panel::Failures(None), Order::Failures),
             b'e' => return self.toggle(Panel::Explain(None), Order::Explain),
-            b's' => match self.task["status"].as_str() {
-                Some("created") => self.note = Some("it isn't started yet: g starts it".to_owned()),
-                Some("stopped") => self.note = Some("it is stopped: g starts it again".to_owned()),
+            b's' => match self.task.status.as_str() {
+                "created" => self.note = Some("it isn't started yet: g starts it".to_owned()),
+                "stopped" => self.note = Some("it is stopped: g starts it again".to_owned()),
                 _ => self.asks = true,
             },
             b'r' => self.typed = Some(String::new()),
-            b'?' | b'h' if self.panel != Panel::Help => self.panel = Panel::Help,
+            b'?' | b'h' if !matches!(self.panel, Panel::Help) => self.panel = Panel::Help,
             b'y' => {}
             _ => self.panel = Panel::Closed,
         }
@@ -116,8 +116,8 @@ impl State {
 
     /// Ten percent faster or slower than what was asked for last.
     fn step(&mut self, is_up: bool) -> Option<Order> {
-        let present = self.wanted.or_else(|| self.task["rate"].as_str()?.parse().ok());
-        let Some(next) = present.and_then(|rate| stepped(rate, is_up)) else {
+        let present = self.wanted.unwrap_or(self.task.settings.tuning.rate);
+        let Some(next) = stepped(present, is_up) else {
             let id = self.id();
             let note = format!("it has no rate to change; windrow task set {id} --rate 100/s");
             self.note = Some(note);
@@ -151,17 +151,17 @@ fn stepped(rate: RateLimit, is_up: bool) -> Option<RateLimit> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::output::table::times::TimeStyle;
 
     fn state(rate: &str) -> State {
-        State::new(
-            json!({"id": "t1", "status": "running", "rate": rate}),
-            0,
-            TimeStyle::Utc,
-        )
+        let mut task = api::Task {
+            id: "t1".to_owned(),
+            status: "running".to_owned(),
+            ..Default::default()
+        };
+        task.settings.tuning.rate = rate.parse().expect("a rate");
+        State::new(task, 0, TimeStyle::Utc)
     }
 
     fn press(state: &mut State, keys: &[u8]) -> Vec<Order> {
@@ -199,7 +199,7 @@ mod tests {
             press(&mut state, b"++-"),
             [rate("550/s"), rate("605/s"), rate("545/s")]
         );
-        state.task = json!({"id": "t1", "rate": "1/m"});
+        state.task.settings.tuning.rate = "1/m".parse().expect("a rate");
         state.wanted = None;
         assert_eq!(press(&mut state, b"+"), [rate("11/10m")]);
         state.wanted = None;
@@ -262,13 +262,13 @@ mod tests {
         let mut state = state("5/s");
         assert_eq!(press(&mut state, b"f"), [Order::Failures]);
         assert_eq!(press(&mut state, b"e"), [Order::Explain]);
-        assert_eq!(state.panel, Panel::Explain(None));
+        assert!(matches!(state.panel, Panel::Explain(None)));
         assert_eq!(press(&mut state, b"e"), []);
-        assert_eq!(state.panel, Panel::Closed);
+        assert!(matches!(state.panel, Panel::Closed));
         press(&mut state, b"?");
-        assert_eq!(state.panel, Panel::Help);
+        assert!(matches!(state.panel, Panel::Help));
         press(&mut state, b"\x1b");
-        assert_eq!(state.panel, Panel::Closed);
+        assert!(matches!(state.panel, Panel::Closed));
     }
 
     #[test]

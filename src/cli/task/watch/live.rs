@@ -115,10 +115,10 @@ impl Picture<'_> {
         if self.state.hear(news) {
             self.order(Order::Look);
         }
-        if self.state.task.is_null() {
+        if self.state.is_gone {
             return Err(super::gone(self.feed.id));
         }
-        let rests = self.state.task["status"] == "stopped";
+        let rests = self.state.task.status == "stopped";
         self.feed.changes.on_task(&self.state.task);
         // Who watches may start it again.
         Ok(ended(&self.state.task).filter(|_| is_whole && !rests))

@@ -81,9 +81,9 @@ pub(super) async fn watch(args: &WatchArgs, shell: &Shell) -> Result<Exit, Fault
     }
     let answer = link.get(&format!("/v1/tasks/{id}")).await?;
     let time = NodeTime::new(link.now_ms(&answer));
-    let state = State::new(answer.json()?, time.now_ms(), link.look.style);
+    let state = State::new(answer.read()?, time.now_ms(), link.look.style);
     let is_live = is_live(args, &link, shell);
-    let rests = state.task["status"] == "stopped";
+    let rests = state.task.status == "stopped";
     if let Some(exit) = ended(&state.task).filter(|_| is_live && !rests) {
         screen::put(&line(&state.task))?;
         return Ok(exit);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::to_value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
@@ -14,12 +14,13 @@ use super::state::{News, State};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Form;
-use crate::output::body::{joined, texts};
+use crate::output::body::joined;
 use crate::output::screen;
 use crate::output::table::Tone;
 use crate::task::ending::{ended, line};
 use crate::task::words;
 use windrow_client::Event;
+use windrow_core::settings::RateLimit;
 
 /// Failures that are told between two lines of how far it is.
 const FAILURES_MAX: u32 = 5;
@@ -112,13 +113,13 @@ impl Lines<'_> {
             News::Event(event) => event.event == "snapshot",
             _ => false,
         };
-        let was_lost = words::is_store_lost(&self.state.task);
+        let was_lost = self.state.is_stale;
         if self.state.hear(news) {
             self.look();
         }
         self.tell_failures()?;
         self.tell_store(was_lost)?;
-        if self.state.task.is_null() {
+        if self.state.is_gone {
             return Err(super::gone(self.feed.id));
         }
         if let Some(exit) = ended(&self.state.task).filter(|_| is_whole) {
@@ -158,7 +159,7 @@ impl Lines<'_> {
 
     /// Says once that the node can't reach its database, and once that it can again.
     fn tell_store(&mut self, was_lost: bool) -> Result<(), Fault> {
-        let said = match (was_lost, words::is_store_lost(&self.state.task)) {
+        let said = match (was_lost, self.state.is_stale) {
             (false, true) => "the node can't reach its database; the numbers are old",
             (true, false) => "the node reaches its database again",
             _ => return Ok(()),
@@ -168,11 +169,11 @@ impl Lines<'_> {
     }
 
     /// Says once that a node with a part of it gives no sign, and once that all of it runs again.
-    fn tell_silence(&mut self, task: &Value, why: &str) -> Result<(), Fault> {
+    fn tell_silence(&mut self, task: &api::Task, why: &str) -> Result<(), Fault> {
         let silent = words::silent(task);
-        let runs = joined(&texts(&task["live"]["nodes"]), ", ");
+        let runs = task.live.as_ref().and_then(|live| joined(&live.nodes, ", "));
         // One that runs nowhere waits to be taken over.
-        if silent == self.silent || (task["status"] == "running" && silent.is_empty() && runs.is_none()) {
+        if silent == self.silent || (task.status == "running" && silent.is_empty() && runs.is_none()) {
             return Ok(());
         }
         let is_new = silent.iter().any(|node| !self.silent.contains(node));
@@ -204,34 +205,31 @@ impl Lines<'_> {
                 self.who()
             ))?;
         }
-        let rate = self.state.task["actual_rate"]
-            .as_f64()
-            .filter(|_| self.state.task["status"] == "running" && self.silent.is_empty());
-        let wanted = self.state.task["rate"]
-            .as_str()
-            .filter(|rate| *rate != "unlimited");
-        let wanted = wanted.map_or_else(String::new, |wanted| format!(" of {wanted}"));
+        let task = &self.state.task;
+        let is_known = task.status == "running" && self.silent.is_empty();
+        let rate = task.pace.actual_rate.filter(|_| is_known);
+        let wanted = match task.settings.tuning.rate {
+            RateLimit::Limited(wanted) => format!(" of {wanted}"),
+            RateLimit::Unlimited => String::new(),
+        };
         let rate = rate.map(|rate| format!("  {}{wanted}", windrow_core::explain::rate_text(rate)));
         let stale = match (self.state.lost_at_ms, joined(&self.silent, ", ")) {
             (Some(_), _) => "  (old: the node is away)".to_owned(),
-            _ if words::is_store_lost(&self.state.task) => {
-                "  (old: the node can't reach its database)".to_owned()
-            }
+            _ if self.state.is_stale => "  (old: the node can't reach its database)".to_owned(),
             (None, Some(nodes)) => format!("  (old: no sign of {nodes})"),
             (None, None) => String::new(),
         };
-        screen::put(&format!(
-            "{}{}{stale}",
-            line(&self.state.task),
-            rate.unwrap_or_default()
-        ))
+        screen::put(&format!("{}{}{stale}", line(task), rate.unwrap_or_default()))
     }
 
     /// The line of the end.
     fn last(&mut self) -> Result<(), Fault> {
         match self.feed.link.look.form {
             Form::Table | Form::Wide | Form::Csv => screen::put(&line(&self.state.task)),
-            Form::Json => screen::put(&self.state.task.to_string()),
+            Form::Json => {
+                let task = to_value(&self.state.task).map_err(|error| Fault::bug(error.to_string()))?;
+                screen::put(&task.to_string())
+            }
             Form::Name => screen::put(self.state.id()),
             Form::Ndjson => Ok(()),
         }

@@ -3,11 +3,9 @@
 use std::collections::VecDeque;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde::de::DeserializeOwned;
 
 use super::tail::{Entry, entry};
-use crate::output::body::{list, number, text};
 use crate::output::table::times::TimeStyle;
 use windrow_client::Event;
 use windrow_core::settings::RateLimit;
@@ -16,17 +14,6 @@ use windrow_core::settings::RateLimit;
 const TAIL_MAX: usize = 50;
 /// Cells of a window that are looked at; a node sends no more.
 const CELLS_MAX: usize = 20_000;
-/// What tells how the handler fares.
-const HANDLER: [&str; 3] = ["handler_down", "last_error", "status_text"];
-/// What tells where a task stands.
-const STATUS: [&str; 6] = [
-    "status",
-    "result",
-    "stop_reason",
-    "status_reason",
-    "status_text",
-    "since",
-];
 /// Points that errors are averaged over: about the window of an error budget. Unit: seconds.
 const ERRORS_OVER: usize = 10;
 
@@ -39,18 +26,18 @@ pub(super) enum News {
     Lost,
     /// The stream goes on.
     Back,
-    /// The task as the node shows it; null when it is gone.
-    Task(Value),
+    /// The task as the node shows it.
+    Task(Box<api::Task>),
     /// The task, looked at for which of its nodes give a sign; and of those that don't, what happens next.
-    Sign(Value, String),
-    /// Its newest run.
-    Run(Value),
+    Sign(Box<api::Task>, String),
+    /// Its newest run, if it had one.
+    Run(Option<api::Run>),
     /// What it did in the last minute.
-    Stats(Value),
+    Stats(Box<api::TaskStats>),
     /// Where the items of its window stand.
-    Window(Value),
+    Window(api::TaskWindow),
     /// Its failures, by code.
-    Failures(Value),
+    Failures(Vec<api::FailureGroup>),
     /// Why it is as fast as it is.
     Explained(String),
     /// Something was done: what to say.
@@ -60,7 +47,7 @@ pub(super) enum News {
 }
 
 /// What lies open below the numbers.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(super) enum Panel {
     /// Nothing.
     #[default]
@@ -68,7 +55,7 @@ pub(super) enum Panel {
     /// The keys.
     Help,
     /// The failures by code; none while they are on their way.
-    Failures(Option<Vec<Value>>),
+    Failures(Option<Vec<api::FailureGroup>>),
     /// The explanation; none while it is on its way.
     Explain(Option<String>),
 }
@@ -95,24 +82,20 @@ pub(super) struct Window {
     pub(super) high_water: u64,
     /// A letter a cell: S, P, F, R, A.
     pub(super) cells: Vec<char>,
-    pub(super) head: Option<Head>,
-}
-
-/// The item that low water waits for.
-#[derive(Clone, Debug)]
-pub(super) struct Head {
-    pub(super) index: u64,
-    pub(super) attempt: u64,
-    pub(super) age_seconds: f64,
+    pub(super) head: Option<api::WindowHead>,
 }
 
 /// What the watch knows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     /// The task as the node shows it, with what events said since.
-    pub(super) task: Value,
+    pub(super) task: api::Task,
+    /// Set by a snapshot in which the task isn't there any more.
+    pub(super) is_gone: bool,
+    /// Set by numbers of a node that can't reach its database, reset by newer ones and by a look at the task.
+    pub(super) is_stale: bool,
     /// Its newest run, while that lasts: the number and the node.
-    pub(super) run: Option<(u64, String)>,
+    pub(super) run: Option<(u32, String)>,
     pub(super) pace: Pace,
     pub(super) windows: Vec<Window>,
     /// What happened, newest last.
@@ -137,7 +120,7 @@ pub(super) struct State {
 
 impl State {
     /// What is known at first.
-    pub(super) fn new(task: Value, now_ms: i64, style: TimeStyle) -> State {
+    pub(super) fn new(task: api::Task, now_ms: i64, style: TimeStyle) -> State {
         State {
             task,
             now_ms,
@@ -148,7 +131,7 @@ impl State {
 
     /// The task's number.
     pub(super) fn id(&self) -> &str {
-        self.task["id"].as_str().unwrap_or_default()
+        &self.task.id
     }
 
     /// Whether the failures lie open.
@@ -158,9 +141,9 @@ impl State {
 
     /// Takes in what came; true when the task should be looked at as a whole. What was explained of a run is over with it.
     pub(super) fn hear(&mut self, news: News) -> bool {
-        let before = self.task["status"].clone();
+        let before = self.task.status.clone();
         let looks = self.take_in(news);
-        let (now, is_explained) = (&self.task["status"], matches!(self.panel, Panel::Explain(_)));
+        let (now, is_explained) = (&self.task.status, matches!(self.panel, Panel::Explain(_)));
         if is_explained && *now != before && now != "running" {
             self.panel = Panel::Closed;
         }
@@ -176,18 +159,19 @@ impl State {
                 return true;
             }
             News::Task(task) => {
-                let rate = task["rate"].as_str().and_then(|rate| rate.parse().ok());
-                self.wanted = self.wanted.filter(|wanted| Some(*wanted) != rate);
-                self.task = task;
+                let rate = task.settings.tuning.rate;
+                self.wanted = self.wanted.filter(|wanted| *wanted != rate);
+                self.show(*task);
             }
-            News::Run(runs) => self.run = newest_run(&runs),
-            News::Stats(stats) => self.pace = pace(&stats),
-            News::Window(window) => {
-                self.windows = list(&window["shards"]).iter().map(read_window).collect();
+            News::Run(run) => {
+                let run = run.filter(|run| run.ended_at.is_none());
+                self.run = run.and_then(|run| Some((run.run, run.node?)));
             }
+            News::Stats(stats) => self.pace = pace(*stats),
+            News::Window(window) => self.windows = window.shards.into_iter().map(read_window).collect(),
             News::Failures(groups) => {
                 if self.shows_failures() {
-                    self.panel = Panel::Failures(groups["items"].as_array().cloned());
+                    self.panel = Panel::Failures(Some(groups));
                 }
             }
             News::Explained(text) => {
@@ -205,21 +189,34 @@ impl State {
         false
     }
 
+    /// The task as a whole.
+    fn show(&mut self, task: api::Task) {
+        self.task = task;
+        self.is_stale = false;
+    }
+
     fn hear_event(&mut self, event: &Event) -> bool {
-        let Ok(whole) = serde_json::from_str::<Value>(&event.data) else {
-            return false;
-        };
-        let data = &whole["data"];
         match event.event.as_str() {
-            "snapshot" => self.task = data.clone(),
-            "stats" => self.merge_numbers(data),
-            "handler" => self.merge(data, &HANDLER),
+            "snapshot" => match told(event) {
+                Some(Some(task)) => self.show(task),
+                Some(None) => self.is_gone = true,
+                None => {}
+            },
+            "stats" => match told(event) {
+                Some(stats) => self.hear_numbers(stats),
+                None => self.is_stale |= told::<api::StaleEvent>(event).is_some(),
+            },
+            "handler" => {
+                let told = told(event).map(|told: api::HandlerEvent| told.handler);
+                told.into_iter().for_each(|handler| self.hear_handler(handler));
+            }
             "status" => {
-                self.merge(data, &STATUS);
+                let Some(told) = told(event) else { return false };
+                self.hear_status(told);
                 return true;
             }
             kind => {
-                self.tail.extend(entry(kind, data, row(&event.data)));
+                self.tail.extend(entry(event));
                 if self.tail.len() > TAIL_MAX {
                     self.tail.pop_front();
                 }
@@ -229,99 +226,72 @@ impl State {
         false
     }
 
-    fn merge(&mut self, data: &Value, names: &[&str]) {
-        let Some(task) = self.task.as_object_mut() else {
-            return;
-        };
-        for name in names {
-            if let Some(value) = data.get(*name) {
-                task.insert((*name).to_owned(), value.clone());
-            }
-        }
+    fn hear_status(&mut self, told: api::StatusEvent) {
+        let task = &mut self.task;
+        task.status = told.status;
+        task.result = told.result;
+        task.stop_reason = told.stop_reason;
+        task.status_reason = told.status_reason;
+        task.status_text = told.status_text;
+        task.since = told.since;
     }
 
-    fn merge_numbers(&mut self, data: &Value) {
+    fn hear_handler(&mut self, told: api::HandlerState) {
+        self.task.handler_down = told.handler_down;
+        self.task.last_error = told.last_error;
+        self.task.status_text = told.status_text;
+    }
+
+    fn hear_numbers(&mut self, told: api::StatsEvent) {
         // The rate isn't taken from here: it may be older than the answer to a change. Each change is told by an
         // `audit`, and then the whole task is looked at.
-        let counted = [
-            "total",
-            "counts",
-            "progress",
-            "low_water",
-            "actual_rate",
-            "eta_seconds",
-            "stale",
-        ];
-        self.merge(data, &counted);
-        self.merge(data, &HANDLER);
-        let names = [
-            "high_water",
-            "window",
-            "concurrency",
-            "latency_p95_seconds",
-            "stall",
-        ];
-        let live = names.map(|name| (name.to_owned(), data[name].clone()));
-        let live = match data["window"] {
-            Value::Null => Value::Null,
-            _ => Value::Object(live.into_iter().collect()),
-        };
-        self.merge(&json!({ "live": live }), &["live"]);
+        let task = &mut self.task;
+        task.total = told.total;
+        task.counts = told.counts;
+        task.pace = told.pace;
+        task.low_water = told.low_water;
+        task.live = told.window.map(|window| api::TaskLive {
+            high_water: told.high_water,
+            window: Some(window),
+            concurrency: told.concurrency,
+            latency_p95_seconds: told.latency_p95_seconds,
+            stall: told.stall,
+            ..api::TaskLive::default()
+        });
+        self.is_stale = told.stale.is_some();
+        self.hear_handler(told.handler);
     }
 }
 
-/// What the item of an event carries, as it is written there: a value would put its members in order.
-fn row(event: &str) -> Option<&str> {
+/// What an event tells; none where it can't be read.
+pub(super) fn told<T: DeserializeOwned>(event: &Event) -> Option<T> {
     #[derive(Deserialize)]
-    struct Whole<'a> {
-        #[serde(borrow)]
-        data: Carrying<'a>,
+    struct Told<T> {
+        data: T,
     }
-    #[derive(Deserialize)]
-    struct Carrying<'a> {
-        #[serde(borrow)]
-        data: Option<&'a RawValue>,
-    }
-    let whole: Whole = serde_json::from_str(event).ok()?;
-    whole.data.data.map(RawValue::get)
+    let told = serde_json::from_str(&event.data).map(|Told { data }| data);
+    told.inspect_err(|error| tracing::debug!(event.event, %error, "an event that can't be read"))
+        .ok()
 }
 
-fn newest_run(runs: &Value) -> Option<(u64, String)> {
-    let run = runs["items"].get(0).filter(|run| run["ended_at"].is_null())?;
-    Some((run["run"].as_u64()?, run["node"].as_str()?.to_owned()))
-}
-
-fn pace(stats: &Value) -> Pace {
-    let series = &stats["series"];
-    let numbers = |name: &str| {
-        let points = list(&series[name]).iter();
-        points
-            .map(|point| point.as_f64().unwrap_or(0.0))
-            .collect::<Vec<_>>()
-    };
-    let errors = numbers("errors");
-    let last = &errors[errors.len().saturating_sub(ERRORS_OVER)..];
+fn pace(stats: api::TaskStats) -> Pace {
+    let (series, latency) = (stats.series, stats.latency);
+    let last = &series.errors[series.errors.len().saturating_sub(ERRORS_OVER)..];
     Pace {
-        points: numbers("sent"),
-        target: list(&series["target"]).last().and_then(Value::as_f64),
-        p50: stats["latency"]["p50"].as_f64(),
-        p95: stats["latency"]["p95"].as_f64(),
         errors: (!last.is_empty()).then(|| last.iter().sum::<f64>() / last.len() as f64),
+        points: series.sent,
+        target: series.target.last().copied().flatten(),
+        p50: latency.p50,
+        p95: latency.p95,
     }
 }
 
-fn read_window(shard: &Value) -> Window {
-    let head = &shard["head"];
-    let head = head["index"].as_u64().zip(head["age_seconds"].as_f64());
+fn read_window(shard: api::ShardWindow) -> Window {
     Window {
-        low_water: number(&shard["low_water"]),
-        high_water: number(&shard["high_water"]),
-        cells: cells(text(&shard["cells"])),
-        head: head.map(|(index, age_seconds)| Head {
-            index,
-            attempt: number(&shard["head"]["attempt"]),
-            age_seconds,
-        }),
+        low_water: shard.low_water,
+        high_water: shard.high_water,
+        cells: cells(&shard.cells),
+        head: shard.head,
     }
 }
 
@@ -341,9 +311,12 @@ fn cells(text: &str) -> Vec<char> {
 
 #[cfg(test)]
 mod tests {
+    use serde::Serialize;
+    use serde_json::{Value, json};
+
     use super::*;
 
-    fn event(kind: &str, data: Value) -> News {
+    fn event(kind: &str, data: impl Serialize) -> News {
         let data = json!({"topic": "task:t1", "data": data}).to_string();
         News::Event(Event {
             id: "1".to_owned(),
@@ -352,49 +325,102 @@ mod tests {
         })
     }
 
+    fn task(status: &str, rate: &str) -> api::Task {
+        let mut task = api::Task {
+            id: "t1".to_owned(),
+            status: status.to_owned(),
+            ..Default::default()
+        };
+        task.settings.tuning.rate = rate.parse().expect("a rate");
+        task
+    }
+
     fn state() -> State {
-        State::new(
-            json!({"id": "t1", "status": "running", "rate": "5/s"}),
-            0,
-            TimeStyle::Utc,
-        )
+        State::new(task("running", "5/s"), 0, TimeStyle::Utc)
+    }
+
+    fn rate(state: &State) -> String {
+        state.task.settings.tuning.rate.to_string()
     }
 
     #[test]
     fn events_change_what_they_are_about_and_nothing_else() {
         let mut state = state();
-        let stats = json!({"counts": {"succeeded": 3}, "rate": "9/s", "window": 40, "stall": "window"});
-        assert!(!state.hear(event("stats", stats)));
+        let mut stats = api::StatsEvent {
+            counts: api::TaskCounts {
+                succeeded: 3,
+                ..Default::default()
+            },
+            rate: "9/s".to_owned(),
+            window: Some(40),
+            stall: Some("window".to_owned()),
+            ..Default::default()
+        };
+        assert!(!state.hear(event("stats", &stats)));
         assert_eq!(
-            (&state.task["rate"], &state.task["status"]),
-            (&json!("5/s"), &json!("running"))
+            (rate(&state).as_str(), state.task.status.as_str()),
+            ("5/s", "running")
         );
-        assert_eq!(state.task["counts"]["succeeded"], 3);
-        assert_eq!(state.task["live"]["window"], 40);
-        assert!(state.hear(event(
-            "status",
-            json!({"status": "stopped", "stop_reason": "operator"})
-        )));
+        assert_eq!(state.task.counts.succeeded, 3);
+        assert_eq!(state.task.live.as_ref().and_then(|live| live.window), Some(40));
+        let stopped = api::StatusEvent {
+            status: "stopped".to_owned(),
+            stop_reason: Some("operator".to_owned()),
+            ..Default::default()
+        };
+        assert!(state.hear(event("status", stopped)));
         assert_eq!(
-            (&state.task["status"], &state.task["rate"]),
-            (&json!("stopped"), &json!("5/s"))
+            (rate(&state).as_str(), state.task.status.as_str()),
+            ("5/s", "stopped")
         );
-        state.hear(event("stats", json!({"window": null})));
-        assert_eq!(state.task["live"], Value::Null);
-        state.hear(event("snapshot", json!({"id": "t1", "status": "finished"})));
-        assert_eq!(state.task, json!({"id": "t1", "status": "finished"}));
+        stats.window = None;
+        state.hear(event("stats", &stats));
+        assert!(state.task.live.is_none());
+        state.hear(event("snapshot", task("finished", "6/s")));
+        assert_eq!(
+            (rate(&state).as_str(), state.task.status.as_str()),
+            ("6/s", "finished")
+        );
+        assert_eq!(state.task.counts.succeeded, 0);
+        assert!(!state.is_gone);
+        state.hear(event("snapshot", Value::Null));
+        assert!(state.is_gone);
+    }
+
+    #[test]
+    fn numbers_are_old_until_newer_ones_come() {
+        let mut state = state();
+        let numbers = |stale: Option<&str>| api::StatsEvent {
+            total: 7,
+            stale: stale.map(str::to_owned),
+            ..Default::default()
+        };
+        state.hear(event("stats", numbers(None)));
+        state.hear(event("stats", json!({"stale": "store_unavailable"})));
+        assert_eq!(
+            (state.is_stale, state.task.total),
+            (true, 7),
+            "no more is told than that"
+        );
+        state.hear(event("stats", numbers(None)));
+        assert!(!state.is_stale);
+        state.hear(event("stats", numbers(Some("store_unavailable"))));
+        assert!(state.is_stale);
+        state.hear(News::Task(Box::new(task("running", "5/s"))));
+        assert!(!state.is_stale);
     }
 
     #[test]
     fn numbers_that_were_on_their_way_undo_no_change_of_the_rate() {
         let mut state = state();
-        state.hear(News::Task(json!({"id": "t1", "rate": "110/s"})));
-        state.hear(event("stats", json!({"rate": "100/s"})));
-        assert_eq!(state.task["rate"], "110/s");
-        assert!(state.hear(event(
-            "audit",
-            json!({"at": "x", "actor": "ann", "action": "task.tune"})
-        )));
+        state.hear(News::Task(Box::new(task("running", "110/s"))));
+        let stats = api::StatsEvent {
+            rate: "100/s".to_owned(),
+            ..Default::default()
+        };
+        state.hear(event("stats", stats));
+        assert_eq!(rate(&state), "110/s");
+        assert!(state.hear(event("audit", api::AuditEntry::default())));
     }
 
     #[test]
@@ -402,24 +428,28 @@ mod tests {
         let mut state = state();
         state.panel = Panel::Explain(None);
         state.hear(News::Explained("target 10/s".to_owned()));
-        state.hear(News::Task(json!({"id": "t1", "status": "stopped"})));
-        assert_eq!(state.panel, Panel::Closed);
+        let stopped = || News::Task(Box::new(task("stopped", "5/s")));
+        state.hear(stopped());
+        assert!(matches!(state.panel, Panel::Closed));
         state.panel = Panel::Explain(Some("why: the task is stopped".to_owned()));
-        state.hear(News::Task(json!({"id": "t1", "status": "stopped"})));
-        assert_ne!(state.panel, Panel::Closed, "this one is of the stopped task");
+        state.hear(stopped());
+        assert!(
+            !matches!(state.panel, Panel::Closed),
+            "this one is of the stopped task"
+        );
     }
 
     #[test]
     fn what_cant_be_read_changes_nothing() {
         let mut state = state();
-        let before = state.task.clone();
+        let before = json!(state.task);
         state.hear(News::Event(Event {
             id: "1".into(),
             event: "stats".into(),
             data: "{".into(),
         }));
         state.hear(event("later", json!({"x": 1})));
-        assert_eq!((state.task, state.tail.len()), (before, 0));
+        assert_eq!((json!(state.task), state.tail.len()), (before, 0));
     }
 
     #[test]
@@ -449,10 +479,11 @@ mod tests {
     fn the_tail_is_bounded() {
         let mut state = state();
         for index in 0..100 {
-            state.hear(event(
-                "log",
-                json!({"at": "2026-11-20T17:02:11Z", "level": "info", "index": index}),
-            ));
+            let line = api::LogEvent {
+                index: Some(index),
+                ..Default::default()
+            };
+            state.hear(event("log", line));
         }
         assert_eq!(state.tail.len(), TAIL_MAX);
     }

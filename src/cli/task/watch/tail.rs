@@ -4,11 +4,11 @@
 //! item of its code beside each.
 
 use chrono::{Local, Utc};
-use serde_json::Value;
 
-use crate::output::body::text;
+use super::state::told;
 use crate::output::table::times::{TimeStyle, parsed};
 use crate::output::table::{Tone, clean, human};
+use windrow_client::Event;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,33 +28,35 @@ impl Entry {
     }
 }
 
-/// What an event tells, if it is one to be told in a line. `row` is what its item carries, as it is written in its source.
-pub(super) fn entry(kind: &str, data: &Value, row: Option<&str>) -> Option<Entry> {
-    let is = |name: &str| data[name].as_str();
-    let item = |name: &str| data[name].as_u64().map(item).unwrap_or_default();
-    let (at, line, tone) = match kind {
+/// What an event tells, if it is one to be told in a line.
+pub(super) fn entry(event: &Event) -> Option<Entry> {
+    let (at, line, tone, row) = match event.event.as_str() {
         "log" => {
-            let level = is("level").unwrap_or("info");
-            let tone = match level {
+            let line: api::LogEvent = told(event)?;
+            let tone = match line.level.as_str() {
                 "error" => Tone::Bad,
                 "warn" => Tone::Warn,
                 _ => Tone::Plain,
             };
-            let code = is("code").map(|code| format!("{code} ")).unwrap_or_default();
-            let line = format!("{level:<5} {}{code}{}", item("index"), text(&data["message"]));
-            (is("at")?, line, tone)
+            let index = line.index.map(item).unwrap_or_default();
+            let code = line.code.map(|code| format!("{code} ")).unwrap_or_default();
+            let text = format!("{:<5} {index}{code}{}", line.level, line.message);
+            (line.at, text, tone, line.data)
         }
         "audit" => {
-            let reason = is("reason").map(|reason| format!(" ({reason})"));
-            let line = format!("{} {}{}", is("actor")?, is("action")?, reason.unwrap_or_default());
-            (is("at")?, line, Tone::Strong)
+            let entry: api::AuditEntry = told(event)?;
+            let reason = entry.reason.map(|reason| format!(" ({reason})"));
+            let text = format!("{} {}{}", entry.actor, entry.action, reason.unwrap_or_default());
+            (entry.at, text, Tone::Strong, None)
         }
         _ => return None,
     };
     Some(Entry {
-        at: at.to_owned(),
+        at,
         text: clean(line.trim_end()),
-        who: row.map(|row| clean(&format!("  {row}"))).unwrap_or_default(),
+        who: row
+            .map(|row| clean(&format!("  {}", row.get())))
+            .unwrap_or_default(),
         tone,
     })
 }
@@ -77,55 +79,75 @@ fn clock(at: &str, style: TimeStyle) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde::Serialize;
     use serde_json::json;
+    use serde_json::value::RawValue;
 
     use super::*;
 
+    const AT: &str = "2026-11-20T17:02:11.000Z";
+
+    fn told(kind: &str, data: impl Serialize) -> Option<Entry> {
+        #[derive(Serialize)]
+        struct Whole<T> {
+            data: T,
+        }
+        entry(&Event {
+            id: "1".to_owned(),
+            event: kind.to_owned(),
+            data: serde_json::to_string(&Whole { data }).expect("JSON"),
+        })
+    }
+
+    fn line(level: &str, index: Option<u64>, code: Option<&str>, message: &str) -> api::LogEvent {
+        api::LogEvent {
+            at: AT.to_owned(),
+            level: level.to_owned(),
+            index,
+            code: code.map(str::to_owned),
+            message: message.to_owned(),
+            ..Default::default()
+        }
+    }
+
     #[test]
     fn each_kind_has_its_line() {
-        let at = "2026-11-20T17:02:11.000Z";
-        for (kind, data, line) in [
+        for (log, expected) in [
             (
-                "log",
-                json!({"at": at, "level": "warn", "index": 388_012, "code": "RATE_LIMITED", "message": "429"}),
+                line("warn", Some(388_012), Some("RATE_LIMITED"), "429"),
                 "17:02:11 warn  #388,012 RATE_LIMITED 429",
             ),
             (
-                "log",
-                json!({"at": at, "level": "error", "index": 3, "code": "BAD", "message": "no", "data": {"id": "u3"}}),
+                line("error", Some(3), Some("BAD"), "no"),
                 "17:02:11 error #3 BAD no",
             ),
             (
-                "log",
-                json!({"at": at, "level": "info", "message": "a\u{1b}[2J\nb"}),
+                line("info", None, None, "a\u{1b}[2J\nb"),
                 "17:02:11 info  a\u{FFFD}[2J b",
             ),
-            (
-                "audit",
-                json!({"at": at, "actor": "ann", "action": "task.stop", "reason": "r"}),
-                "17:02:11 ann task.stop (r)",
-            ),
         ] {
-            assert_eq!(
-                entry(kind, &data, None)
-                    .map(|entry| entry.line(TimeStyle::Utc))
-                    .as_deref(),
-                Some(line)
-            );
+            let entry = told("log", log).expect("an entry");
+            assert_eq!(entry.line(TimeStyle::Utc), expected);
         }
-        let failed = json!({"at": at, "level": "error", "index": 3, "message": "no"});
+        let audit = api::AuditEntry {
+            at: AT.to_owned(),
+            actor: "ann".to_owned(),
+            action: "task.stop".to_owned(),
+            reason: Some("r".to_owned()),
+            ..Default::default()
+        };
+        let entry = told("audit", audit).expect("an entry");
+        assert_eq!(entry.line(TimeStyle::Utc), "17:02:11 ann task.stop (r)");
         let row = "{\"id\":\"u3\",\"amount\":\"7\"}";
+        let mut failed = line("error", Some(3), None, "no");
+        failed.data = RawValue::from_string(row.to_owned()).ok();
         assert_eq!(
-            entry("log", &failed, Some(row)).map(|entry| entry.who),
+            told("log", failed).map(|entry| entry.who),
             Some(format!("  {row}")),
             "in the order of the file"
         );
-        let group = json!({"last_at": at, "code": "BAD", "count": 2, "example_index": 3, "example": "no"});
-        assert_eq!(
-            entry("failure", &group, None),
-            None,
-            "the log tells of each, once"
-        );
-        assert_eq!(entry("stats", &json!({}), None), None);
+        let group = json!({"last_at": AT, "code": "BAD", "count": 2, "example_index": 3, "example": "no"});
+        assert_eq!(told("failure", group), None, "the log tells of each, once");
+        assert_eq!(told("stats", json!({})), None);
     }
 }

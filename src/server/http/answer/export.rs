@@ -6,7 +6,6 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::App;
@@ -222,14 +221,13 @@ fn push_line(
     if format == Format::Ndjson {
         return push_json(line, out);
     }
-    let word = |value: Value| value.as_str().unwrap_or_default().to_owned();
     let cells = [
         line.number.to_string(),
         line.at.clone(),
         line.task.clone(),
         line.index.map(|index| index.to_string()).unwrap_or_default(),
-        word(json!(line.level)),
-        word(json!(line.origin)),
+        line.level.clone(),
+        line.origin.clone(),
         line.code.clone().unwrap_or_default(),
         line.message.clone(),
         line.extra.as_ref().map(ToString::to_string).unwrap_or_default(),

@@ -147,7 +147,7 @@ mod tests {
         assert_eq!((first.status(), memory.taken()), (StatusCode::OK, length));
         let second = counted(&memory, true, answer("ann")).await;
         assert_eq!(
-            second.map(|_| ()).map_err(|refused| refused.status),
+            second.map(|_| ()).map_err(|refused| refused.body.status),
             Err(429),
             "her share is unread"
         );

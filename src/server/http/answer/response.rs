@@ -25,13 +25,11 @@ pub(crate) async fn complete(State(app): State<App>, request: Request, next: Nex
 }
 
 /// A problem as an answer of a node at this URL, to a request with a number and a path.
-fn finished(problem: Problem, base: &str, id: &str, instance: String) -> Response {
-    let mut response = written(Problem {
-        kind: format!("{}{}", base.trim_end_matches('/'), problem.kind),
-        request_id: id.to_owned(),
-        instance,
-        ..problem
-    });
+fn finished(mut problem: Problem, base: &str, id: &str, instance: String) -> Response {
+    problem.body.kind.insert_str(0, base.trim_end_matches('/'));
+    problem.body.request_id = id.to_owned();
+    problem.body.instance = instance;
+    let mut response = written(problem);
     if let Ok(value) = HeaderValue::from_str(id) {
         response.headers_mut().insert("request-id", value);
     }
@@ -94,7 +92,7 @@ fn problem_of(response: &mut Response) -> Option<Problem> {
 }
 
 fn written(problem: Problem) -> Response {
-    let problem = problem.bounded();
+    let problem = problem.bounded().body;
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, Json(&problem)).into_response();
     let headers = response.headers_mut();

@@ -5,7 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::http::answer::Of;
 use crate::http::answer::time::rfc3339;
-use crate::service::businesses::{BusinessBody, Revision};
+use crate::service::businesses::{BusinessBody, Revision, report_body};
 use windrow_core::business::POOL_DEFAULT;
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::handling::hook::{CheckLine, CheckResult};
@@ -90,16 +90,9 @@ pub(crate) fn show_business(business: &Business, secret: Option<String>) -> api:
 
 impl Of<Vec<CheckLine>> for api::CheckReply {
     fn of(report: Vec<CheckLine>) -> Self {
-        let passed = report.iter().all(|line| line.result != CheckResult::Fail);
-        let json = |line: CheckLine| api::Check {
-            check: line.check.to_owned(),
-            result: line.result.as_str().to_owned(),
-            detail: line.detail,
-            advice: line.advice,
-        };
         api::CheckReply {
-            passed,
-            checks: report.into_iter().map(json).collect(),
+            passed: report.iter().all(|line| line.result != CheckResult::Fail),
+            checks: report_body(&report),
         }
     }
 }

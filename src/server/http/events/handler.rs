@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::http::tasks::view::handler::show_handler_down;
@@ -47,20 +47,19 @@ impl HandlerNews {
 }
 
 /// The members of the task that tell it.
-pub(super) fn members(picture: &TaskPicture) -> [(&'static str, Value); 3] {
+pub(super) fn state(picture: &TaskPicture) -> api::HandlerState {
     let handler = &picture.handler;
-    let text = picture.task.status_text.clone().or_else(|| handler.text());
-    [
-        ("handler_down", json!(show_handler_down(handler))),
-        ("last_error", json!(show_last_error(handler))),
-        ("status_text", json!(text)),
-    ]
+    api::HandlerState {
+        handler_down: show_handler_down(handler),
+        last_error: show_last_error(handler),
+        status_text: picture.task.status_text.clone().or_else(|| handler.text()),
+    }
 }
 
 fn told(picture: &TaskPicture) -> Value {
-    let mut told = json!({"id": picture.task.id.to_string()});
-    for (name, value) in members(picture) {
-        told[name] = value;
-    }
-    told
+    let told = api::HandlerEvent {
+        id: picture.task.id.to_string(),
+        handler: state(picture),
+    };
+    serde_json::to_value(told).unwrap_or_default()
 }

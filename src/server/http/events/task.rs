@@ -6,10 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Value, json, to_value};
 use tokio::time::Instant;
 
-use super::handler::{HandlerNews, members};
+use super::handler::{HandlerNews, state};
 use super::topic::{Kind, STALE, Told, Watcher};
 use crate::http::answer::Of;
 use crate::http::answer::time::rfc3339;
@@ -52,40 +52,40 @@ pub(super) fn written<T: Serialize>(body: &T) -> Result<Value, ServiceError> {
 
 /// Where the task stands.
 pub(super) fn status(task: &TaskView) -> Value {
-    json!({
-        "id": task.id.to_string(),
-        "status": task.status.as_str(),
-        "result": task.result.map(|result| result.as_str()),
-        "stop_reason": task.stop_reason.map(|reason| reason.as_str()),
-        "status_reason": task.status_reason,
-        "status_text": task.status_text,
-        "since": rfc3339(task.since),
-        "next_at": task.next_at.map(rfc3339),
-    })
+    let status = api::StatusEvent {
+        id: task.id.to_string(),
+        status: task.status.as_str().to_owned(),
+        result: task.result.map(|result| result.as_str().to_owned()),
+        stop_reason: task.stop_reason.map(|reason| reason.as_str().to_owned()),
+        status_reason: task.status_reason.clone(),
+        status_text: task.status_text.clone(),
+        since: rfc3339(task.since),
+        next_at: task.next_at.map(rfc3339),
+    };
+    to_value(status).unwrap_or_default()
 }
 
 /// The numbers that move; the terms add up to `total`.
 pub(super) fn numbers(picture: &TaskPicture) -> Value {
     let (task, live) = (&picture.task, picture.live.as_ref());
-    let mut numbers = json!({
-        "id": task.id.to_string(),
-        "total": task.total.0,
-        "counts": api::TaskCounts::of(task),
-        "progress": api::TaskProgress::of(picture.completion()),
-        "actual_rate": picture.actual_rate(),
-        "eta_seconds": picture.eta().map(|eta| eta.as_secs()),
-        "low_water": task.low_water.0,
-        "high_water": live.map(|live| live.high_water.0),
-        "window": live.map(|live| live.window),
-        "concurrency": live.map(|live| live.concurrency),
-        "rate": task.tuning.rate.to_string(),
-        "stall": live.and_then(|live| live.stall),
-        "latency_p95_seconds": live.and_then(|live| live.latency_p95).map(|p95| p95.as_secs_f64()),
-    });
-    for (name, value) in members(picture) {
-        numbers[name] = value;
-    }
-    numbers
+    let numbers = api::StatsEvent {
+        id: task.id.to_string(),
+        total: task.total.0,
+        counts: api::TaskCounts::of(task),
+        pace: api::TaskPace::of(picture),
+        low_water: task.low_water.0,
+        high_water: live.map(|live| live.high_water.0),
+        window: live.map(|live| live.window),
+        concurrency: live.map(|live| live.concurrency),
+        rate: task.tuning.rate.to_string(),
+        stall: live.and_then(|live| live.stall).map(str::to_owned),
+        latency_p95_seconds: live
+            .and_then(|live| live.latency_p95)
+            .map(|p95| p95.as_secs_f64()),
+        handler: state(picture),
+        stale: None,
+    };
+    to_value(numbers).unwrap_or_default()
 }
 
 /// The numbers that were told last, while the store can't be read: what only who runs it knows is left out.
@@ -225,7 +225,7 @@ impl TaskWatcher {
             .replace(newest.iter().map(|row| row.id).max().unwrap_or_default());
         let Some(last) = last else { return Ok(()) };
         for row in newest.into_iter().rev().filter(|row| row.id > last) {
-            let data = serde_json::to_value(api::AuditEntry::of(row)).unwrap_or_default();
+            let data = to_value(api::AuditEntry::of(row)).unwrap_or_default();
             found.push((Kind::Audit, data.into()));
         }
         Ok(())
@@ -253,20 +253,20 @@ impl TaskWatcher {
         };
         for (number, line) in lines {
             self.line = Some(number);
-            let data = json!({
-                "id": self.id.to_string(),
-                "number": number,
-                "at": rfc3339(line.at),
-                "level": line.line.level,
-                "origin": line.origin,
-                "code": line.code,
-                "index": line.line.index.map(|index| index.0),
-                "message": line.line.message,
-            });
-            let row = line
-                .line
-                .index
-                .and_then(|index| carried.get(&index).cloned().flatten());
+            let index = line.line.index;
+            let row = index.and_then(|index| carried.get(&index).cloned().flatten());
+            let data = api::LogEvent {
+                id: self.id.to_string(),
+                number,
+                at: rfc3339(line.at),
+                level: line.line.level.as_str().to_owned(),
+                origin: line.origin.as_str().to_owned(),
+                code: line.code,
+                index: index.map(|index| index.0),
+                message: line.line.message,
+                data: None,
+            };
+            let data = to_value(data).unwrap_or_default();
             found.push((Kind::Log, Told::with_row(data, "data", row)));
         }
         Ok(())

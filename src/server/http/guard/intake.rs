@@ -208,7 +208,7 @@ mod tests {
     }
 
     fn slug<T: std::fmt::Debug>(refused: Result<T, Problem>) -> String {
-        refused.expect_err("refused").kind
+        refused.expect_err("refused").body.kind
     }
 
     #[tokio::test]

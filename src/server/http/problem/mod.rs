@@ -3,14 +3,11 @@
 pub(crate) mod pages;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::text::{QUOTE_CHARS_MAX, cut};
@@ -153,34 +150,12 @@ fn shorten(text: &mut String, most: usize) {
     }
 }
 
-/// A problem (RFC 9457).
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// A problem on its way to an answer.
+#[derive(Clone, Debug)]
 pub struct Problem {
-    /// Its kind: a page about it.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Its kind in a few words.
-    pub title: String,
-    /// The HTTP status.
-    pub status: u16,
-    /// What happened here.
-    pub detail: String,
-    /// The path that was asked for.
-    pub instance: String,
-    /// What to try.
-    #[serde(rename = "try")]
-    pub advice: Vec<String>,
-    /// The request's number.
-    pub request_id: String,
-    /// Each fault of the request.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<api::ProblemField>,
-    /// More, by kind of problem: `allowed`, `max_rate`, `check_report`, `reason`, `missing` (the path of what was named and
-    /// isn't there).
-    #[serde(flatten)]
-    pub more: serde_json::Map<String, serde_json::Value>,
+    /// The body.
+    pub body: api::Problem,
     /// What a bug came from: for the node's log, which has it with the request's number, and for nobody else.
-    #[serde(skip)]
     pub(super) cause: Option<String>,
 }
 
@@ -188,18 +163,15 @@ impl Problem {
     /// A problem of a kind.
     pub fn new(slug: Slug, detail: impl Into<String>) -> Problem {
         let (name, status, title, advice) = slug.facts();
-        Problem {
+        let body = api::Problem {
             kind: format!("/problems/{name}"),
             title: title.to_owned(),
             status: status.as_u16(),
             detail: detail.into(),
-            instance: String::new(),
             advice: vec![advice.to_owned()],
-            request_id: String::new(),
-            errors: Vec::new(),
-            more: serde_json::Map::new(),
-            cause: None,
-        }
+            ..api::Problem::default()
+        };
+        Problem { body, cause: None }
     }
 
     fn with_fields(mut self, faults: Vec<FieldFault>) -> Problem {
@@ -208,21 +180,15 @@ impl Problem {
             detail: fault.detail,
             advice: fault.advice,
         };
-        self.errors = faults.into_iter().map(field).collect();
+        self.body.errors = faults.into_iter().map(field).collect();
         self
     }
 
     /// That it is refused for nothing but names of what isn't there: the first one.
-    fn with_missing(self, faults: &[FieldFault]) -> Problem {
+    fn with_missing(mut self, faults: &[FieldFault]) -> Problem {
         let is_all = faults.iter().all(|fault| fault.missing.is_some());
-        match faults.first().and_then(|fault| fault.missing.as_deref()) {
-            Some(path) if is_all => self.with("missing", path.into()),
-            _ => self,
-        }
-    }
-
-    fn with(mut self, name: &str, value: serde_json::Value) -> Problem {
-        self.more.insert(name.to_owned(), value);
+        let first = faults.first().filter(|_| is_all);
+        self.body.more.missing = first.and_then(|fault| fault.missing.clone());
         self
     }
 
@@ -230,12 +196,13 @@ impl Problem {
     /// whoever made the problem: what it quotes may come from anywhere.
     #[must_use]
     pub(super) fn bounded(mut self) -> Problem {
-        shorten(&mut self.detail, TEXT_CHARS_MAX);
-        shorten(&mut self.instance, PLACE_CHARS_MAX);
-        self.advice
+        let body = &mut self.body;
+        shorten(&mut body.detail, TEXT_CHARS_MAX);
+        shorten(&mut body.instance, PLACE_CHARS_MAX);
+        body.advice
             .iter_mut()
             .for_each(|text| shorten(text, TEXT_CHARS_MAX));
-        for field in &mut self.errors {
+        for field in &mut body.errors {
             shorten(&mut field.pointer, PLACE_CHARS_MAX);
             shorten(&mut field.detail, FIELD_CHARS_MAX);
             field
@@ -243,20 +210,20 @@ impl Problem {
                 .iter_mut()
                 .for_each(|text| shorten(text, FIELD_CHARS_MAX));
         }
-        let is_large = |problem: &Problem| {
-            serde_json::to_vec(problem).map_or(usize::MAX, |json| json.len()) > PROBLEM_BYTES_MAX
+        let is_large = |body: &api::Problem| {
+            serde_json::to_vec(body).map_or(usize::MAX, |json| json.len()) > PROBLEM_BYTES_MAX
         };
-        while is_large(&self) && self.errors.len() > 1 {
-            self.errors.truncate(self.errors.len() / 2);
+        while is_large(body) && body.errors.len() > 1 {
+            body.errors.truncate(body.errors.len() / 2);
         }
-        if is_large(&self) {
-            self.more.clear();
+        if is_large(body) {
+            body.more = api::ProblemMore::default();
         }
         self
     }
 
     fn advise(mut self, advice: String) -> Problem {
-        self.advice = vec![advice];
+        self.body.advice = vec![advice];
         self
     }
 }
@@ -269,26 +236,27 @@ impl From<StoreError> for Problem {
 
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Problem {
-        let problem = Problem::new(slug_of(&error), error.to_string());
+        let mut problem = Problem::new(slug_of(&error), error.to_string());
+        let more = &mut problem.body.more;
         match error {
             ServiceError::Invalid(faults)
             | ServiceError::Unprocessable(faults)
             | ServiceError::NothingToDo(faults)
-            | ServiceError::FieldsRefused(faults) => problem.with_missing(&faults).with_fields(faults),
-            ServiceError::WrongState(refusal) => problem.with("allowed", refusal.allowed.into()),
-            ServiceError::Conflict { advice, .. } => problem.advise(advice),
-            ServiceError::Overtaken(_) => problem.advise("the same again".to_owned()),
-            ServiceError::NoCapacity { max_rate, .. } => {
-                problem.with("max_rate", serde_json::json!(BTreeMap::from_iter(max_rate)))
+            | ServiceError::FieldsRefused(faults) => {
+                return problem.with_missing(&faults).with_fields(faults);
             }
-            ServiceError::NotUnpacked { reason, .. } => problem.with("reason", reason.into()),
-            ServiceError::CheckFailed { report, .. } => problem.with("check_report", report),
-            ServiceError::Internal(cause) => Problem {
-                cause: Some(cause),
-                ..problem
-            },
-            _ => problem,
+            ServiceError::Conflict { advice, .. } => return problem.advise(advice),
+            ServiceError::Overtaken(_) => return problem.advise("the same again".to_owned()),
+            ServiceError::WrongState(refusal) => {
+                more.allowed = Some(refusal.allowed.into_iter().map(str::to_owned).collect());
+            }
+            ServiceError::NoCapacity { max_rate, .. } => more.max_rate = Some(max_rate.into_iter().collect()),
+            ServiceError::NotUnpacked { reason, .. } => more.reason = Some(reason.to_owned()),
+            ServiceError::CheckFailed { report, .. } => more.check_report = Some(report),
+            ServiceError::Internal(cause) => problem.cause = Some(cause),
+            _ => {}
         }
+        problem
     }
 }
 
@@ -329,7 +297,7 @@ fn slug_of(error: &ServiceError) -> Slug {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status = StatusCode::from_u16(self.body.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, Json(())).into_response();
         // The body is written by `answer::response`, which knows the request's number.
         response.extensions_mut().insert(self);
@@ -387,17 +355,17 @@ mod tests {
                 .missing(long.clone())
         };
         for faults in [vec![fault()], vec![fault(); 50]] {
-            let problem = Problem {
-                instance: long.clone(),
-                ..Problem::from(ServiceError::Unprocessable(faults)).with("more", long.as_str().into())
-            };
-            let problem = problem.bounded();
+            let mut problem = Problem::from(ServiceError::Unprocessable(faults));
+            problem.body.instance = long.clone();
+            problem.body.more.reason = Some(long.clone());
+            let problem = problem.bounded().body;
             let json = serde_json::to_string(&problem).expect("it is JSON");
             assert!(json.len() <= PROBLEM_BYTES_MAX, "{}", json.len());
             assert!(!problem.errors.is_empty() && !problem.detail.is_empty());
         }
-        let small = Problem::new(Slug::Conflict, "a").with("allowed", "b".into());
-        assert_eq!(small.clone().bounded().more, small.more);
+        let mut small = Problem::new(Slug::Conflict, "a");
+        small.body.more.reason = Some("b".to_owned());
+        assert_eq!(small.clone().bounded().body.more, small.body.more);
     }
 
     #[test]

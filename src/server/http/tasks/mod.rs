@@ -73,6 +73,7 @@ async fn whole(app: &App, task: TaskView) -> api::Task {
     task.beside = api::TaskBeside {
         redriven,
         warnings: show_warnings(warnings),
+        ..Default::default()
     };
     task
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 pub use self::revisions::{Difference, Revision};
 use self::secrets::{given, signing, signing_secret};
 pub use self::validate::{DISPLAY_NAME_MAX, HOOK_TIMEOUT_MAX};
-pub use self::written::{BusinessBody, MASK};
+pub use self::written::{BusinessBody, MASK, report_body};
 use super::{FieldFault, ServiceError};
 use crate::service::limits::Limits;
 use crate::service::node::ThisNode;
@@ -379,18 +379,8 @@ fn refuse_failed(report: &[CheckLine]) -> Result<(), ServiceError> {
     };
     Err(ServiceError::CheckFailed {
         detail: format!("{}: {}{more}", first.check, first.detail),
-        report: report_json(report),
+        report: report_body(report),
     })
-}
-
-/// A report as JSON: a list of `{check, result, detail, try}`.
-pub fn report_json(report: &[CheckLine]) -> Value {
-    let line = |line: &CheckLine| {
-        serde_json::json!({
-            "check": line.check, "result": line.result.as_str(), "detail": line.detail, "try": line.advice,
-        })
-    };
-    report.iter().map(line).collect()
 }
 
 pub(super) fn changing_too_fast(slug: &str) -> ServiceError {

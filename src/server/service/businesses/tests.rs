@@ -236,7 +236,7 @@ fn only_a_failed_check_stands_in_the_way_and_its_report_is_shown() {
     };
     assert_eq!(detail, "ping: seen");
     assert_eq!(
-        report[1],
+        json!(report[1]),
         json!({"check": "ping", "result": "fail", "detail": "seen", "try": "try"})
     );
 }

@@ -12,6 +12,7 @@ use windrow_core::business::{
     BusinessLimits, BusinessSpec, HandlerSpec, Hooks, HttpHandlerSpec, POOL_DEFAULT,
 };
 use windrow_core::settings::table::TuningPatch;
+use windrow_engine::ports::handling::hook::CheckLine;
 
 /// What is shown instead of a secret; sent back, it leaves the secret as it is.
 pub const MASK: &str = "***";
@@ -193,4 +194,15 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
         Segment::Unknown => String::new(),
     };
     path.iter().map(part).collect()
+}
+
+/// A report as the API has it.
+pub fn report_body(report: &[CheckLine]) -> Vec<api::Check> {
+    let body = |line: &CheckLine| api::Check {
+        check: line.check.to_owned(),
+        result: line.result.as_str().to_owned(),
+        detail: line.detail.clone(),
+        advice: line.advice.clone(),
+    };
+    report.iter().map(body).collect()
 }

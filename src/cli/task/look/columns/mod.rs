@@ -1,8 +1,7 @@
 //! The columns of a list of tasks.
 
-use serde_json::Value;
+use api::Task;
 
-use crate::output::body::{list, text, texts};
 use crate::output::judgement::with_made_good;
 use crate::output::table::times::Times;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
@@ -12,59 +11,63 @@ use crate::task::words;
 const BAR_CELLS: usize = 7;
 
 /// Tasks.
-pub(crate) const TASKS: Listing = Listing {
+pub(crate) const TASKS: Listing<Task> = Listing {
     columns: &[
-        Column::text("ID", Keep::Always, 4, "id").tone(Tone::Strong),
-        Column::text("BUSINESS", Keep::Rank(40), 8, "business"),
-        Column::text("NAME", Keep::Rank(60), 12, "name"),
+        Column::text("ID", Keep::Always, 4, |task: &Task| &task.id).tone(Tone::Strong),
+        Column::text("BUSINESS", Keep::Rank(40), 8, |task| &task.business),
+        Column::maybe("NAME", Keep::Rank(60), 12, |task| task.name.as_deref()),
         Column::new("STATUS", Side::Left, Keep::Always, 13, status),
         Column::new("PROGRESS", Side::Left, Keep::Rank(90), 8, progress),
         Column::new("RATE", Side::Left, Keep::Rank(70), 8, rate).named("actual_rate"),
         Column::new("ETA", Side::Left, Keep::Rank(50), 4, eta),
         Column::new("FAILED", Side::Right, Keep::Rank(80), 6, failed).named("abandoned"),
-        Column::text("NODE", Keep::Rank(20), 4, "node"),
-        Column::count("TOTAL", Keep::Wide, 5, "total"),
-        Column::count("SUCCEEDED", Keep::Wide, 5, "counts.succeeded"),
-        Column::count("SKIPPED", Keep::Wide, 5, "counts.skipped"),
-        Column::count("IN_FLIGHT", Keep::Wide, 5, "counts.in_flight"),
-        Column::count("PARKED", Keep::Wide, 5, "counts.parked"),
-        Column::text("RESULT", Keep::Wide, 8, "result"),
-        Column::text("POOL", Keep::Wide, 4, "pool"),
-        Column::text("PARENT", Keep::Wide, 4, "parent"),
-        Column::time("SINCE", Keep::Wide, "since"),
-        Column::time("CREATED", Keep::Wide, "created_at").named("created_at"),
-        Column::time("STARTED", Keep::Wide, "started_at").named("started_at"),
-        Column::time("FINISHED", Keep::Wide, "finished_at").named("finished_at"),
+        Column::maybe("NODE", Keep::Rank(20), 4, |task| task.beside.nodes.as_deref()),
+        Column::count("TOTAL", Keep::Wide, 5, |task| Some(task.total)),
+        Column::count("SUCCEEDED", Keep::Wide, 5, |task| Some(task.counts.succeeded)),
+        Column::count("SKIPPED", Keep::Wide, 5, |task| Some(task.counts.skipped)),
+        Column::count("IN_FLIGHT", Keep::Wide, 5, |task| Some(task.counts.in_flight)),
+        Column::count("PARKED", Keep::Wide, 5, |task| Some(task.counts.parked)),
+        Column::maybe("RESULT", Keep::Wide, 8, |task| task.result.as_deref()),
+        Column::text("POOL", Keep::Wide, 4, |task| &task.pool),
+        Column::maybe("PARENT", Keep::Wide, 4, |task| task.parent.as_deref()),
+        Column::time("SINCE", Keep::Wide, |task| Some(&task.since)),
+        Column::time("CREATED", Keep::Wide, |task: &Task| Some(&task.created_at)).named("created_at"),
+        Column::time("STARTED", Keep::Wide, |task: &Task| task.started_at.as_deref()).named("started_at"),
+        Column::time("FINISHED", Keep::Wide, |task: &Task| task.finished_at.as_deref()).named("finished_at"),
         // What else a program compares; people see it in `task show`.
-        Column::text("RATE", Keep::Csv, 4, "rate"),
-        Column::count("PENDING", Keep::Csv, 5, "counts.pending"),
-        Column::text("STOP REASON", Keep::Csv, 4, "stop_reason"),
-        Column::new("LABELS", Side::Left, Keep::Csv, 4, labels),
-        Column::plain("PRIORITY", Keep::Csv, 4, "priority"),
-        Column::new("LIMITS", Side::Left, Keep::Csv, 4, |task, _| {
-            Cell::new(texts(&task["limits"]).join(" "))
+        Column::plain("RATE", Keep::Csv, 4, |task| {
+            Some(task.settings.tuning.rate.to_string())
         }),
-        Column::time("START AT", Keep::Csv, "start_at"),
-        Column::time("DEADLINE", Keep::Csv, "deadline"),
-        Column::count("LOW WATER", Keep::Csv, 5, "low_water"),
+        Column::count("PENDING", Keep::Csv, 5, |task| Some(task.counts.pending)),
+        Column::maybe("STOP REASON", Keep::Csv, 4, |task| task.stop_reason.as_deref()),
+        Column::new("LABELS", Side::Left, Keep::Csv, 4, labels),
+        Column::plain("PRIORITY", Keep::Csv, 4, |task| Some(task.priority.to_string())),
+        Column::new("LIMITS", Side::Left, Keep::Csv, 4, |task, _| {
+            Cell::new(task.limits.join(" "))
+        }),
+        Column::time("START AT", Keep::Csv, |task| task.start_at.as_deref()),
+        Column::time("DEADLINE", Keep::Csv, |task| task.deadline.as_deref()),
+        Column::count("LOW WATER", Keep::Csv, 5, |task| Some(task.low_water)),
         Column::new("SHARDS", Side::Right, Keep::Csv, 4, shards),
-        Column::count("MADE GOOD", Keep::Csv, 5, "redriven.made_good"),
-        Column::count("STILL FAILED", Keep::Csv, 5, "redriven.still_failed"),
+        Column::count("MADE GOOD", Keep::Csv, 5, words::made_good),
+        Column::count("STILL FAILED", Keep::Csv, 5, |task| {
+            Some(task.beside.redriven.as_ref()?.still_failed)
+        }),
     ],
-    name: |task| text(&task["id"]).to_owned(),
+    name: |task| task.id.clone(),
     none: "no tasks",
 };
 
-fn status(task: &Value, times: &Times) -> Cell {
+fn status(task: &Task, times: &Times) -> Cell {
     let (said, tone) = words::status_at(task, times);
     let cell = Cell::new(said).short(words::short_status(task));
-    cell.plain(text(&task["status"])).tone(tone)
+    cell.plain(&task.status).tone(tone)
 }
 
-fn progress(task: &Value, _: &Times) -> Cell {
+fn progress(task: &Task, _: &Times) -> Cell {
     let (done, total) = words::done(task);
     let percent = format!("{:>5}", words::percent(task));
-    let plain = format!("{:.1}", task["progress"]["percent"].as_f64().unwrap_or(0.0));
+    let plain = format!("{:.1}", task.pace.progress.percent);
     // A bar says nothing of what hasn't begun or is over.
     if done == 0 || done >= total {
         return Cell::new(percent).plain(plain);
@@ -73,8 +76,8 @@ fn progress(task: &Value, _: &Times) -> Cell {
     cell.short(percent).plain(plain)
 }
 
-fn rate(task: &Value, times: &Times) -> Cell {
-    let plain = task["actual_rate"].as_f64().map(|rate| rate.to_string());
+fn rate(task: &Task, times: &Times) -> Cell {
+    let plain = task.pace.actual_rate.map(|rate| rate.to_string());
     let cell = match words::rate(task, times) {
         Some(text) => {
             let short = text.split(" in ").next().unwrap_or_default().to_owned();
@@ -85,7 +88,7 @@ fn rate(task: &Value, times: &Times) -> Cell {
     cell.plain(plain.unwrap_or_default())
 }
 
-fn eta(task: &Value, _: &Times) -> Cell {
+fn eta(task: &Task, _: &Times) -> Cell {
     match words::eta(task).zip(words::eta_text(task)) {
         Some((eta, text)) => Cell::new(text).plain(eta.as_secs().to_string()),
         None => Cell::nothing(),
@@ -93,26 +96,25 @@ fn eta(task: &Value, _: &Times) -> Cell {
 }
 
 /// `team=growth day=5`.
-fn labels(task: &Value, _: &Times) -> Cell {
-    let labels = task["labels"].as_object().into_iter().flatten();
-    let pairs = labels.map(|(key, value)| format!("{key}={}", text(value)));
+fn labels(task: &Task, _: &Times) -> Cell {
+    let pairs = task.labels.iter().map(|(key, value)| format!("{key}={value}"));
     Cell::new(pairs.collect::<Vec<_>>().join(" "))
 }
 
 /// Into how many it is cut; before its start that may be `auto`.
-fn shards(task: &Value, _: &Times) -> Cell {
-    match list(&task["shard_list"]).len() {
-        0 => Cell::member(task, "shards"),
+fn shards(task: &Task, _: &Times) -> Cell {
+    match task.shard_list.len() {
+        0 => Cell::new(task.shards.to_string()),
         cut => Cell::new(cut.to_string()),
     }
 }
 
 /// `12`, `12 (9 made good)`.
-fn failed(task: &Value, _: &Times) -> Cell {
-    let failed = task["counts"]["abandoned"].as_u64();
+fn failed(task: &Task, _: &Times) -> Cell {
+    let failed = task.counts.abandoned;
     let made_good = words::made_good(task).filter(|good| *good > 0);
-    let cell = Cell::count(failed);
-    let is_left = failed > made_good.or(Some(0));
+    let cell = Cell::count(Some(failed));
+    let is_left = failed > made_good.unwrap_or(0);
     let cell = match made_good {
         Some(good) => with_made_good(cell, good),
         None => cell,

@@ -1,7 +1,5 @@
 //! The list of tasks at the widths that people have.
 
-use serde_json::json;
-
 use super::*;
 use crate::output::table::Paper;
 use crate::output::table::times::TimeStyle;
@@ -9,67 +7,71 @@ use crate::output::table::times::TimeStyle;
 /// 2026-11-20T17:00:00Z
 const NOW_MS: i64 = 1_795_194_000_000;
 
-fn progress(settled: u64, of: u64) -> Value {
-    let percent = (settled as f64 * 1000.0 / of as f64).round() / 10.0;
-    json!({"settled": settled, "of": of, "percent": percent})
+fn task(id: &str, name: Option<&str>, status: &str, counts: (u64, u64, u64)) -> Task {
+    let (succeeded, abandoned, total) = counts;
+    let mut task = Task {
+        id: id.into(),
+        business: "push-campaign".into(),
+        name: name.map(str::to_owned),
+        status: status.into(),
+        total,
+        counts: api::TaskCounts {
+            succeeded,
+            abandoned,
+            pending: total - succeeded - abandoned,
+            ..Default::default()
+        },
+        ..Default::default()
+    };
+    let settled = succeeded + abandoned;
+    task.pace.progress = api::TaskProgress {
+        settled,
+        of: total,
+        percent: (settled as f64 * 1000.0 / total as f64).round() / 10.0,
+    };
+    task.pace.actual_rate = Some(0.0);
+    at(task, "500/s")
 }
 
-fn task(id: &str, name: Value, status: &str, counts: (u64, u64, u64), more: Value) -> Value {
-    let (succeeded, abandoned, total) = counts;
-    let mut task = json!({"id": id, "business": "push-campaign", "name": name, "status": status, "total": total,
-        "counts": {"succeeded": succeeded, "skipped": 0, "abandoned": abandoned, "parked": 0, "in_flight": 0,
-            "pending": total - succeeded - abandoned, "excluded": 0},
-        "progress": progress(succeeded + abandoned, total), "rate": "500/s", "actual_rate": 0.0});
-    for (member, value) in more.as_object().expect("members") {
-        task[member.as_str()] = value.clone();
-    }
+fn at(mut task: Task, rate: &str) -> Task {
+    task.settings.tuning.rate = rate.parse().expect("a rate");
     task
 }
 
-fn tasks() -> Vec<Value> {
+fn tasks() -> Vec<Task> {
+    let mut running = task("t1042", Some("black-friday"), "running", (389_878, 61, 1_000_000));
+    (running.pace.actual_rate, running.pace.eta_seconds) = (Some(498.7), Some(1224));
+    running.beside.nodes = Some("n1".into());
+    let unlimited = task("t1036", Some("all"), "running", (1, 0, 7));
+    let mut unlimited = at(unlimited, "unlimited");
+    unlimited.pace.actual_rate = None;
     vec![
-        task(
-            "t1042",
-            json!("black-friday"),
-            "running",
-            (389_878, 61, 1_000_000),
-            json!({"actual_rate": 498.7, "eta_seconds": 1224, "node": "n1"}),
-        ),
-        task(
-            "t1041",
-            json!("订单回填-2025"),
-            "queued",
-            (0, 0, 100),
-            json!({"status_reason": "capacity", "rate": "2000/s"}),
-        ),
-        task(
-            "t1039",
-            json!("smoke"),
-            "finished",
-            (97, 3, 100),
-            json!({"result": "with_failures"}),
-        ),
-        task(
-            "t1038",
-            Value::Null,
-            "recovering",
-            (712, 1204, 3000),
-            json!({"next": {"action": "recover", "at": "2026-11-20T17:00:14.000Z", "attempt": 2, "of": 10}}),
-        ),
-        task(
-            "t1037",
-            json!("slow"),
-            "stopped",
-            (1, 0, 7),
-            json!({"stop_reason": "operator", "rate": "10/m"}),
-        ),
-        task(
-            "t1036",
-            json!("all"),
-            "running",
-            (1, 0, 7),
-            json!({"actual_rate": null, "rate": "unlimited"}),
-        ),
+        running,
+        Task {
+            status_reason: Some("capacity".into()),
+            ..at(
+                task("t1041", Some("订单回填-2025"), "queued", (0, 0, 100)),
+                "2000/s",
+            )
+        },
+        Task {
+            result: Some("with_failures".into()),
+            ..task("t1039", Some("smoke"), "finished", (97, 3, 100))
+        },
+        Task {
+            next: Some(api::TaskNext {
+                action: "recover".into(),
+                at: "2026-11-20T17:00:14.000Z".into(),
+                attempt: Some(2),
+                of: Some(10),
+            }),
+            ..task("t1038", None, "recovering", (712, 1204, 3000))
+        },
+        Task {
+            stop_reason: Some("operator".into()),
+            ..at(task("t1037", Some("slow"), "stopped", (1, 0, 7)), "10/m")
+        },
+        unlimited,
     ]
 }
 
@@ -111,17 +113,16 @@ fn scripts_get_plain_numbers() {
         style: TimeStyle::Relative,
         now_ms: NOW_MS,
     };
-    let mut task = tasks().swap_remove(0);
-    for (member, value) in [
-        ("labels", json!({"day": "5", "team": "growth"})),
-        ("limits", json!(["vendor", "sms"])),
-        ("deadline", json!("2026-11-22T21:00:00.000Z")),
-        ("shard_list", json!([{}, {}])),
-        ("low_water", json!(389_000)),
-        ("priority", json!(-3)),
-    ] {
-        task[member] = value;
-    }
+    let labels = [("day", "5"), ("team", "growth")].map(|(key, value)| (key.into(), value.into()));
+    let task = Task {
+        labels: labels.into(),
+        limits: vec!["vendor".into(), "sms".into()],
+        deadline: Some("2026-11-22T21:00:00.000Z".into()),
+        shard_list: vec![api::TaskShard::default(); 2],
+        low_water: 389_000,
+        priority: -3,
+        ..tasks().swap_remove(0)
+    };
     let csv = TASKS.csv(&[task], &times, windrow_core::text::csv::Guard::On);
     let (head, line) = csv.split_once('\n').expect("two lines");
     let more = "rate,pending,stop_reason,labels,priority,limits,start_at,deadline,low_water,shards,\
@@ -143,9 +144,13 @@ fn failures_that_redrives_made_good_stand_beside_those_that_there_were() {
         now_ms: 0,
     };
     let of = |made_good: u64| {
-        let redriven = json!({"made_good": made_good, "still_failed": 3 - made_good, "exact": true});
-        let more = json!({"result": "with_failures", "redriven": redriven});
-        failed(&task("t1", Value::Null, "finished", (97, 3, 100), more), &times)
+        let mut task = task("t1", None, "finished", (97, 3, 100));
+        task.beside.redriven = Some(api::TaskRedriven {
+            made_good,
+            still_failed: 3 - made_good,
+            exact: true,
+        });
+        failed(&task, &times)
     };
     let cell = of(2);
     assert_eq!((cell.text.as_str(), cell.tone), ("3 (2 made good)", Tone::Bad));

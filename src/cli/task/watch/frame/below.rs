@@ -1,11 +1,8 @@
 //! The lower lines: what lies open, what happened, the answer to the last key, the keys.
 
-use serde_json::Value;
-
 use super::super::state::{Panel, State};
 use super::super::tail::Entry;
 use super::flow::{Sheet, flow, line, piece, wrapped};
-use crate::output::body::{number, text};
 use crate::output::judgement::of_them_unconfirmed;
 use crate::output::table::{Tone, clean, human};
 use crate::task::look::carried::who;
@@ -35,16 +32,12 @@ pub(super) fn panel(state: &State, sheet: &Sheet) -> Vec<String> {
     }
 }
 
-fn failures(group: &Value, sheet: &Sheet) -> Vec<String> {
-    let [count, index] = ["count", "example_index"].map(|name| human::count(number(&group[name])));
-    let (code, example) = (text(&group["code"]), text(&group["example"]));
-    let of_them = of_them_unconfirmed(number(&group["unconfirmed"]));
+fn failures(group: &api::FailureGroup, sheet: &Sheet) -> Vec<String> {
+    let [count, index] = [group.count, group.example_index].map(human::count);
+    let (code, example) = (&group.code, &group.example);
+    let of_them = of_them_unconfirmed(group.unconfirmed);
     let failure = clean(&format!("{count:>8}  {code}{of_them}  #{index} {example}"));
-    let who = match group["example_row"].as_str() {
-        Some(row) => clean(&format!("  {row}")),
-        None => who(group, "example_data"),
-    };
-    about(&failure, &who, Tone::Plain, sheet)
+    about(&failure, &who(group.example_data.as_deref()), Tone::Plain, sheet)
 }
 
 pub(super) fn tail(state: &State, sheet: &Sheet) -> Vec<String> {

@@ -6,11 +6,11 @@ use console::measure_text_width;
 
 use super::super::state::State;
 use super::flow::{Piece, Sheet, flow, piece};
-use crate::output::body::{number, text};
 use crate::output::table::times::{TimeStyle, Times};
 use crate::output::table::{Tone, human};
 use crate::task::words;
 use windrow_core::explain::{CauseKind, rate_text};
+use windrow_core::settings::RateLimit;
 use windrow_core::stats::stall::StallReason;
 
 /// The longest and the shortest bar. Unit: terminal cells.
@@ -23,27 +23,30 @@ const LEVELS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 pub(super) fn head(state: &State, sheet: &Sheet) -> Vec<String> {
     let task = &state.task;
     let (status, tone) = words::status(task);
-    let id = task["name"].is_string().then(|| state.id().to_owned());
+    let id = task.name.is_some().then(|| state.id().to_owned());
     let run = state
         .run
         .as_ref()
         .map(|(run, node)| format!("run {run} on {node}"));
-    let rate = task["rate"].as_str().map(|rate| match rate {
-        "unlimited" => "no rate limit".to_owned(),
-        rate => format!("rate {rate}"),
-    });
+    let rate = match task.settings.tuning.rate {
+        RateLimit::Unlimited => "no rate limit".to_owned(),
+        RateLimit::Limited(rate) => format!("rate {rate}"),
+    };
     let stale = state.lost_at_ms.map(|since| {
         let age = Duration::from_millis(state.now_ms.saturating_sub(since).unsigned_abs());
         format!("! stale for {}, reconnecting", human::span(age))
     });
-    let is_lost = words::is_store_lost(task);
-    let stale = stale.or_else(|| is_lost.then(|| "! old: the node can't reach its database".to_owned()));
+    let stale = stale.or_else(|| {
+        state
+            .is_stale
+            .then(|| "! old: the node can't reach its database".to_owned())
+    });
     let pieces = [
         (Some(words::address(task)), Tone::Strong),
         (id, Tone::Plain),
         (Some(status), tone),
         (run, Tone::Dim),
-        (rate, Tone::Plain),
+        (Some(rate), Tone::Plain),
         (stale, Tone::Bad),
     ];
     flow(&those(pieces), 2, [0, 1], sheet)
@@ -78,20 +81,20 @@ pub(super) fn progress(state: &State, sheet: &Sheet) -> Vec<String> {
 
 pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
     let (task, pace) = (&state.task, &state.pace);
-    if words::is_store_lost(task) {
+    if state.is_stale {
         return Vec::new();
     }
-    let is_moving = matches!(task["status"].as_str(), Some("running" | "stopping"));
-    let now = task["actual_rate"]
-        .as_f64()
+    let is_moving = matches!(task.status.as_str(), "running" | "stopping");
+    let now = task
+        .pace
+        .actual_rate
         .map(|actual| format!("{} now", rate_text(actual)));
     let spark = (!pace.points.is_empty()).then(|| spark(&pace.points, pace.target, SPARK_CELLS));
     let took = pace.p50.zip(pace.p95);
     let took = took.map(|(p50, p95)| format!("p50 {}  p95 {}", took_text(p50), took_text(p95)));
-    let budget = task["error_budget"]
-        .as_str()
-        .and_then(|budget| budget.split(' ').find(|word| word.contains('/')))
-        .map(|allowed| format!(" of {allowed}"));
+    let budget = task.settings.tuning.error_budget.to_string();
+    let allowed = budget.split(' ').find(|word| word.contains('/'));
+    let budget = allowed.map(|allowed| format!(" of {allowed}"));
     let errors = pace
         .errors
         .map(|errors| format!("errors {}{}", rate_text(errors), budget.unwrap_or_default()));
@@ -100,8 +103,9 @@ pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
     } else {
         Tone::Plain
     };
-    let stall = task["live"]["stall"]
-        .as_str()
+    let live = task.live.as_ref();
+    let stall = live
+        .and_then(|live| live.stall.as_deref())
         .filter(|_| !words::waits_for_items(task))
         .map(|stall| format!("waits: {}", cause(stall)));
     let pieces = [
@@ -118,25 +122,28 @@ pub(super) fn pace(state: &State, sheet: &Sheet) -> Vec<String> {
 pub(super) fn because(state: &State, sheet: &Sheet) -> Vec<String> {
     let (task, now_ms) = (&state.task, state.now_ms);
     let style = TimeStyle::Relative;
-    let next = match (task["next"]["action"].as_str(), task["next"]["at"].as_str()) {
+    let next = match &task.next {
         // What a task that runs does by itself, its deadline, is no news.
-        (Some(action), Some(at)) if task["status"] != "running" => {
-            format!("next: {action} {}", Times { style, now_ms }.text(at))
+        Some(next) if task.status != "running" => {
+            format!("next: {} {}", next.action, Times { style, now_ms }.text(&next.at))
         }
         _ => String::new(),
     };
-    let words = text(&task["status_text"]).split_whitespace();
-    let words: Vec<Piece> = words.map(|word| piece(word, Tone::Warn)).collect();
+    let words = task.status_text.as_deref().unwrap_or_default();
+    let words: Vec<Piece> = words
+        .split_whitespace()
+        .map(|word| piece(word, Tone::Warn))
+        .collect();
     let mut lines = flow(&words, 1, [1, 3], sheet);
     lines.extend(flow(&[piece(next, Tone::Plain)], 1, [1, 1], sheet));
     lines
 }
 
 pub(super) fn counts(state: &State, sheet: &Sheet) -> Vec<String> {
-    let counts = &state.task["counts"];
+    let counts = &state.task.counts;
     let pieces = words::TERMS.map(|name| {
         let tone = match name {
-            _ if number(&counts[name]) == 0 => Tone::Dim,
+            _ if words::count(counts, name) == 0 => Tone::Dim,
             "abandoned" => Tone::Bad,
             "parked" => Tone::Warn,
             _ => Tone::Plain,

@@ -6,7 +6,6 @@ use console::measure_text_width;
 
 use super::super::state::{State, Window};
 use super::flow::{Sheet, flow, piece};
-use crate::output::body::number;
 use crate::output::table::{Tone, human};
 
 /// Shards that are drawn.
@@ -56,7 +55,7 @@ pub(super) fn legend(state: &State, sheet: &Sheet) -> Vec<String> {
 /// The sign, word and colour of each rank. A node doesn't tell items that succeeded from those that were skipped: where
 /// some were, their cells have a sign of their own, since a full block is an item that succeeded.
 fn signs(state: &State) -> [(char, &'static str, Tone); 6] {
-    let has_skipped = number(&state.task["counts"]["skipped"]) > 0;
+    let has_skipped = state.task.counts.skipped > 0;
     CELLS.map(|(letter, sign, word, tone)| match (letter, has_skipped) {
         ('S', true) => ('■', "succeeded or skipped", tone),
         _ => (sign, word, tone),

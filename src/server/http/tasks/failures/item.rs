@@ -4,7 +4,6 @@ use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use crate::http::App;
 use crate::http::answer::time::rfc3339;
@@ -107,11 +106,16 @@ async fn kept_output(
 }
 
 /// The recorded attempts; of older rows, which have none, only the last failure is known.
-fn timeline(item: &RecordedItem) -> Vec<Value> {
+fn timeline(item: &RecordedItem) -> Vec<api::ItemAttempt> {
     let recorded = item
         .history
         .as_deref()
         .and_then(|text| serde_json::from_str(text).ok());
-    let last = |code: &String| json!({"attempt": item.attempts, "at_ms": item.last_at.0, "code": code});
+    let last = |code: &String| api::ItemAttempt {
+        attempt: item.attempts,
+        at_ms: item.last_at.0,
+        code: code.clone(),
+        ..Default::default()
+    };
     recorded.unwrap_or_else(|| item.code.iter().map(last).collect())
 }

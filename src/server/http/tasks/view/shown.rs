@@ -102,16 +102,7 @@ impl Of<Completion> for api::TaskProgress {
 
 impl Of<&TaskView> for api::TaskCounts {
     fn of(task: &TaskView) -> Self {
-        let counters = &task.counters;
-        api::TaskCounts {
-            succeeded: counters.succeeded,
-            skipped: counters.skipped,
-            abandoned: counters.abandoned,
-            parked: counters.parked,
-            in_flight: counters.in_flight,
-            pending: counters.pending(task.total),
-            excluded: counters.excluded,
-        }
+        api::TaskCounts::new(&task.counters, task.counters.pending(task.total))
     }
 }
 
