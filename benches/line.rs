@@ -93,11 +93,9 @@ async fn scan(store: &Store) -> Result<Vec<Request>> {
     loop {
         let game = store.candidates(&hunt).await?;
         line.extend(game.found.into_iter().map(|one| Request {
-            shard: one.shard,
+            rank: one.rank,
             rate: one.rate,
             share: one.share,
-            priority: one.priority,
-            waiting_since: one.waiting_since,
             takes: one.takes(),
         }));
         match game.next {

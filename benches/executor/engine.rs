@@ -15,6 +15,7 @@ use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
 use windrow_core::items::output::Output;
 use windrow_core::settings::{Auto, Rate, RateLimit, Results};
 use windrow_core::task::lifecycle::Status;
+use windrow_core::task::spec::{Shards, TaskSpec};
 use windrow_engine::actors::runtime::context::Times;
 use windrow_engine::ports::handling::handler::{
     Call, Handler, HandlerFactory, ItemReplies, ItemVerdict, OpenError, Reply, RunContext,
@@ -343,8 +344,11 @@ impl Engine {
         let tasks = self.node.tasks();
         tasks.ensure_business("bench", &write(), now).await.unwrap();
         let new = NewTask {
-            name: Some(name),
-            shards: Auto::Fixed(NonZeroU32::new(job.shards).unwrap()),
+            spec: TaskSpec {
+                name: Some(name),
+                shards: Shards(Auto::Fixed(NonZeroU32::new(job.shards).unwrap())),
+                ..TaskSpec::default()
+            },
             ..NewTask::of("bench", ItemCount(job.items), tuning)
         };
         tasks.create(&new, &write(), now).await.unwrap()

@@ -3,6 +3,8 @@
 //! Words from closed sets (a status, a stop reason) are text here, so that a client reads those of a newer node too;
 //! `windrow_core` has the enums, with `parse`. Times are RFC 3339 in UTC. This crate knows no HTTP and decides nothing.
 
+mod attributes;
+mod body;
 mod businesses;
 mod datasets;
 mod events;
@@ -19,6 +21,8 @@ mod statistics;
 mod task;
 mod tokens;
 
+pub use self::attributes::TaskAttributes;
+pub use self::body::*;
 pub use self::businesses::*;
 pub use self::datasets::*;
 pub use self::events::*;

@@ -2,14 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 use utoipa::ToSchema;
 
-use crate::schema::NumberOrAuto;
-use crate::settings::WithSettings;
-use crate::task::{IfEmpty, NewCanary, NewSource, TaskWarning};
-use windrow_core::settings::Auto;
+use crate::body::{Body, Names};
+use crate::task::{IfEmpty, NewSource, TaskWarning};
+use windrow_core::task::spec::Request;
 
 /// A schedule.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
@@ -134,34 +131,9 @@ pub struct ScheduledTask {
     /// Where its items come from; an address is fetched anew with each fire. (No upload: a task takes it.)
     #[serde(deserialize_with = "windrow_core::settings::json::object")]
     pub source: NewSource,
-    /// Its name, unique within the business, so with a placeholder: `board-{fire_time:time}`.
-    #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
-    pub name: Option<String>,
-    /// Labels, to find it by.
-    #[serde(default, deserialize_with = "windrow_core::settings::json::few_texts")]
-    pub labels: Option<BTreeMap<String, String>>,
-    /// Items left out at the head.
-    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
-    pub skip_first: Option<u64>,
-    /// What the handler is given, any JSON.
-    #[schema(value_type = Option<serde_json::Value>)]
-    pub params: Option<Box<RawValue>>,
-    /// Whether it goes with each call.
-    pub send_params: Option<bool>,
-    /// Named limits that its items count against, beside those of its business.
-    #[schema(max_items = 4)]
-    pub limits: Option<Vec<String>>,
-    /// Parts that different nodes can own: a number, or `auto`.
-    #[schema(value_type = Option<NumberOrAuto>)]
-    pub shards: Option<Auto<NonZeroU32>>,
-    /// Higher goes first.
-    pub priority: Option<i32>,
     /// Stopped so long after it was made: `25m`.
     #[schema(max_length = 80)]
     pub deadline_after: Option<String>,
-    /// The first items, run before any other.
-    #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
-    pub canary: Option<NewCanary>,
     /// The dataset that its results become a generation of, once it is finished; made with its first task. A token
     /// of a business names its own: its slug, or what begins with that and a dot.
     #[schema(max_length = 40, pattern = r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")]
@@ -177,6 +149,10 @@ pub struct ScheduledTask {
     /// What makes the generation's summary of the results: `none`, `hook`, or `command:NAME` with a command of the node.
     #[schema(max_length = 80)]
     pub reduce: Option<String>,
+}
+
+impl Names for ScheduledTask {
+    const REQUEST: Request = Request::Schedule;
 }
 
 /// What becomes of a fire while a task of the same schedule has not ended; a stopped task is in nobody's way.
@@ -312,7 +288,7 @@ pub struct SkipFires {
 }
 
 /// The task of each fire, and settings.
-pub type Template = WithSettings<ScheduledTask>;
+pub type Template = Body<ScheduledTask>;
 
 #[cfg(test)]
 mod tests {

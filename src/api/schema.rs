@@ -167,3 +167,33 @@ pub struct BusinessPatch {
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
 }
+
+/// The first items, run and settled before any other leaves.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewCanary {
+    /// How many.
+    #[schema(minimum = 1, maximum = 9223372036854775807_u64)]
+    pub items: u64,
+    /// `stop` (and wait for a start), or `continue` by itself if none was abandoned.
+    pub then: Option<CanaryThen>,
+}
+
+/// What follows a canary.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CanaryThen {
+    /// Stop.
+    Stop,
+    /// Go on.
+    Continue,
+}
+
+/// The first items, run before any other.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TaskCanary {
+    /// How many.
+    pub items: u64,
+    /// `stop` or `continue`.
+    pub then: String,
+}

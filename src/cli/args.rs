@@ -157,31 +157,39 @@ fn flowing(command: clap::Command) -> clap::Command {
         Some(text) => command.after_help(first_examples(&text)).after_long_help(text),
         None => command,
     };
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let command = match beginning(&about) {
+        first if first != about => command.about(first.to_owned()).long_about(about),
+        _ => command,
+    };
     shortened(aliased(command)).mut_subcommands(flowing)
 }
 
 /// Flags and verbs up to which `-h` shows every flag of a command.
 const SHORT_MAX: usize = 30;
-/// The longest help text of a flag that `-h` shows whole. Unit: bytes.
-const CLAUSE_MAX: usize = 75;
+/// The longest help text of a flag or a verb that `-h` shows whole. Unit: bytes.
+const CLAUSE_MAX: usize = 52;
 /// Lines of examples in `-h`.
-const EXAMPLE_LINES_MAX: usize = 8;
+const EXAMPLE_LINES_MAX: usize = 5;
 /// Flags that `-h` shows of commands with more.
 const USUAL: &str = "csv ndjson lines glob total items url each request json header workers name resume restart \
     only-failed rate concurrency batch call-timeout max-attempts error-budget results-out failures-out output \
     state server context dry-run start follow business status label all code unconfirmed indexes cron \
     every at limit cmd";
 
-/// The same command whose `-h` fits two screens: of many flags it shows the usual ones, and `--help` all of them.
+/// The same command whose `-h` fits two screens: a flag has the first clause of its help there, and of many flags the usual
+/// ones are shown; `--help` has all.
 fn shortened(command: clap::Command) -> clap::Command {
-    if command.get_arguments().count() + command.get_subcommands().count() <= SHORT_MAX {
-        return command;
-    }
+    let is_long = command.get_arguments().count() + command.get_subcommands().count() > SHORT_MAX;
     command.mut_args(|arg| {
         let is_usual = arg
             .get_long()
             .is_none_or(|long| USUAL.split_whitespace().any(|usual| usual == long));
-        let arg = arg.hide_short_help(!is_usual);
+        let arg = if is_long && !is_usual {
+            arg.hide_short_help(true)
+        } else {
+            arg
+        };
         let whole = arg.get_help().map(ToString::to_string).unwrap_or_default();
         match beginning(&whole) {
             first if first != whole => arg.help(first.to_owned()).long_help(whole),
@@ -260,7 +268,7 @@ mod tests {
 
     #[test]
     fn the_short_help_of_any_command_fits_60_lines() {
-        let mut root = command().term_width(100);
+        let mut root = command().term_width(WIDTH_UNSIZED);
         root.build();
         let mut open = vec![(String::new(), &mut root)];
         let mut long = Vec::new();

@@ -11,6 +11,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::text::quoted;
+
 /// The largest index and the largest count: both are stored as a signed 64-bit column.
 pub const INDEX_MAX: u64 = i64::MAX as u64;
 
@@ -123,11 +125,28 @@ impl WallMs {
         humantime::format_rfc3339_millis(time).to_string()
     }
 
+    /// Reads RFC 3339 with any offset; a blank counts as the `+` that a query turned into it.
+    ///
+    /// # Errors
+    /// When it is none, or before 1970, or in UTC after the year 9999.
+    pub fn from_rfc3339(text: &str) -> Result<WallMs, NotATime> {
+        let time = chrono::DateTime::parse_from_rfc3339(&text.trim().replace(' ', "+"));
+        let at = time.map(|time| WallMs(time.timestamp_millis()));
+        at.ok()
+            .filter(|at| (WallMs(0)..=WallMs::LAST).contains(at))
+            .ok_or_else(|| NotATime(quoted(text).to_string()))
+    }
+
     /// The time from `earlier` to this one; zero when `earlier` is later.
     pub fn since(self, earlier: WallMs) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 }
+
+/// A text is no time that RFC 3339 can say.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is not a time")]
+pub struct NotATime(String);
 
 /// The number of a task, from a database sequence, never reused. Shown as `t42`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -133,7 +133,7 @@ impl RunStore for JobRuns {
     async fn candidates(&self, query: &CandidateQuery) -> Result<CandidatePage, StoreError> {
         let mut page = self.runs.candidates(query).await?;
         page.found
-            .retain(|candidate| self.jobs.has(candidate.shard.task) || candidate.wish != Wish::Run);
+            .retain(|candidate| self.jobs.has(candidate.rank.shard.task) || candidate.wish != Wish::Run);
         Ok(page)
     }
 

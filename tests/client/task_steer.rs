@@ -410,13 +410,21 @@ async fn a_dry_run_changes_nothing_whether_or_not_the_node_knows_one() {
 
 #[tokio::test]
 async fn a_plan_is_shown_as_what_would_be_another() {
-    const TASK: &str = "HTTP/1.1 200 x\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n\
-        {\"id\":\"t1\",\"rate\":\"5/s\",\"version\":1}";
-    const DOCUMENT: &str = "HTTP/1.1 200 x\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n\
-        {\"paths\":{\"/v1/tasks/{task}\":{\"patch\":{\"parameters\":[{\"name\":\"dry_run\"}]}}}}";
-    const PLAN: &str = "HTTP/1.1 200 x\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n\
-        {\"dry_run\":true,\"would\":{\"id\":\"t1\",\"rate\":\"7/s\",\"version\":2}}";
-    let (url, asked) = scripted(&[TASK, DOCUMENT, PLAN, TASK]).await;
+    const HEAD: &str = "HTTP/1.1 200 x\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n";
+    let (_business, node) = node_with(Act::ok).await;
+    node.task("push", 20, json!({"rate": "5/s"})).await;
+    let task = node.admin.get("/v1/tasks/t1").await.expect(200);
+    let mut would = task.clone();
+    would["rate"] = json!("7/s");
+    let takes_dry_runs = json!({"/v1/tasks/{task}": {"patch": {"parameters": [{"name": "dry_run"}]}}});
+    let answers = [
+        task.clone(),
+        json!({"paths": takes_dry_runs}),
+        json!({"dry_run": true, "would": would}),
+        task,
+    ];
+    let answers = answers.map(|body| &*Box::leak(format!("{HEAD}{body}").into_boxed_str()));
+    let (url, asked) = scripted(Box::leak(Box::new(answers))).await;
     let person = Person::new().env("WINDROW_SERVER", &url);
     let done = person.windrow("task set t1 --rate 7/s --dry-run").await.expect(0);
     assert_eq!(done.stdout, "t1  rate 5/s → 7/s\n");

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
 use windrow_core::settings::{Auto, Rate, RateLimit, Results};
 use windrow_core::task::lifecycle::StopReason;
+use windrow_core::task::spec::{Shards, TaskSpec};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::ownership::hints::Hints;
 use windrow_engine::ports::ownership::session_store::SessionStore;
@@ -166,7 +167,10 @@ impl World {
             .expect("memory");
         for task in self.plan.tasks.clone() {
             let new = NewTask {
-                shards: Auto::Fixed(NonZeroU32::new(task.shards).expect("not zero")),
+                spec: TaskSpec {
+                    shards: Shards(Auto::Fixed(NonZeroU32::new(task.shards).expect("not zero"))),
+                    ..TaskSpec::default()
+                },
                 ..NewTask::of("run", ItemCount(task.total), task.tuning.clone())
             };
             let made = self.store.create(&new, &person(), now).await.expect("created");

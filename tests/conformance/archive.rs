@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use windrow_core::ids::TaskId;
+use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::RunClose;
 use windrow_engine::ports::tasks::store::{CommandError, NewTask, Write};
@@ -54,7 +55,10 @@ impl Archive {
     /// A task that is over, with a failure.
     async fn ended(&self) -> TaskId {
         let new = NewTask {
-            name: Some("board".to_owned()),
+            spec: TaskSpec {
+                name: Some("board".to_owned()),
+                ..TaskSpec::default()
+            },
             ..task(10)
         };
         let shard = self.harness.queued_as(&new).await;
@@ -190,7 +194,7 @@ async fn while_the_folder_is_away_no_task_is_deleted() {
     assert!(error.to_string().contains("archive.location"), "{error}");
     let view = archive.harness.view(id).await;
     assert_eq!(
-        (&view.status_reason, view.name.as_deref()),
+        (&view.status_reason, view.spec.name.as_deref()),
         (&None, Some("board")),
         "it is as it was"
     );

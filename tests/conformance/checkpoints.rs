@@ -6,6 +6,7 @@ use windrow_core::execution::{REACH_OF_CLAIM, Reach};
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, ShardId, WallMs};
 use windrow_core::items::verdict::SideRecord;
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
+use windrow_core::task::spec::TaskSpec;
 use windrow_core::task::{Canary, CanaryThen};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{
@@ -380,7 +381,15 @@ pub async fn a_canary_is_kept_until_its_run_says_that_it_has_passed(harness: Har
         items: NonZeroU64::new(5).unwrap(),
         then: CanaryThen::Continue,
     });
-    let shard = harness.queued_as(&NewTask { canary, ..task(10) }).await;
+    let shard = harness
+        .queued_as(&NewTask {
+            spec: TaskSpec {
+                canary,
+                ..TaskSpec::default()
+            },
+            ..task(10)
+        })
+        .await;
     let session = harness.session().await;
     let run = harness.claimed(shard, Epoch(0), session).await;
     harness.stored(at(&run, 1, 3)).await;

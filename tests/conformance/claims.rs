@@ -6,6 +6,7 @@ use std::time::Duration;
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
 use windrow_core::task::lifecycle::{Status, StopReason, Wish};
+use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::ownership::run_store::{
     Candidate, CandidateQuery, CheckpointAck, ClaimOutcome, ClaimRequest, LeftBy, RunClose,
 };
@@ -151,7 +152,15 @@ pub async fn claims_without_progress_are_counted(harness: Harness) {
 pub async fn pages_of_candidates_show_each_once_whatever_their_size(harness: Harness) {
     let mut expected = Vec::new();
     for (priority, started) in [(0, 30), (5, 20), (0, 10), (5, 40), (-1, 5)] {
-        let made = harness.created(&NewTask { priority, ..task(10) }).await;
+        let made = harness
+            .created(&NewTask {
+                spec: TaskSpec {
+                    priority,
+                    ..TaskSpec::default()
+                },
+                ..task(10)
+            })
+            .await;
         let at = WallMs(NOW.0 + started);
         harness
             .store
@@ -186,7 +195,7 @@ pub async fn pages_of_candidates_show_each_once_whatever_their_size(harness: Har
             seen.extend(
                 page.found
                     .into_iter()
-                    .map(|one| (one.priority, one.waiting_since, one.shard)),
+                    .map(|one| (one.rank.priority.0, one.rank.since, one.rank.shard)),
             );
             hunt.after = page.next;
             if hunt.after.is_none() {
@@ -275,7 +284,10 @@ pub async fn past_its_deadline_a_shard_is_a_candidate_to_be_stopped_only(harness
     let deadline = NOW.plus(Duration::from_secs(60));
     let shard = harness
         .queued_as(&NewTask {
-            deadline: Some(deadline),
+            spec: TaskSpec {
+                deadline: Some(deadline),
+                ..TaskSpec::default()
+            },
             ..task(10)
         })
         .await;

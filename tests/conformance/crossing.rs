@@ -10,6 +10,7 @@ use uuid::Uuid;
 use windrow_core::ids::{CheckpointSeq, Epoch, TaskId, WallMs};
 use windrow_core::settings::RateLimit;
 use windrow_core::task::lifecycle::StopReason;
+use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::handling::data_log::{DataLogLine, LogRetention};
 use windrow_engine::ports::ownership::run_store::{
@@ -169,7 +170,10 @@ pub async fn of_parallel_creates_with_the_same_key_or_name_one_makes_the_task(ha
         ..task(10)
     };
     let named = NewTask {
-        name: Some("nightly".to_owned()),
+        spec: TaskSpec {
+            name: Some("nightly".to_owned()),
+            ..TaskSpec::default()
+        },
         ..task(10)
     };
     let mut creates = JoinSet::new();
@@ -376,7 +380,7 @@ async fn newest(store: &dyn Stores, task: TaskId, seen: Epoch) -> Epoch {
     let game = again(|| store.candidates(&hunt)).await;
     game.found
         .iter()
-        .find(|one| one.shard.task == task)
+        .find(|one| one.rank.shard.task == task)
         .map_or(seen, |one| one.epoch)
 }
 

@@ -378,7 +378,7 @@ fn texts_are_compared_byte_by_byte(engine: Engine) {
         let harness = engine.harness().await;
         for name in ["A", "a", "A ", "ä"] {
             let mut new = task(10);
-            new.name = Some(name.to_owned());
+            new.spec.name = Some(name.to_owned());
             let made = harness.created(&new).await;
             let found = TaskStore::find(&*harness.store, BUSINESS, name)
                 .await

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use windrow_core::dataset::{GenerationNo, GenerationState, Publish, PublishIf, Reduce, Sink, key_hash};
 use windrow_core::ids::{Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
+use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::datasets::publication::{OwnClaim, Prepared};
 use windrow_engine::ports::datasets::sink::{Copied, SinkAgenda, SinkEnd, SinkJob};
 use windrow_engine::ports::datasets::store::{DatasetChange, DatasetError, Generation, Which};
@@ -85,7 +86,7 @@ impl Harness {
     async fn publication_of(&self, id: TaskId, session: windrow_core::ids::SessionId) -> ClaimedShard {
         let shard = ShardId::publication(id);
         let page = self.store.candidates(&hunt()).await.unwrap();
-        let seen = page.found.iter().find(|candidate| candidate.shard == shard);
+        let seen = page.found.iter().find(|candidate| candidate.rank.shard == shard);
         let seen = seen.unwrap_or_else(|| panic!("{shard} is to be had")).epoch;
         self.claimed(shard, seen, session).await
     }
@@ -128,7 +129,9 @@ impl Harness {
             .candidates(&CandidateQuery { now, ..hunt() })
             .await
             .unwrap();
-        page.found.iter().any(|one| one.shard == ShardId::publication(id))
+        page.found
+            .iter()
+            .any(|one| one.rank.shard == ShardId::publication(id))
     }
 }
 
@@ -404,7 +407,10 @@ pub async fn a_publication_is_stopped_started_again_and_cancelled(harness: Harne
 
 pub async fn a_publication_past_its_deadline_is_still_to_be_had(harness: Harness) {
     let late = NewTask {
-        deadline: Some(WallMs(NOW.0 + 10)),
+        spec: TaskSpec {
+            deadline: Some(WallMs(NOW.0 + 10)),
+            ..TaskSpec::default()
+        },
         ..publishing(3)
     };
     let id = harness.settled(&late).await;

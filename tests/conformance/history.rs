@@ -6,6 +6,7 @@ use uuid::Uuid;
 use windrow_core::ids::{Epoch, ItemIndex, SessionId, TaskId, WallMs};
 use windrow_core::life::succession::Loss;
 use windrow_core::task::lifecycle::{DORMANT, Status, dormant_text};
+use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::ownership::run_store::{
     CandidateQuery, ClaimOutcome, ClaimRequest, LeftBy, RunClose, ShardCheckpoint,
 };
@@ -154,7 +155,10 @@ pub async fn what_rested_for_too_long_is_found_and_told_and_only_a_command_wakes
     let run = harness.running(100).await;
     let fresh = harness.queued(10).await.task;
     let later = NewTask {
-        start_at: Some(WallMs(NOW.0 + 1)),
+        spec: TaskSpec {
+            start_at: Some(WallMs(NOW.0 + 1)),
+            ..TaskSpec::default()
+        },
         ..task(10)
     };
     let waits = harness.queued_as(&later).await.task;
@@ -222,7 +226,11 @@ pub async fn what_rested_for_too_long_is_found_and_told_and_only_a_command_wakes
         refused.expect_err("it is awake");
     }
     let game = harness.store.candidates(&seen).await.unwrap();
-    let tasks: Vec<TaskId> = game.found.iter().map(|candidate| candidate.shard.task).collect();
+    let tasks: Vec<TaskId> = game
+        .found
+        .iter()
+        .map(|candidate| candidate.rank.shard.task)
+        .collect();
     assert_eq!(tasks, [id, fresh]);
     let session = harness.session().await;
     let asked = ClaimRequest {

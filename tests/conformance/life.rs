@@ -10,6 +10,8 @@ use windrow_core::items::stretches::Stretches;
 use windrow_core::settings::{Auto, FailedAttempts};
 use windrow_core::task::abandonment::ABANDONMENTS_MAX;
 use windrow_core::task::lifecycle::{Status, StopReason, TASK_RECOVERS, TaskResult, Wish};
+use windrow_core::task::spec::JsonText;
+use windrow_core::task::spec::{SpecPatch, TaskSpec};
 use windrow_core::task::{Canary, CanaryThen};
 use windrow_engine::ports::handling::outbox::Settlement;
 use windrow_engine::ports::ownership::run_store::{CandidateQuery, RunClose};
@@ -49,7 +51,7 @@ async fn is_candidate(harness: &Harness, shard: ShardId, now: WallMs) -> bool {
     let mut hunt = CandidateQuery { now, ..hunt() };
     loop {
         let game = harness.store.candidates(&hunt).await.unwrap();
-        if game.found.iter().any(|candidate| candidate.shard == shard) {
+        if game.found.iter().any(|candidate| candidate.rank.shard == shard) {
             return true;
         }
         if game.next.is_none() {
@@ -72,7 +74,10 @@ pub async fn a_later_start_waits_for_its_time(harness: Harness) {
     let later = NOW.plus(Duration::from_secs(60));
     let shard = harness
         .queued_as(&NewTask {
-            start_at: Some(later),
+            spec: TaskSpec {
+                start_at: Some(later),
+                ..TaskSpec::default()
+            },
             ..task(10)
         })
         .await;
@@ -98,14 +103,17 @@ pub async fn what_waits_for_its_time_is_given_another(harness: Harness) {
     let later = |seconds| NOW.plus(Duration::from_secs(seconds));
     let shard = harness
         .queued_as(&NewTask {
-            start_at: Some(later(60)),
+            spec: TaskSpec {
+                start_at: Some(later(60)),
+                ..TaskSpec::default()
+            },
             ..task(10)
         })
         .await;
     let started = harness.view(shard.task).await;
     let view = harness.command(shard.task, TaskCommand::StartAt(later(30))).await;
     assert_eq!(
-        (view.status, view.start_at, view.status_reason.as_deref()),
+        (view.status, view.spec.start_at, view.status_reason.as_deref()),
         (Status::Queued, Some(later(30)), Some("start_at"))
     );
     assert!(!is_candidate(&harness, shard, later(29)).await, "it isn't time");
@@ -177,8 +185,11 @@ pub async fn a_business_that_prepares_itself_is_asked_before_anything_runs(harne
     assert_eq!(harness.store.start_of_token("wst_other").await.unwrap(), None);
     let change = TaskEdit {
         total: Some(ItemCount(20)),
-        skip_first: Some(ItemIndex(5)),
-        params: Some(r#"{"a":1}"#.to_owned()),
+        spec: SpecPatch {
+            skip_first: Some(ItemIndex(5)),
+            params: Some(json_text(r#"{"a":1}"#)),
+            ..SpecPatch::default()
+        },
         ..TaskEdit::default()
     };
     let view = harness
@@ -195,7 +206,7 @@ pub async fn a_business_that_prepares_itself_is_asked_before_anything_runs(harne
         (Status::Queued, ItemCount(20), None)
     );
     assert_eq!(
-        (view.counters.excluded, view.params.as_deref()),
+        (view.counters.excluded, view.spec.params.as_deref()),
         (5, Some(r#"{"a":1}"#))
     );
     let session = harness.session().await;
@@ -304,14 +315,17 @@ pub async fn a_start_after_the_canary_goes_on_with_the_rest(harness: Harness) {
     };
     let shard = harness
         .queued_as(&NewTask {
-            canary: Some(canary),
+            spec: TaskSpec {
+                canary: Some(canary),
+                ..TaskSpec::default()
+            },
             ..task(10)
         })
         .await;
     assert_eq!(harness.store.control(shard).await.unwrap().canary, Some(canary));
     harness.command(shard.task, STOP).await;
     assert_eq!(
-        harness.command(shard.task, TaskCommand::Start).await.canary,
+        harness.command(shard.task, TaskCommand::Start).await.spec.canary,
         Some(canary),
         "it isn't done"
     );
@@ -321,11 +335,11 @@ pub async fn a_start_after_the_canary_goes_on_with_the_rest(harness: Harness) {
     harness.stored(closing(&run, 1, 1, close)).await;
     let view = harness.view(shard.task).await;
     assert_eq!(
-        (view.stop_reason, view.canary),
+        (view.stop_reason, view.spec.canary),
         (Some(StopReason::CanaryDone), Some(canary))
     );
     let view = harness.command(shard.task, TaskCommand::Start).await;
-    assert_eq!((view.status, view.canary), (Status::Queued, None));
+    assert_eq!((view.status, view.spec.canary), (Status::Queued, None));
     assert_eq!(harness.store.control(shard).await.unwrap().canary, None);
 }
 
@@ -437,29 +451,35 @@ pub async fn another_error_budget_ends_the_pause_of_the_old_one(harness: Harness
 pub async fn what_a_task_means_changes_only_before_it_has_run(harness: Harness) {
     let other = harness
         .created(&NewTask {
-            name: Some("taken".to_owned()),
+            spec: TaskSpec {
+                name: Some("taken".to_owned()),
+                ..TaskSpec::default()
+            },
             ..range(1)
         })
         .await;
     let made = harness.created(&range(10)).await;
     let shard = ShardId { task: made.id, no: 0 };
     let all = TaskEdit {
-        name: Some("night".to_owned()),
-        labels: Some(BTreeMap::from([("team".to_owned(), "growth".to_owned())])),
-        priority: Some(7),
-        deadline: Some(Some(NOW.plus(DAY))),
-        params: Some("{}".to_owned()),
         total: Some(ItemCount(8)),
-        skip_first: Some(ItemIndex(3)),
+        spec: SpecPatch {
+            name: Some(Some("night".to_owned())),
+            labels: Some(BTreeMap::from([("team".to_owned(), "growth".to_owned())])),
+            priority: Some(7),
+            deadline: Some(Some(NOW.plus(DAY))),
+            params: Some(json_text("{}")),
+            skip_first: Some(ItemIndex(3)),
+            ..SpecPatch::default()
+        },
         ..no_edit()
     };
     let view = harness.command(made.id, edit(all.clone())).await;
     assert_eq!(
-        (view.total, view.skip_first, view.counters.excluded),
+        (view.total, view.spec.skip_first, view.counters.excluded),
         (ItemCount(8), ItemIndex(3), 3)
     );
     assert_eq!(
-        (view.name.as_deref(), view.priority, view.deadline),
+        (view.spec.name.as_deref(), view.spec.priority, view.spec.deadline),
         (Some("night"), 7, Some(NOW.plus(DAY)))
     );
     assert_eq!(
@@ -470,7 +490,10 @@ pub async fn what_a_task_means_changes_only_before_it_has_run(harness: Harness) 
         &harness,
         shard,
         edit(TaskEdit {
-            name: Some("taken".to_owned()),
+            spec: SpecPatch {
+                name: Some(Some("taken".to_owned())),
+                ..SpecPatch::default()
+            },
             ..no_edit()
         }),
     )
@@ -485,16 +508,19 @@ pub async fn what_a_task_means_changes_only_before_it_has_run(harness: Harness) 
     assert_eq!((run.range.start, run.range.end), (ItemIndex(3), ItemIndex(8)));
     assert_eq!(
         fields(&refused(&harness, shard, edit(all)).await),
-        ["params", "total", "skip_first"]
+        ["skip_first", "params", "total"]
     );
     let described = TaskEdit {
-        name: Some(String::new()),
-        deadline: Some(None),
+        spec: SpecPatch {
+            name: Some(None),
+            deadline: Some(None),
+            ..SpecPatch::default()
+        },
         ..no_edit()
     };
     let view = harness.command(made.id, edit(described)).await;
     assert_eq!(
-        (view.name.as_deref(), view.deadline, view.status),
+        (view.spec.name.as_deref(), view.spec.deadline, view.status),
         (None, None, Status::Running),
         "while it runs"
     );
@@ -503,7 +529,10 @@ pub async fn what_a_task_means_changes_only_before_it_has_run(harness: Harness) 
     harness.stored(closing(&run, 1, 5, close)).await;
     let smaller = TaskEdit {
         total: Some(ItemCount(7)),
-        skip_first: Some(ItemIndex(0)),
+        spec: SpecPatch {
+            skip_first: Some(ItemIndex(0)),
+            ..SpecPatch::default()
+        },
         ..no_edit()
     };
     assert_eq!(
@@ -535,7 +564,10 @@ pub async fn what_a_task_means_changes_only_before_it_has_run(harness: Harness) 
 pub async fn a_change_of_what_was_changed_meanwhile_is_refused(harness: Harness) {
     let made = harness.created(&task(10)).await;
     let rename = edit(TaskEdit {
-        name: Some("a".to_owned()),
+        spec: SpecPatch {
+            name: Some(Some("a".to_owned())),
+            ..SpecPatch::default()
+        },
         ..no_edit()
     });
     let seen = Some(made.version);
@@ -758,5 +790,12 @@ pub async fn a_start_that_judges_items_changes_the_settings_with_it(harness: Har
     let view = harness
         .command(shard.task, TaskCommand::StartJudging(Some(later)))
         .await;
-    assert_eq!((view.start_at, view.tuning.judge_after), (Some(later), at_once));
+    assert_eq!(
+        (view.spec.start_at, view.tuning.judge_after),
+        (Some(later), at_once)
+    );
+}
+
+fn json_text(text: &str) -> Option<JsonText> {
+    serde_json::from_str(text).ok()
 }

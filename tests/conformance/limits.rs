@@ -8,6 +8,7 @@ use windrow_core::limit::key::LimitKey;
 use windrow_core::limit::round::{Dealt, Round};
 use windrow_core::limit::{Amount, NANOS_PER_ITEM, Part};
 use windrow_core::settings::Rate;
+use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::ownership::limit_store::RoundOutcome;
 use windrow_engine::ports::tasks::store::{CreateError, NewTask};
 
@@ -214,7 +215,10 @@ pub async fn a_task_names_only_limits_that_are_there(harness: Harness) {
         .unwrap();
     harness.name_limit("vendor-x", 100).await;
     let of = |limits: &[&str]| NewTask {
-        limits: limits.iter().map(|&name| name.to_owned()).collect(),
+        spec: TaskSpec {
+            limits: limits.iter().map(|&name| name.to_owned()).collect(),
+            ..TaskSpec::default()
+        },
         ..task(3)
     };
     let refused = harness
@@ -227,9 +231,9 @@ pub async fn a_task_names_only_limits_that_are_there(harness: Harness) {
         .create(&of(&["vendor-x"]), &write(), NOW)
         .await
         .unwrap();
-    assert_eq!(made.limits, ["vendor-x"]);
+    assert_eq!(made.spec.limits, ["vendor-x"]);
     assert_eq!(
-        harness.store.get(made.id).await.unwrap().unwrap().limits,
+        harness.store.get(made.id).await.unwrap().unwrap().spec.limits,
         ["vendor-x"]
     );
 }

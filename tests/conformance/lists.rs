@@ -7,6 +7,7 @@ use windrow_core::ids::{RunNo, ShardId, TaskId, WallMs};
 use windrow_core::limit::Bounds;
 use windrow_core::settings::Rate;
 use windrow_core::task::lifecycle::{Status, StopReason};
+use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::access::idempotency::{IdempotencyStore, KeyState, StoredResponse};
 use windrow_engine::ports::access::named_limit_store::NamedLimitStore;
 use windrow_engine::ports::access::token_store::{NewToken, TokenGrant, TokenStore};
@@ -47,8 +48,11 @@ pub async fn tasks_are_found_by_each_filter(harness: Harness) {
     made(
         store,
         NewTask {
-            name: Some("Night_run".to_owned()),
-            labels: label("team", "growth"),
+            spec: TaskSpec {
+                name: Some("Night_run".to_owned()),
+                labels: label("team", "growth"),
+                ..TaskSpec::default()
+            },
             ..task(1)
         },
     )
@@ -57,7 +61,10 @@ pub async fn tasks_are_found_by_each_filter(harness: Harness) {
         store,
         NewTask {
             business: "backfill".to_owned(),
-            labels: label("team", "Growth"),
+            spec: TaskSpec {
+                labels: label("team", "Growth"),
+                ..TaskSpec::default()
+            },
             ..task(1)
         },
     )
@@ -65,8 +72,11 @@ pub async fn tasks_are_found_by_each_filter(harness: Harness) {
     made(
         store,
         NewTask {
-            name: Some("NightXrun".to_owned()),
             parent: Some(TaskId(1)),
+            spec: TaskSpec {
+                name: Some("NightXrun".to_owned()),
+                ..TaskSpec::default()
+            },
             ..task(1)
         },
     )

@@ -7,6 +7,7 @@ use windrow_core::ids::{Epoch, ItemCount, ItemIndex, ShardId, TaskId};
 use windrow_core::settings::{Auto, Rate, RateLimit};
 use windrow_core::shards::{Directives, Pause, PauseReason, Share, Slow};
 use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult};
+use windrow_core::task::spec::{Shards, SpecPatch, TaskSpec};
 use windrow_core::task::{Canary, CanaryThen};
 use windrow_engine::ports::ownership::run_store::{
     Candidate, ClaimOutcome, ClaimedShard, RunClose, ShardCheckpoint,
@@ -21,7 +22,10 @@ use crate::fixture::{
 
 fn split(total: u64, shards: u32) -> NewTask {
     NewTask {
-        shards: Auto::Fixed(NonZeroU32::new(shards).unwrap()),
+        spec: TaskSpec {
+            shards: Shards(Auto::Fixed(NonZeroU32::new(shards).unwrap())),
+            ..TaskSpec::default()
+        },
         ..task(total)
     }
 }
@@ -66,7 +70,7 @@ async fn found(harness: &Harness) -> Vec<u32> {
     candidates(harness)
         .await
         .iter()
-        .map(|candidate| candidate.shard.no)
+        .map(|candidate| candidate.rank.shard.no)
         .collect()
 }
 
@@ -79,11 +83,14 @@ fn telling(run: &ClaimedShard, seq: u64, told: Directives) -> ShardCheckpoint {
 
 pub async fn a_task_is_cut_when_it_starts_and_again_only_before_it_ran(harness: Harness) {
     let new = NewTask {
-        skip_first: ItemIndex(2),
+        spec: TaskSpec {
+            skip_first: ItemIndex(2),
+            ..split(12, 3).spec
+        },
         ..split(12, 3)
     };
     let made = harness.created(&new).await;
-    assert_eq!((made.shards.len(), made.shards_wanted), (1, new.shards));
+    assert_eq!((made.shards.len(), made.spec.shards), (1, new.spec.shards));
     let view = harness.command(made.id, TaskCommand::Start).await;
     let ranges: Vec<(u64, u64)> = view
         .shards
@@ -147,9 +154,12 @@ pub async fn a_task_is_cut_when_it_starts_and_again_only_before_it_ran(harness: 
 
 pub async fn the_number_of_shards_changes_until_the_task_has_run(harness: Harness) {
     let cut_into = |shards| {
-        let shards = Some(Auto::Fixed(NonZeroU32::new(shards).unwrap()));
+        let shards = Some(Shards(Auto::Fixed(NonZeroU32::new(shards).unwrap())));
         TaskCommand::Edit(Box::new(TaskEdit {
-            shards,
+            spec: SpecPatch {
+                shards,
+                ..SpecPatch::default()
+            },
             ..TaskEdit::default()
         }))
     };
@@ -165,7 +175,7 @@ pub async fn the_number_of_shards_changes_until_the_task_has_run(harness: Harnes
     };
     let view = harness.command(id, cut_into(2)).await;
     assert_eq!(
-        (view.shards_wanted, view.shards.len()),
+        (view.spec.shards.0, view.shards.len()),
         (Auto::Fixed(NonZeroU32::new(2).unwrap()), 1)
     );
     harness.command(id, TaskCommand::Start).await;
@@ -229,7 +239,10 @@ pub async fn a_shard_that_is_done_leaves_its_part_and_the_last_one_finishes_the_
     // The owner of the second gives it back: others find it with its part of the rate.
     harness.stored(closing(&runs[1], 1, 12, RunClose::Released)).await;
     let found = candidates(&harness).await;
-    let second = found.iter().find(|candidate| candidate.shard.no == 1).unwrap();
+    let second = found
+        .iter()
+        .find(|candidate| candidate.rank.shard.no == 1)
+        .unwrap();
     // It fits wherever it fitted at first; what it was left is booked when it runs.
     assert_eq!(
         (second.share, second.rate),
@@ -239,7 +252,7 @@ pub async fn a_shard_that_is_done_leaves_its_part_and_the_last_one_finishes_the_
         )
     );
     let session = harness.session().await;
-    let again = harness.claimed(second.shard, second.epoch, session).await;
+    let again = harness.claimed(second.rank.shard, second.epoch, session).await;
     harness.stored(closing(&runs[2], 1, 30, RunClose::Done)).await;
     assert_eq!(shares(&harness, id).await, [None, Some(1), None]);
     let failed = with(closing(&again, 1, 20, RunClose::Done), vec![abandoned(15, "BAD")]);
@@ -479,7 +492,10 @@ pub async fn only_the_first_shard_is_to_be_had_before_the_canary_has_passed(harn
     });
     let id = harness
         .queued_as(&NewTask {
-            canary,
+            spec: TaskSpec {
+                canary,
+                ..split(40, 4).spec
+            },
             ..split(40, 4)
         })
         .await
@@ -512,7 +528,10 @@ pub async fn only_the_first_shard_is_to_be_had_before_the_canary_has_passed(harn
     });
     let id = harness
         .queued_as(&NewTask {
-            canary: wide,
+            spec: TaskSpec {
+                canary: wide,
+                ..split(40, 4).spec
+            },
             ..split(40, 4)
         })
         .await
@@ -526,7 +545,10 @@ pub async fn only_the_first_shard_is_to_be_had_before_the_canary_has_passed(harn
 
 pub async fn auto_counts_the_nodes_that_live(harness: Harness) {
     let mut new = NewTask {
-        shards: Auto::Auto,
+        spec: TaskSpec {
+            shards: Shards(Auto::Auto),
+            ..TaskSpec::default()
+        },
         ..task(100)
     };
     new.tuning.rate = RateLimit::Unlimited;

@@ -4,6 +4,7 @@ use windrow_core::ids::{ClaimId, ShardId, TaskId, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::stats::daily::{Cells, Settled, TaskCounts, Totals, UtcDay, grouped};
 use windrow_core::task::lifecycle::Status;
+use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, RunClose, ShardCheckpoint};
 use windrow_engine::ports::tasks::statistics::{Period, ShardDay, TaskTotals};
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand, Write};
@@ -153,7 +154,10 @@ pub async fn days_businesses_and_tasks_are_told_apart(harness: Harness) {
     harness.stored(later(closing(&run, 2, 10, RunClose::Done))).await;
     let theirs = NewTask {
         business: other.to_owned(),
-        name: Some("theirs".to_owned()),
+        spec: TaskSpec {
+            name: Some("theirs".to_owned()),
+            ..TaskSpec::default()
+        },
         ..task(10)
     };
     let shard = harness.queued_as(&theirs).await;

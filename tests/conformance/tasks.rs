@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use windrow_core::ids::{Epoch, INDEX_MAX, ItemCount, ItemIndex, ShardId, TaskId};
 use windrow_core::items::run::IndexRun;
 use windrow_core::task::lifecycle::{CutOff, Status, StopReason, Wish};
+use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::RunClose;
 use windrow_engine::ports::ownership::session_store::Heartbeat;
@@ -40,7 +41,10 @@ pub async fn a_new_task_waits_for_its_start(harness: Harness) {
 pub async fn terms_add_up_with_items_skipped_at_the_head(harness: Harness) {
     let shard = harness
         .queued_as(&NewTask {
-            skip_first: ItemIndex(4),
+            spec: TaskSpec {
+                skip_first: ItemIndex(4),
+                ..TaskSpec::default()
+            },
             ..task(10)
         })
         .await;
@@ -57,7 +61,10 @@ pub async fn terms_add_up_with_items_skipped_at_the_head(harness: Harness) {
     assert_eq!(view.counters.pending(view.total), 3);
     let all = harness
         .created(&NewTask {
-            skip_first: ItemIndex(99),
+            spec: TaskSpec {
+                skip_first: ItemIndex(99),
+                ..TaskSpec::default()
+            },
             ..task(10)
         })
         .await;
@@ -232,7 +239,10 @@ async fn find(harness: &Harness) -> Option<TaskView> {
 
 pub async fn a_name_is_taken_until_it_is_released(harness: Harness) {
     let new = NewTask {
-        name: Some("nightly".to_owned()),
+        spec: TaskSpec {
+            name: Some("nightly".to_owned()),
+            ..TaskSpec::default()
+        },
         ..task(10)
     };
     let first = harness.created(&new).await;
@@ -344,7 +354,10 @@ pub async fn a_dry_run_is_answered_as_what_then_comes_and_keeps_nothing(harness:
         ..write()
     };
     let new = NewTask {
-        name: Some("one".to_owned()),
+        spec: TaskSpec {
+            name: Some("one".to_owned()),
+            ..TaskSpec::default()
+        },
         ..task(10)
     };
     harness.created(&task(10)).await;

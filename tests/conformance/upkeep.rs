@@ -8,6 +8,7 @@ use windrow_core::handler::elsewhere::Reaching;
 use windrow_core::ids::{Epoch, SessionId, TaskId, WallMs};
 use windrow_core::items::verdict::Outage;
 use windrow_core::task::lifecycle::{Status, StopReason};
+use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::handling::outbox::{Delivery, Settlement};
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, ClaimedShard, RunClose, ShardCheckpoint};
 use windrow_engine::ports::ownership::session_store::SessionFace;
@@ -116,26 +117,38 @@ pub async fn what_is_past_its_deadline_is_found_while_that_matters(harness: Harn
     let deadline = |ms| Some(NOW.plus(Duration::from_millis(ms)));
     let late = harness
         .queued_as(&NewTask {
-            deadline: deadline(50),
+            spec: TaskSpec {
+                deadline: deadline(50),
+                ..TaskSpec::default()
+            },
             ..task(10)
         })
         .await;
     let later = harness
         .queued_as(&NewTask {
-            deadline: deadline(20),
+            spec: TaskSpec {
+                deadline: deadline(20),
+                ..TaskSpec::default()
+            },
             ..task(10)
         })
         .await;
     let stopped = harness
         .queued_as(&NewTask {
-            deadline: deadline(10),
+            spec: TaskSpec {
+                deadline: deadline(10),
+                ..TaskSpec::default()
+            },
             ..task(10)
         })
         .await;
     harness.command(stopped.task, STOP).await;
     harness
         .created(&NewTask {
-            deadline: deadline(10),
+            spec: TaskSpec {
+                deadline: deadline(10),
+                ..TaskSpec::default()
+            },
             ..task(10)
         })
         .await;
@@ -171,7 +184,10 @@ pub async fn tasks_that_no_pool_serves_and_starts_that_are_due_are_found(harness
     let now = harness.queued(10).await;
     let later = harness
         .queued_as(&NewTask {
-            start_at: Some(at),
+            spec: TaskSpec {
+                start_at: Some(at),
+                ..TaskSpec::default()
+            },
             ..task(10)
         })
         .await;

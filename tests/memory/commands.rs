@@ -59,7 +59,8 @@ pub(super) fn obey(
 fn holder_of_name(state: &State, id: TaskId, name: &str) -> Option<TaskId> {
     let business = &state.tasks.get(&id)?.new.business;
     let mut tasks = state.tasks.iter().filter(|(other, _)| **other != id);
-    let holder = tasks.find(|(_, task)| task.new.business == *business && task.name.as_deref() == Some(name));
+    let holder =
+        tasks.find(|(_, task)| task.new.business == *business && task.new.spec.name.as_deref() == Some(name));
     holder.filter(|_| !name.is_empty()).map(|(id, _)| *id)
 }
 

@@ -17,18 +17,11 @@ pub(super) fn read(id: TaskId, task: &Task) -> Life {
     let new = &task.new;
     Life {
         id,
-        name: task.name.clone(),
-        labels: new.labels.clone(),
-        priority: new.priority,
-        deadline: new.deadline,
-        params: new.params.clone(),
+        spec: new.spec.clone(),
         total: new.total,
-        skip_first: new.skip_first,
         source: new.source.clone(),
         meaning: new.meaning,
-        shards_wanted: new.shards,
         tuning: task.tuning.clone(),
-        canary: task.canary,
         abandonments: task.abandonments.clone(),
         skips: task.skips.clone(),
         wish: task.wish,
@@ -40,7 +33,6 @@ pub(super) fn read(id: TaskId, task: &Task) -> Life {
         stop_reason: task.stop_reason,
         result: task.result,
         start_no: task.start_no,
-        start_at: new.start_at,
         queued_at: task.queued_at,
         started_at: task.started_at,
         finished_at: task.finished_at,
@@ -121,31 +113,18 @@ fn evidence(task: &Task) -> Evidence {
 }
 
 fn write(task: &mut Task, life: &Life) {
-    let Life {
-        name,
-        labels,
-        priority,
-        deadline,
-        params,
-        total,
-        skip_first,
-        source,
-        meaning,
-        ..
-    } = life.clone();
-    (task.name, task.new.labels, task.new.priority) = (name, labels, priority);
-    (task.new.deadline, task.new.params) = (deadline, params);
-    (task.new.total, task.new.skip_first) = (total, skip_first);
-    (task.new.source, task.new.meaning, task.new.shards) = (source, meaning, life.shards_wanted);
+    let new = &mut task.new;
+    (new.spec, new.total) = (life.spec.clone(), life.total);
+    (new.source, new.meaning) = (life.source.clone(), life.meaning);
     task.tuning = life.tuning.clone();
-    (task.canary, task.abandonments) = (life.canary, life.abandonments.clone());
+    task.abandonments = life.abandonments.clone();
     task.skips = life.skips.clone();
     (task.wish, task.status, task.since) = (life.wish, life.status, life.since);
     task.status_reason = life.note.as_ref().and_then(|note| note.reason.clone());
     task.cut_off = life.cut_off.clone();
     task.status_text = life.note.as_ref().map(|note| note.text.clone());
     (task.next_at, task.stop_reason, task.result) = (life.next_at, life.stop_reason, life.result);
-    (task.start_no, task.new.start_at) = (life.start_no, life.start_at);
+    task.start_no = life.start_no;
     (task.queued_at, task.started_at) = (life.queued_at, life.started_at);
     (task.finished_at, task.awaiting_until) = (life.finished_at, life.awaiting_until);
     (task.start_token, task.control_rev) = (life.start_token.clone(), life.control_rev);

@@ -6,6 +6,7 @@ use super::history::Past;
 use super::state::{ItemState, Shard, State, Task};
 use super::{Call, MemoryStore, progress, shards};
 use windrow_core::business::POOL_DEFAULT;
+use windrow_core::capacity::Rank;
 use windrow_core::checkpoint;
 use windrow_core::execution::{REACH_OF_CLAIM, Reach};
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, ShardId, TaskId, WallMs};
@@ -90,13 +91,13 @@ impl RunStore for MemoryStore {
                 rev: task.control_rev,
                 tuning: task.tuning.clone(),
                 finish_at: task.finish_at,
-                canary: task.canary,
+                canary: task.new.spec.canary,
                 abandonments: task.abandonments.clone(),
                 skips: task.skips.clone(),
                 shared: shards::shared(task, shard.no),
                 pause: task.pause,
                 slow: task.slow,
-                deadline: task.new.deadline,
+                deadline: task.new.spec.deadline,
                 supply: task.intake.map(|intake| Supply {
                     end: ItemIndex(task.new.total.0),
                     is_sealed: intake == Intake::Sealed,
@@ -204,7 +205,7 @@ fn is_hunted(task: &Task, shard: &Shard, hunt: &CandidateQuery) -> bool {
         no: shard.no,
     }
     .is_publication();
-    let is_in_time = is_publication || task.new.deadline.is_none_or(|deadline| deadline > hunt.now);
+    let is_in_time = is_publication || task.new.spec.deadline.is_none_or(|deadline| deadline > hunt.now);
     is_ending(task.wish) || (is_recent && is_served && !is_left && is_in_time)
 }
 
@@ -214,14 +215,12 @@ fn candidate(task: &Task, shard: &Shard, (id, hunt): (ShardId, &CandidateQuery))
         .share
         .map_or(Share::ALL, |_| Share::of_each(task.shards.len()));
     Candidate {
-        shard: id,
+        rank: Rank::new(task.new.spec.priority, task.queued_at, id),
         epoch: shard.epoch,
         session: shard.session,
         wish: task.wish,
         rate: share.of_limit(task.tuning.rate),
         share,
-        priority: task.new.priority,
-        waiting_since: task.queued_at,
         business: task.new.business.as_str().into(),
         is_sent_here: shard.moves.as_ref().is_some_and(|(to, _)| *to == hunt.node),
         written_at: shard.updated_at,

@@ -11,8 +11,6 @@ pub(super) fn view(id: TaskId, task: &Task) -> TaskView {
         business: task.new.business.clone(),
         version: task.version,
         created_at: task.created_at,
-        send_params: task.new.send_params,
-        limits: task.new.limits.clone(),
         parent: task.new.parent,
         fire: task.fire,
         ..TaskView::of(life::read(id, task))

@@ -16,11 +16,11 @@ use windrow_core::items::verdict::{ItemTrouble, Outage};
 use windrow_core::limit::Bounds;
 use windrow_core::shards::{Pause, Slow};
 use windrow_core::stats::daily::{Cells, Settled, UtcDay};
+use windrow_core::task::Tuning;
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
 use windrow_core::task::supply::Intake;
-use windrow_core::task::{Canary, Tuning};
 use windrow_engine::ports::datasets::store::{Generation, SinkView};
 use windrow_engine::ports::handling::data_log::{DataLogLine, DropReason, NumberedLine};
 use windrow_engine::ports::ownership::run_store::LeftBy;
@@ -163,7 +163,6 @@ pub(super) struct Session {
 pub(super) struct Task {
     pub(super) new: NewTask,
     pub(super) fire: Option<FireKey>,
-    pub(super) name: Option<String>,
     pub(super) status: Status,
     pub(super) status_reason: Option<String>,
     pub(super) status_text: Option<String>,
@@ -180,7 +179,6 @@ pub(super) struct Task {
     pub(super) queued_at: WallMs,
     pub(super) started_at: Option<WallMs>,
     pub(super) finished_at: Option<WallMs>,
-    pub(super) canary: Option<Canary>,
     pub(super) abandonments: Abandonments,
     pub(super) skips: Stretches,
     pub(super) cut_off: CutOff,

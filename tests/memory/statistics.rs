@@ -129,7 +129,7 @@ impl StatisticsStore for MemoryStore {
                     .collect();
                 (!own.is_empty()).then(|| TaskTotals {
                     task: *id,
-                    name: task.name.clone(),
+                    name: task.new.spec.name.clone(),
                     business: task.new.business.clone(),
                     status: task.status,
                     items: own.into_iter().fold(Settled::default(), Settled::plus),

@@ -85,8 +85,8 @@ impl TaskStore for MemoryStore {
     async fn find(&self, slug: &str, name: &str) -> Result<Option<TaskView>, StoreError> {
         self.act(Call::Read, |state| {
             let mut tasks = state.tasks.iter().rev();
-            let found =
-                tasks.find(|(_, task)| task.new.business == slug && task.name.as_deref() == Some(name));
+            let found = tasks
+                .find(|(_, task)| task.new.business == slug && task.new.spec.name.as_deref() == Some(name));
             Ok(found.map(|(id, task)| shown::view_with_owners(state, *id, task)))
         })
         .await
@@ -95,7 +95,7 @@ impl TaskStore for MemoryStore {
     async fn release_name(&self, id: TaskId, write: &Write, now: WallMs) -> Result<(), CommandError> {
         let release = |state: &mut State| {
             let task = state.tasks.get_mut(&id).ok_or(CommandError::NotFound(id))?;
-            let Some(name) = task.name.take() else {
+            let Some(name) = task.new.spec.name.take() else {
                 return Ok(());
             };
             task.version += 1;
@@ -229,14 +229,14 @@ fn create(
             return Ok(shown::view_with_owners(state, *id, task));
         }
     }
-    if let (Some(name), Some(holder)) = (&new.name, holder_of_name(state, new)) {
+    if let (Some(name), Some(holder)) = (&new.spec.name, holder_of_name(state, new)) {
         return Err(CreateError::NameTaken(name.clone(), holder));
     }
     if let Some(parent) = new.parent.filter(|parent| !state.tasks.contains_key(parent)) {
         return Err(CreateError::NoParent(parent));
     }
     let is_missing = |name: &&String| !state.bounds.contains_key(&LimitKey::Named(name).text());
-    if let Some(name) = new.limits.iter().find(is_missing) {
+    if let Some(name) = new.spec.limits.iter().find(is_missing) {
         return Err(CreateError::NoLimit(name.clone()));
     }
     if let Some(fire) = fire {
@@ -289,7 +289,8 @@ fn refuse_overtaken(state: &State, new: &NewTask, seen: &Family) -> Result<(), C
 
 fn holder_of_name(state: &State, new: &NewTask) -> Option<TaskId> {
     let mut tasks = state.tasks.iter();
-    let holder = tasks.find(|(_, task)| task.new.business == new.business && task.name == new.name);
+    let holder =
+        tasks.find(|(_, task)| task.new.business == new.business && task.new.spec.name == new.spec.name);
     holder.map(|(id, _)| *id)
 }
 
@@ -298,7 +299,6 @@ fn made(new: &NewTask, publishing: Option<Publishing>, now: WallMs) -> Task {
         publishing,
         new: new.clone(),
         fire: None,
-        name: new.name.clone(),
         status: Status::Created,
         status_reason: None,
         status_text: None,
@@ -315,7 +315,6 @@ fn made(new: &NewTask, publishing: Option<Publishing>, now: WallMs) -> Task {
         queued_at: WallMs(0),
         started_at: None,
         finished_at: None,
-        canary: new.canary,
         abandonments: Abandonments::default(),
         skips: Stretches::default(),
         cut_off: CutOff::default(),

@@ -23,7 +23,7 @@ impl UpkeepStore for MemoryStore {
             Status::Recovering,
         ];
         self.act(Call::Read, |state| {
-            let late = |task: &Task| task.new.deadline.filter(|deadline| *deadline <= now);
+            let late = |task: &Task| task.new.spec.deadline.filter(|deadline| *deadline <= now);
             let late = |(id, task): (&TaskId, &Task)| {
                 late(task)
                     .filter(|_| bound.contains(&task.status))
@@ -55,7 +55,7 @@ impl UpkeepStore for MemoryStore {
         self.act(Call::Read, |state| {
             let is_due = |at: WallMs| at > after && at <= upto;
             let mut queued = state.tasks.values().filter(|task| task.status == Status::Queued);
-            Ok(queued.any(|task| task.new.start_at.is_some_and(is_due)))
+            Ok(queued.any(|task| task.new.spec.start_at.is_some_and(is_due)))
         })
         .await
     }
@@ -87,7 +87,7 @@ impl UpkeepStore for MemoryStore {
             if served.iter().any(|pool| pool == POOL_DEFAULT) {
                 return Ok(Vec::new());
             }
-            let is_due = |task: &Task| task.new.start_at.is_none_or(|at| at <= now);
+            let is_due = |task: &Task| task.new.spec.start_at.is_none_or(|at| at <= now);
             let waits =
                 |task: &Task| matches!(task.status, Status::Queued | Status::Recovering) && !is_asleep(task);
             let waiting = state.tasks.iter().filter(|(_, task)| waits(task) && is_due(task));

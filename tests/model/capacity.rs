@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use proptest::prelude::*;
+use windrow_core::capacity::Rank;
 use windrow_core::capacity::{Capacity, Ledger, Load, Obstacle, PASSED_OVER_MAX, Request};
 use windrow_core::ids::{Moment, ShardId, TaskId, WallMs};
 use windrow_core::settings::{Rate, RateLimit};
@@ -26,11 +27,9 @@ fn shard(task: i64) -> ShardId {
 
 fn request(task: i64, items: u64, priority: i32, since: i64) -> Request {
     Request {
-        shard: shard(task),
+        rank: Rank::new(priority, WallMs(since), shard(task)),
         rate: limit(items),
         share: Share::ALL,
-        priority,
-        waiting_since: WallMs(since),
         takes: None,
     }
 }
@@ -209,7 +208,7 @@ fn a_change_of_a_task_is_booked_for_all_its_shards_or_none() {
         let request = request(7, 200, 0, 0);
         ledger
             .reserve(&Request {
-                shard: of_seven(no),
+                rank: Rank::new(0, WallMs(0), of_seven(no)),
                 ..request
             })
             .expect("it fits");
@@ -284,7 +283,7 @@ fn start_of_head(running: &[(u64, u64)], head: u64, behind: &[(u64, u64, u64)]) 
         for answer in ledger.admit(&line, || known, now) {
             let takes = line
                 .iter()
-                .find(|request| request.shard == answer.shard)
+                .find(|request| request.rank.shard == answer.shard)
                 .and_then(|request| request.takes);
             match (answer.outcome, takes) {
                 (Ok(_), Some(takes)) => drop(ends.insert(answer.shard, now.plus(takes))),
@@ -416,12 +415,14 @@ impl Twin {
     fn admit(&mut self, waiting: &[Request], items_of: &HashMap<i64, u64>, now: Moment) -> Vec<i64> {
         let mut line = waiting.to_vec();
         line.sort_by(|a, b| {
-            b.priority
-                .cmp(&a.priority)
-                .then(a.waiting_since.cmp(&b.waiting_since))
-                .then(a.shard.cmp(&b.shard))
+            b.rank
+                .priority
+                .0
+                .cmp(&a.rank.priority.0)
+                .then(a.rank.since.cmp(&b.rank.since))
+                .then(a.rank.shard.cmp(&b.rank.shard))
         });
-        let tasks: Vec<i64> = line.iter().map(|request| request.shard.task.0).collect();
+        let tasks: Vec<i64> = line.iter().map(|request| request.rank.shard.task.0).collect();
         self.passed.retain(|task, _| tasks.contains(task));
         let mut admitted = vec![];
         let mut waits: Vec<i64> = vec![];

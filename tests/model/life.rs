@@ -17,6 +17,7 @@ use windrow_core::shards::{Directives, Nodes};
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TASK_RECOVERS, Wish};
+use windrow_core::task::spec::{Shards, TaskSpec};
 use windrow_core::task::{Canary, CanaryThen, ShardRange};
 
 const TOTAL: u64 = 100;
@@ -49,18 +50,16 @@ fn made(canary: bool, publishes: bool) -> Life {
     };
     Life {
         id: TaskId(1),
-        name: None,
-        labels: Default::default(),
-        priority: 0,
-        deadline: None,
-        params: None,
+        spec: TaskSpec {
+            skip_first: ItemIndex(3),
+            shards: Shards(Auto::Fixed(NonZeroU32::new(4).expect("not zero"))),
+            canary: canary.then_some(first),
+            ..TaskSpec::default()
+        },
         total: ItemCount(TOTAL),
-        skip_first: ItemIndex(3),
         source: r#"{"kind":"range"}"#.to_owned(),
         meaning: 1,
-        shards_wanted: Auto::Fixed(NonZeroU32::new(4).expect("not zero")),
         tuning: config.task_defaults.tuning,
-        canary: canary.then_some(first),
         publishing: publishes.then(publishing),
         intake: None,
         abandonments: Abandonments::default(),
@@ -74,7 +73,6 @@ fn made(canary: bool, publishes: bool) -> Life {
         stop_reason: None,
         result: None,
         start_no: 0,
-        start_at: None,
         queued_at: WallMs(0),
         started_at: None,
         finished_at: None,

@@ -13,6 +13,7 @@ use windrow_core::items::verdict::{Failure, FailureClass};
 use windrow_core::settings::{Auto, Rate};
 use windrow_core::task::Tuning;
 use windrow_core::task::lifecycle::Status;
+use windrow_core::task::spec::Shards;
 use windrow_engine::actors::runtime::context::{
     Heartbeats, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, Serving, Times,
 };
@@ -223,7 +224,7 @@ impl Cluster {
             .await
             .expect("memory");
         let mut new = new_task(total, None, tune);
-        new.shards = shards;
+        new.spec.shards = Shards(shards);
         let task = self.store.create(&new, &write(), now).await.expect("created");
         self.command(task.id, TaskCommand::Start).await;
         task.id

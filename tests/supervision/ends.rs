@@ -280,7 +280,7 @@ async fn a_canary_that_may_go_on_does_so_across_a_crash_in_its_middle() {
     world.until_in_flight(task, 50).await;
     world.kill("t1.0").await;
     let view = world
-        .until_that(task, "past its canary", |view| view.canary.is_none())
+        .until_that(task, "past its canary", |view| view.spec.canary.is_none())
         .await;
     assert!(view.counters.succeeded >= 500, "{:?}", view.counters);
     let view = world.until(task, Status::Finished).await;

@@ -32,7 +32,7 @@ async fn node_with(name: &str, limits: &[(&str, &str)]) -> World {
 fn under(business: &str, limits: &[&str]) -> NewTask {
     let mut new = new_task(100_000_000, None, |tuning| tuning.rate = RateLimit::Unlimited);
     new.business = business.to_owned();
-    new.limits = limits.iter().map(|&name| name.to_owned()).collect();
+    new.spec.limits = limits.iter().map(|&name| name.to_owned()).collect();
     new
 }
 

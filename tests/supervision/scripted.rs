@@ -146,7 +146,7 @@ impl Provider for Everything {
             None => Arc::new(RangeSource::new(task.total)),
         };
         let own = self.limited.then(|| LimitKey::Business(&task.business).text());
-        let named = task.limits.iter().map(|name| LimitKey::Named(name).text());
+        let named = task.spec.limits.iter().map(|name| LimitKey::Named(name).text());
         let limits = own
             .into_iter()
             .chain(named)

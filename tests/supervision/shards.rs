@@ -10,6 +10,7 @@ use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand, Outcom
 use windrow_core::settings::{AbandonedLimit, Auto, Rate, RateLimit};
 use windrow_core::shards::Share;
 use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult};
+use windrow_core::task::spec::Shards;
 use windrow_core::task::{Canary, CanaryThen};
 use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, Reply};
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand, TaskStore, TaskView};
@@ -31,7 +32,7 @@ fn rate(per_second: u64) -> RateLimit {
 async fn started(world: &World, total: u64, shards: u32, change: impl FnOnce(&mut NewTask)) -> TaskId {
     let id = world
         .made(total, |new| {
-            new.shards = of(shards);
+            new.spec.shards = Shards(of(shards));
             change(new);
         })
         .await;
@@ -403,7 +404,10 @@ async fn only_the_first_shard_runs_until_the_canary_has_passed() {
             then,
         })
     };
-    let task = started(&world, 4_000, 4, |new| new.canary = canary(100, CanaryThen::Stop)).await;
+    let task = started(&world, 4_000, 4, |new| {
+        new.spec.canary = canary(100, CanaryThen::Stop)
+    })
+    .await;
     let view = world.until(task, Status::Stopped).await;
     assert_eq!(
         (view.stop_reason, view.counters.succeeded),
@@ -417,7 +421,7 @@ async fn only_the_first_shard_runs_until_the_canary_has_passed() {
     );
 
     let goes_on = started(&world, 4_000, 4, |new| {
-        new.canary = canary(100, CanaryThen::Continue)
+        new.spec.canary = canary(100, CanaryThen::Continue)
     })
     .await;
     assert_eq!(
@@ -510,7 +514,7 @@ async fn a_total_that_changes_before_the_first_run_is_cut_anew() {
     let world = World::start("shards-edit", |_, _| slow()).await;
     let task = world
         .made(10, |new| {
-            new.shards = of(4);
+            new.spec.shards = Shards(of(4));
             new.source = r#"{"kind":"range","total":10}"#.to_owned();
         })
         .await;

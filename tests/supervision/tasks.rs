@@ -5,6 +5,7 @@ use std::time::Duration;
 use windrow_config::Config;
 use windrow_core::ids::{ItemCount, TaskId};
 use windrow_core::settings::RateLimit;
+use windrow_core::task::spec::TaskSpec;
 use windrow_core::task::{Canary, Tuning};
 use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskStore, TaskView, Write};
 use windrow_memory::MemoryStore;
@@ -26,7 +27,10 @@ pub fn new_task(total: u64, canary: Option<Canary>, tune: impl FnOnce(&mut Tunin
     tuning.rate = RateLimit::Unlimited;
     tune(&mut tuning);
     NewTask {
-        canary,
+        spec: TaskSpec {
+            canary,
+            ..TaskSpec::default()
+        },
         ..NewTask::of("run", ItemCount(total), tuning)
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use windrow_core::life::TaskEdit;
 use windrow_core::task::lifecycle::{Status, StopReason};
+use windrow_core::task::spec::SpecPatch;
 use windrow_engine::actors::runtime::context::{Keep, ServingNow};
 use windrow_engine::ports::tasks::store::{TaskCommand, TaskStore};
 
@@ -19,7 +20,7 @@ async fn a_deadline_stops_what_runs_and_what_waits() {
     let deadline = world.clock_in(MINUTE);
     let running = world
         .made(1_000_000, |new| {
-            (new.deadline, new.tuning.concurrency) = (Some(deadline), fifty());
+            (new.spec.deadline, new.tuning.concurrency) = (Some(deadline), fifty());
         })
         .await;
     world.command(running, TaskCommand::Start).await;
@@ -28,7 +29,7 @@ async fn a_deadline_stops_what_runs_and_what_waits() {
         run_tasks: false,
         pools: None,
     });
-    let waiting = world.made(10, |new| new.deadline = Some(deadline)).await;
+    let waiting = world.made(10, |new| new.spec.deadline = Some(deadline)).await;
     world.command(waiting, TaskCommand::Start).await;
     let unbound = world.task(10, |_| {}).await;
     for task in [running, waiting] {
@@ -51,7 +52,7 @@ async fn a_deadline_stops_what_runs_and_what_waits() {
 async fn a_start_after_the_deadline_sends_nothing() {
     let world = World::start("too-late", |_, _| ok()).await;
     let deadline = world.clock_in(MINUTE);
-    let task = world.made(10, |new| new.deadline = Some(deadline)).await;
+    let task = world.made(10, |new| new.spec.deadline = Some(deadline)).await;
     tokio::time::sleep(2 * MINUTE).await;
     world.command(task, TaskCommand::Start).await;
     let view = world.view(task).await;
@@ -61,7 +62,10 @@ async fn a_start_after_the_deadline_sends_nothing() {
     );
     assert_eq!(view.status_text.as_deref(), Some("its deadline passed"));
     let edit = TaskEdit {
-        deadline: Some(None),
+        spec: SpecPatch {
+            deadline: Some(None),
+            ..SpecPatch::default()
+        },
         ..TaskEdit::default()
     };
     world.command(task, TaskCommand::Edit(Box::new(edit))).await;
@@ -74,7 +78,7 @@ async fn a_start_after_the_deadline_sends_nothing() {
 async fn a_task_starts_at_its_time() {
     let world = World::start("start-at", |_, _| ok()).await;
     let at = world.clock_in(MINUTE);
-    let task = world.made(10, |new| new.start_at = Some(at)).await;
+    let task = world.made(10, |new| new.spec.start_at = Some(at)).await;
     world.command(task, TaskCommand::Start).await;
     let view = world.until(task, Status::Finished).await;
     let late = view.finished_at.expect("it ended").since(at);
@@ -155,7 +159,9 @@ async fn killed_maintenance_is_started_again() {
     let world = World::start("maintenance-kill", |_, _| slow()).await;
     world.kill("maintenance").await;
     let deadline = world.clock_in(Duration::from_secs(10));
-    let task = world.made(TOTAL * 100, |new| new.deadline = Some(deadline)).await;
+    let task = world
+        .made(TOTAL * 100, |new| new.spec.deadline = Some(deadline))
+        .await;
     world.command(task, TaskCommand::Start).await;
     assert_eq!(
         world.until(task, Status::Stopped).await.stop_reason,

@@ -91,7 +91,7 @@ const HOMES: &[(&str, &[&str])] = &[
         ],
     ),
     ("csv", &["src/sources", "src/core/text"]),
-    ("chrono", &["src/core/schedule", "src/cli"]),
+    ("chrono", &["src/core/schedule", "src/core/ids.rs", "src/cli"]),
     ("chrono_tz", &["src/core/schedule"]),
     ("croner", &["src/core/schedule"]),
     ("unicode_security", &["src/core/text"]),

@@ -1,7 +1,6 @@
 //! Tasks and the tokens of their starts.
 
 use sea_orm_migration::prelude::ColumnDef;
-use sea_orm_migration::schema::boolean;
 
 use crate::columns::{
     CODE, HASH, NAME, SLUG, chars, chars_null, number, number_null, sequence_key, small, text, text_null,
@@ -45,7 +44,6 @@ fn order() -> Vec<ColumnDef> {
         text_null("skips"),
         // `open` or `sealed`; none of a task whose items were fixed when it was made.
         chars_null("intake", 16),
-        small("shards_wanted"),
         number_null("source_id"),
         text("source"),
         number("meaning_hash"),
@@ -56,15 +54,13 @@ fn order() -> Vec<ColumnDef> {
 fn settings() -> Vec<ColumnDef> {
     vec![
         text("tuning"),
-        text_null("params"),
-        boolean("send_params").default(true).take(),
+        // Attributes that no statement asks for: `{"params":null,"send_params":true,"shards":1,"canary":null}`.
+        text("spec"),
         chars_null("pool", SLUG),
         small("priority"),
         text_null("labels"),
         // Names of limits, as a JSON list.
         text_null("limits"),
-        // `{"items":100,"then":"stop"}` while the canary is not done.
-        text_null("canary"),
         // `{"dataset":"board","if":"all","reduce":"none","generation":7}`.
         text_null("publishing"),
         number("not_before"),

@@ -145,13 +145,17 @@ pub struct TaskNumbers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windrow_core::task::spec::{JsonText, TaskSpec};
 
     #[test]
     fn a_task_with_parameters_is_read_with_what_stands_beside_it() {
         let params = RawValue::from_string("{\"b\":1e400,\"a\":2}".to_owned()).expect("JSON");
         let told = SkippingTask {
             task: Task {
-                params: Some(params),
+                spec: TaskSpec {
+                    params: Some(JsonText(params)),
+                    ..TaskSpec::default()
+                },
                 ..Task::default()
             },
             skipping: Skipping {

@@ -1,14 +1,11 @@
 //! Tasks to be made and changed.
 
-use std::collections::BTreeMap;
-use std::num::NonZeroU32;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::schema::NumberOrAuto;
-use windrow_core::settings::Auto;
+use crate::body::Names;
+use windrow_core::task::spec::Request;
 
 /// The kinds of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
@@ -67,27 +64,6 @@ pub struct NewSource {
     pub header: Option<bool>,
 }
 
-/// The first items, run and settled before any other leaves.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewCanary {
-    /// How many.
-    #[schema(minimum = 1, maximum = 9223372036854775807_u64)]
-    pub items: u64,
-    /// `stop` (and wait for a start), or `continue` by itself if none was abandoned.
-    pub then: Option<CanaryThen>,
-}
-
-/// What follows a canary.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CanaryThen {
-    /// Stop.
-    Stop,
-    /// Go on.
-    Continue,
-}
-
 /// What a source without items is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -110,37 +86,6 @@ pub struct CreateTask {
     pub source: Option<NewSource>,
     /// In place of a source: its items are appended while it runs, until it is sealed. It has one shard.
     pub open: Option<bool>,
-    /// Its name, unique within the business.
-    #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
-    pub name: Option<String>,
-    /// Labels, to find it by.
-    #[serde(default, deserialize_with = "windrow_core::settings::json::few_texts")]
-    pub labels: Option<BTreeMap<String, String>>,
-    /// Items left out at the head.
-    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
-    pub skip_first: Option<u64>,
-    /// What the handler is given, any JSON.
-    #[schema(value_type = Option<serde_json::Value>)]
-    pub params: Option<Box<RawValue>>,
-    /// Whether it goes with each call.
-    pub send_params: Option<bool>,
-    /// Named limits that its items count against, beside those of its business; they stay as long as the task does.
-    #[schema(max_items = 4)]
-    pub limits: Option<Vec<String>>,
-    /// Parts that different nodes can own: a number, or `auto`.
-    #[schema(value_type = Option<NumberOrAuto>)]
-    pub shards: Option<Auto<NonZeroU32>>,
-    /// Higher goes first.
-    pub priority: Option<i32>,
-    /// Not run before this time.
-    #[schema(format = "date-time")]
-    pub start_at: Option<String>,
-    /// Stopped at this time.
-    #[schema(format = "date-time")]
-    pub deadline: Option<String>,
-    /// The first items, run before any other.
-    #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
-    pub canary: Option<NewCanary>,
     /// The dataset that its results become a generation of, once it is finished; made with its first task. A token
     /// of a business names its own: its slug, or what begins with that and a dot.
     #[schema(max_length = 40, pattern = r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")]
@@ -165,41 +110,14 @@ pub struct CreateTask {
     pub reason: Option<String>,
 }
 
+impl Names for CreateTask {
+    const REQUEST: Request = Request::Create;
+}
+
 /// What a clone has that its origin doesn't; all else is the same, but for the name.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CloneTask {
-    /// Its name, unique within the business.
-    #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
-    pub name: Option<String>,
-    /// Labels, to find it by.
-    #[serde(default, deserialize_with = "windrow_core::settings::json::few_texts")]
-    pub labels: Option<BTreeMap<String, String>>,
-    /// Items left out at the head.
-    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
-    pub skip_first: Option<u64>,
-    /// What the handler is given, any JSON.
-    #[schema(value_type = Option<serde_json::Value>)]
-    pub params: Option<Box<RawValue>>,
-    /// Whether it goes with each call.
-    pub send_params: Option<bool>,
-    /// Named limits that its items count against, beside those of its business; they stay as long as the task does.
-    #[schema(max_items = 4)]
-    pub limits: Option<Vec<String>>,
-    /// Parts that different nodes can own: a number, or `auto`.
-    #[schema(value_type = Option<NumberOrAuto>)]
-    pub shards: Option<Auto<NonZeroU32>>,
-    /// Higher goes first.
-    pub priority: Option<i32>,
-    /// Not run before this time.
-    #[schema(format = "date-time")]
-    pub start_at: Option<String>,
-    /// Stopped at this time.
-    #[schema(format = "date-time")]
-    pub deadline: Option<String>,
-    /// The first items, run before any other.
-    #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
-    pub canary: Option<NewCanary>,
     /// The dataset that its results become a generation of, once it is finished; made with its first task. A token
     /// of a business names its own: its slug, or what begins with that and a dot.
     #[schema(max_length = 40, pattern = r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")]
@@ -221,42 +139,28 @@ pub struct CloneTask {
     pub reason: Option<String>,
 }
 
+impl Names for CloneTask {
+    const REQUEST: Request = Request::Clone;
+}
+
 /// A change of a task: what is named is set, the rest stays.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditTask {
-    /// Its name; null takes it away.
-    #[serde(default, deserialize_with = "crate::read::some")]
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
-    pub name: Option<Option<String>>,
-    /// All its labels.
-    #[serde(default, deserialize_with = "windrow_core::settings::json::few_texts")]
-    pub labels: Option<BTreeMap<String, String>>,
-    /// Higher goes first.
-    pub priority: Option<i32>,
-    /// Stopped at this time; null takes it away.
-    #[serde(default, deserialize_with = "crate::read::some")]
-    #[schema(value_type = Option<String>, format = "date-time")]
-    pub deadline: Option<Option<String>>,
-    /// What the handler is given; only while it doesn't run.
-    #[schema(value_type = Option<serde_json::Value>)]
-    pub params: Option<Box<RawValue>>,
     /// How many items; only while it doesn't run, and never fewer once it has.
     #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
     pub total: Option<u64>,
-    /// Items left out at the head; only before it has run.
-    #[schema(minimum = 0, maximum = 9223372036854775807_u64)]
-    pub skip_first: Option<u64>,
     /// Where its items come from; only before it has run.
     #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
     pub source: Option<NewSource>,
-    /// Parts that different nodes can own: a number, or `auto`; only before it has run, and while it isn't queued.
-    #[schema(value_type = Option<NumberOrAuto>)]
-    pub shards: Option<Auto<NonZeroU32>>,
     /// Why, for the audit.
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
+}
+
+impl Names for EditTask {
+    const REQUEST: Request = Request::Edit;
 }
 
 /// Which failures: those that fulfil each member; nothing named is all of them.
@@ -288,16 +192,6 @@ pub struct RedriveTask {
     pub new_keys: Option<bool>,
     /// Whether it also takes items that earlier redrives made good or have under way; without, they are left out.
     pub again: Option<bool>,
-    /// Its name, unique within the business.
-    #[schema(min_length = 1, max_length = 128, pattern = r"^[^\s/]+$")]
-    pub name: Option<String>,
-    /// Labels, to find it by.
-    pub labels: Option<BTreeMap<String, String>>,
-    /// Higher goes first.
-    pub priority: Option<i32>,
-    /// The first items, run before any other.
-    #[serde(default, deserialize_with = "windrow_core::settings::json::object_option")]
-    pub canary: Option<NewCanary>,
     /// What it is that no failure is left to do again: `ok`, the default (the answer says so, and no task is made), or `error`.
     pub if_empty: Option<IfEmpty>,
     /// Whether it starts at once.
@@ -306,4 +200,8 @@ pub struct RedriveTask {
     #[serde(default, deserialize_with = "crate::read::reason")]
     #[schema(max_length = 1000)]
     pub reason: Option<String>,
+}
+
+impl Names for RedriveTask {
+    const REQUEST: Request = Request::Redrive;
 }

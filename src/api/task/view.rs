@@ -1,29 +1,30 @@
 //! A task as people look at it.
 
-use std::collections::BTreeMap;
-use std::num::NonZeroU32;
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
 use windrow_core::items::counters::Counters;
-use windrow_core::settings::Auto;
+use windrow_core::settings::table::Tuning;
+use windrow_core::task::spec::TaskSpec;
 
 use super::live::{CutOff, HandlerDown, LastError, TaskLive, TaskShard, TaskSkips};
-use crate::schema::NumberOrAuto;
+use crate::attributes::TaskAttributes;
+use crate::body::Own;
 use crate::settings::TaskSettings;
 
 /// A task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(remote = "Self")]
 pub struct Task {
     /// Its number, `t42`.
     #[serde(deserialize_with = "crate::read::id")]
     pub id: String,
     /// The business.
     pub business: String,
-    /// The name, if it has one.
-    pub name: Option<String>,
     /// Where it stands.
     pub status: String,
     /// How it ended; only when finished.
@@ -50,19 +51,15 @@ pub struct Task {
     pub counts: TaskCounts,
     /// Below it every item is settled or parked; of several shards that of the first that isn't done.
     pub low_water: u64,
-    /// Into how many parts it is cut when it starts: a number, or `auto`.
-    #[schema(value_type = NumberOrAuto)]
-    pub shards: Auto<NonZeroU32>,
     /// Those parts.
     pub shard_list: Vec<TaskShard>,
     #[serde(flatten)]
     pub pace: TaskPace,
-    #[serde(flatten)]
+    #[serde(flatten, skip_deserializing)]
+    #[schema(value_type = TaskAttributes)]
+    pub spec: TaskSpec,
+    #[serde(flatten, skip_deserializing)]
     pub settings: TaskSettings,
-    /// Its labels.
-    pub labels: BTreeMap<String, String>,
-    /// Higher goes first.
-    pub priority: i32,
     /// The nodes that run it.
     pub pool: String,
     /// Where its items come from.
@@ -70,27 +67,12 @@ pub struct Task {
     /// Of a task that was made open: `open` while items may be appended, then `sealed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intake: Option<String>,
-    /// Items left out at the head.
-    pub skip_first: u64,
     /// First index that an early finish left out; higher than the one that was asked for where more had left.
     pub finish_at: Option<u64>,
     /// The items that people want skipped.
     pub skips: Option<TaskSkips>,
-    /// What is given to the handler.
-    #[schema(value_type = Option<serde_json::Value>)]
-    pub params: Option<Box<RawValue>>,
-    /// Whether it goes with each call.
-    pub send_params: bool,
-    /// The named limits that its items count against, beside those of its business.
-    pub limits: Vec<String>,
     /// What its results become once it is finished.
     pub publish: Option<TaskPublish>,
-    /// The first items, while they are not done.
-    pub canary: Option<TaskCanary>,
-    /// Not run before this time.
-    pub start_at: Option<String>,
-    /// Stopped at this time.
-    pub deadline: Option<String>,
     /// The task whose failures it does again.
     pub parent: Option<String>,
     /// The schedule that made it.
@@ -111,6 +93,41 @@ pub struct Task {
     pub live: Option<TaskLive>,
     #[serde(flatten)]
     pub beside: TaskBeside,
+}
+
+impl Serialize for Task {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Task::serialize(self, to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Task {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Task, D::Error> {
+        from.deserialize_map(Members)
+    }
+}
+
+/// Reads attributes and settings from the text itself: serde buffers the members of what is flattened, and its buffer holds
+/// neither raw JSON nor every number.
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Task;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a task")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Task, A::Error> {
+        let mut members = Own::new(map, None);
+        let task = Task::deserialize(MapAccessDeserializer::new(&mut members))?;
+        let (spec, tuning) = members.named();
+        Ok(Task {
+            spec: spec.apply(&TaskSpec::default()),
+            settings: (&tuning.apply(&Tuning::default())).into(),
+            ..task
+        })
+    }
 }
 
 /// What is told of a task where people look at it, and not in events.
@@ -198,15 +215,6 @@ pub struct TaskProgress {
     pub of: u64,
     /// The share that is settled, rounded to a tenth; 100 only when nothing is left.
     pub percent: f64,
-}
-
-/// The first items, run before any other.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
-pub struct TaskCanary {
-    /// How many.
-    pub items: u64,
-    /// `stop` or `continue`.
-    pub then: String,
 }
 
 /// What redrives made of a task's failures, those of redrives of them included.

@@ -1,5 +1,6 @@
 //! What people type, read: items, times, slips.
 
+pub mod attributes;
 pub mod choice;
 pub(crate) mod flags;
 pub(crate) mod front;

@@ -322,7 +322,7 @@ impl JobRun<'_> {
         }
         let (supervisor, id) = (node.supervisor().clone(), task.id);
         let steered = ControlTarget {
-            name: task.name.clone().unwrap_or_default(),
+            name: task.spec.name.clone().unwrap_or_default(),
             task: id,
             tasks: self.store.clone(),
             nudge: Box::new(move || supervisor.nudge(id)),

@@ -6,6 +6,7 @@ use crate::output::table::times::Times;
 use crate::output::table::{Tone, human};
 use api::{Task, TaskCounts};
 use windrow_core::explain::rate_like;
+use windrow_core::ids::WallMs;
 use windrow_core::settings::{Rate, RateLimit};
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::StopReason;
@@ -37,8 +38,12 @@ pub fn standing(task: &Task) -> (String, Tone) {
 
 /// The same with the time at which a task that waits for its time begins.
 pub fn status_at(task: &Task, times: &Times) -> (String, Tone) {
-    let at = task.start_at.as_deref().filter(|_| waits_for_its_time(task));
-    match at.filter(|at| times.since(at).is_some_and(|since| since < 0)) {
+    let at = task.spec.start_at.filter(|_| waits_for_its_time(task));
+    let at = at.map(WallMs::to_rfc3339);
+    match at
+        .as_deref()
+        .filter(|at| times.since(at).is_some_and(|since| since < 0))
+    {
         Some(at) => {
             let (word, tone) = plain_status(task);
             (format!("{word} (starts {})", times.text(at)), tone)
@@ -127,7 +132,7 @@ fn remark(task: &Task) -> Option<String> {
 
 /// The name that people use: `business/name`, or the number of a task without a name.
 pub fn address(task: &Task) -> String {
-    match &task.name {
+    match &task.spec.name {
         Some(name) => format!("{}/{name}", task.business),
         None => format!("{} {}", task.business, task.id),
     }
@@ -262,6 +267,7 @@ fn per_second(rate: Rate) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::output::table::times::TimeStyle;
+    use windrow_core::task::spec::TaskSpec;
 
     #[test]
     fn a_task_whose_failures_redrives_made_good_says_so_and_looks_well() {
@@ -318,7 +324,10 @@ mod tests {
         let task = Task {
             status: "queued".into(),
             status_reason: Some("start_at".into()),
-            start_at: Some("2026-11-20T17:03:40.000Z".into()),
+            spec: TaskSpec {
+                start_at: WallMs::from_rfc3339("2026-11-20T17:03:40Z").ok(),
+                ..TaskSpec::default()
+            },
             ..Default::default()
         };
         let said = |style, now_ms| status_at(&task, &Times { style, now_ms }).0;

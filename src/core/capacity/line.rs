@@ -33,8 +33,8 @@ impl Ledger {
         now: Moment,
     ) -> Vec<Admission> {
         let mut line: Vec<&Request> = waiting.iter().collect();
-        line.sort_by_key(|request| (-i64::from(request.priority), request.waiting_since, request.shard));
-        let present: HashSet<ShardId> = line.iter().map(|request| request.shard).collect();
+        line.sort_by_key(|request| request.rank);
+        let present: HashSet<ShardId> = line.iter().map(|request| request.rank.shard).collect();
         self.passed_over_since.retain(|shard, _| present.contains(shard));
         let (mut head, mut holder, mut ends) = (None, None, Some(ends));
         let mut answers = Vec::with_capacity(line.len());
@@ -44,16 +44,16 @@ impl Ledger {
                 && refusal.obstacle == Obstacle::Full
             {
                 let largest = *holder.get_or_insert_with(|| self.largest());
-                refusal.holder = largest.filter(|task| *task != request.shard.task);
+                refusal.holder = largest.filter(|task| *task != request.rank.shard.task);
                 if let Some(ends) = ends.take() {
                     head = Some(Head {
-                        shard: request.shard,
+                        shard: request.rank.shard,
                         start: self.start_of(refusal.need, &ends(), now),
                     });
                 }
             }
             answers.push(Admission {
-                shard: request.shard,
+                shard: request.rank.shard,
                 outcome,
             });
         }

@@ -13,6 +13,7 @@ mod line;
 pub mod placement;
 mod refusal;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::time::Duration;
@@ -92,19 +93,37 @@ pub enum Capacity {
     Limited(Rate),
 }
 
+/// Precedence of a shard that waits: the lowest goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    /// Of the task; higher goes first.
+    pub priority: Reverse<i32>,
+    /// Since when it waits; of the same priority, who waited longer goes first.
+    pub since: WallMs,
+    /// The shard.
+    pub shard: ShardId,
+}
+
+impl Rank {
+    /// Precedence of a shard by its task's priority, of which a higher one goes first.
+    pub fn new(priority: i32, since: WallMs, shard: ShardId) -> Rank {
+        Rank {
+            priority: Reverse(priority),
+            since,
+            shard,
+        }
+    }
+}
+
 /// A shard that would like to run here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The shard.
-    pub shard: ShardId,
+    /// The shard, and its precedence.
+    pub rank: Rank,
     /// How fast it may go.
     pub rate: RateLimit,
     /// Of which part of its task's rate that is.
     pub share: Share,
-    /// Higher goes first.
-    pub priority: i32,
-    /// Since when it waits; of the same priority, who waited longer goes first.
-    pub waiting_since: WallMs,
     /// The least time that what is left of it takes; none where that isn't known.
     pub takes: Option<Duration>,
 }
@@ -135,18 +154,17 @@ struct Booking {
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut ledger = Ledger::new(Capacity::Limited("2000/s".parse()?), "1000/s".parse()?);
 /// let one = Request {
-///     shard: ShardId { task: TaskId(1), no: 0 },
+///     rank: Rank::new(0, WallMs(0), ShardId { task: TaskId(1), no: 0 }),
 ///     rate: "1500/s".parse()?,
 ///     share: Share::ALL,
-///     priority: 0,
-///     waiting_since: WallMs(0),
 ///     takes: None,
 /// };
-/// let two = Request { shard: ShardId { task: TaskId(2), no: 0 }, rate: "501/s".parse()?, ..one.clone() };
+/// let rank = Rank::new(0, WallMs(0), ShardId { task: TaskId(2), no: 0 });
+/// let two = Request { rank, rate: "501/s".parse()?, ..one.clone() };
 /// ledger.reserve(&one)?;
 /// let refusal = ledger.reserve(&two).unwrap_err();
 /// assert_eq!(refusal.obstacle, Obstacle::Full);
-/// ledger.release(one.shard);
+/// ledger.release(one.rank.shard);
 /// assert!(ledger.reserve(&two).is_ok());
 /// # Ok(())
 /// # }
@@ -220,7 +238,7 @@ impl Ledger {
     /// What it needs, where that fits now.
     fn check(&self, request: &Request) -> Result<Load, Refusal> {
         let need = self.need_of(request.rate);
-        if self.held.contains_key(&request.shard) {
+        if self.held.contains_key(&request.rank.shard) {
             return Err(self.refusal(need, self.free(), Obstacle::Held));
         }
         self.check_fit(need, Load(0))?;
@@ -233,9 +251,9 @@ impl Ledger {
             share: request.share,
             promised,
         };
-        self.held.insert(request.shard, booking);
+        self.held.insert(request.rank.shard, booking);
         self.held_sum = self.held_sum.plus(load);
-        self.passed_over_since.remove(&request.shard);
+        self.passed_over_since.remove(&request.rank.shard);
     }
 
     /// Changes what a shard has booked. Less always fits.

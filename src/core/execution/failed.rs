@@ -16,7 +16,7 @@ impl Execution {
     pub(super) fn on_failed(&mut self, failed: Failed, now: Now, fx: &mut Effects) {
         if let Some(known) = self.items.take_flight(failed.index, failed.attempt, fx) {
             let is_new = known.as_ref().is_none_or(Trouble::is_only_turned_away);
-            let mut trouble = known.unwrap_or_else(|| fresh_trouble(now));
+            let mut trouble = known.unwrap_or_else(|| Trouble::fresh(now.wall));
             if is_new {
                 trouble.suspicion.first = Some(failed.departed);
             }
@@ -146,14 +146,6 @@ impl Items {
             },
         };
         self.drafts.record(record);
-    }
-}
-
-pub(super) fn fresh_trouble(now: Now) -> Trouble {
-    Trouble {
-        at: now.wall,
-        due_at: now.wall,
-        ..Trouble::default()
     }
 }
 

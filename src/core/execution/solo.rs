@@ -14,7 +14,6 @@ use crate::execution::settings::Settings;
 use std::collections::BTreeSet;
 
 use super::Execution;
-use super::failed::fresh_trouble;
 use super::types::{Effects, Now, Wait};
 use crate::ids::{Attempt, ItemIndex, Moment};
 use crate::items::run::IndexRun;
@@ -254,7 +253,10 @@ impl Items {
             return mark == Mark::Durable;
         }
         suspects.mark = Some((index, Mark::Wanted));
-        let trouble = self.troubles.take(index).unwrap_or_else(|| fresh_trouble(now));
+        let trouble = self
+            .troubles
+            .take(index)
+            .unwrap_or_else(|| Trouble::fresh(now.wall));
         let marks = trouble.failure.as_ref().map_or(0, marks);
         let begun = Trouble {
             attempts: trouble.attempts.saturating_add(1),

@@ -68,6 +68,15 @@ pub struct Trouble {
 }
 
 impl Trouble {
+    /// Trouble of an item that hasn't failed yet.
+    pub fn fresh(at: WallMs) -> Trouble {
+        Trouble {
+            at,
+            due_at: at,
+            ..Trouble::default()
+        }
+    }
+
     /// Whether it has not failed so far, but was turned away.
     pub fn is_only_turned_away(&self) -> bool {
         self.attempts == 0 && self.suspicion.turns.all > 0

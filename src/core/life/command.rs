@@ -1,15 +1,12 @@
 //! What may be done to a task, and why it may not be.
 
-use std::collections::BTreeMap;
-use std::num::NonZeroU32;
-
 use crate::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use crate::items::stretches::{StretchFault, Stretches};
-use crate::settings::Auto;
 use crate::task::Tuning;
 use crate::task::abandonment::TooManyCodes;
 use crate::task::lifecycle::{Refusal, Standing, StopReason, Verb, decide};
 use crate::task::meaning::{FieldRefusal, MeaningChange, fixed_for_good};
+use crate::task::spec::SpecPatch;
 
 /// How long ago a start may have been asked for and still mean now: clocks differ, and a call takes its time. Unit:
 /// milliseconds.
@@ -109,7 +106,7 @@ impl TaskCommand {
         let (TaskCommand::Edit(edit) | TaskCommand::Ready { edit, .. }) = self else {
             return None;
         };
-        edit.name.as_deref().filter(|name| !name.is_empty())
+        edit.spec.name.as_ref()?.as_deref()
     }
 
     /// The command as the audit names it.
@@ -135,24 +132,12 @@ impl TaskCommand {
 /// What a change of a task names; what is none stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskEdit {
-    /// The name; an empty one is taken away.
-    pub name: Option<String>,
-    /// All labels.
-    pub labels: Option<BTreeMap<String, String>>,
-    /// The priority.
-    pub priority: Option<i32>,
-    /// The deadline; the inner none takes it away.
-    pub deadline: Option<Option<WallMs>>,
-    /// Parameters as JSON text; only while it doesn't run.
-    pub params: Option<String>,
+    /// Its attributes.
+    pub spec: SpecPatch,
     /// Only while it doesn't run; never smaller after the first dispatch.
     pub total: Option<ItemCount>,
-    /// Only before the first dispatch.
-    pub skip_first: Option<ItemIndex>,
     /// The source's description and meaning; only before the first dispatch.
     pub source: Option<(String, u64)>,
-    /// Into how many shards it is cut when it starts; only before the first dispatch.
-    pub shards: Option<Auto<NonZeroU32>>,
     /// The live settings.
     pub tuning: Option<Tuning>,
 }
@@ -163,25 +148,20 @@ impl TaskEdit {
         let source = self.source.as_ref().map(|(text, _)| text.clone());
         MeaningChange {
             total: self.total,
-            skip_first: self.skip_first,
+            skip_first: self.spec.skip_first,
             source,
-            shards: self.shards,
+            shards: self.spec.shards.map(|shards| shards.0),
         }
     }
 
     /// The members that it names and that are fixed while the task runs.
     pub fn fixed_fields(&self) -> Vec<&'static str> {
-        let named = [
-            ("params", self.params.is_some()),
-            ("source", self.source.is_some()),
-            ("total", self.total.is_some()),
-            ("skip_first", self.skip_first.is_some()),
-            ("shards", self.shards.is_some()),
-        ];
-        named
+        let beside = [("source", self.source.is_some()), ("total", self.total.is_some())];
+        let beside = beside
             .into_iter()
-            .filter_map(|(field, is_named)| is_named.then_some(field))
-            .collect()
+            .filter_map(|(field, is_named)| is_named.then_some(field));
+        let fixed = self.spec.named().filter(|attribute| attribute.rule.fixed);
+        fixed.map(|attribute| attribute.name).chain(beside).collect()
     }
 
     /// The verb of the transition table: what only describes the task is legal at any time before its end.

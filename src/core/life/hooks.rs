@@ -10,6 +10,7 @@ use crate::dataset::Publishing;
 use crate::ids::WallMs;
 use crate::items::counters::Counters;
 use crate::task::lifecycle::Status;
+use crate::task::spec::JsonText;
 
 /// How long a call that nobody takes is tried.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(24 * 3600);
@@ -115,16 +116,11 @@ impl Life {
     }
 
     fn hook_body(&self, kind: HookKind, to: &Listener) -> Value {
-        // Parameters were checked when they came in.
-        let params: Value = self
-            .params
-            .as_deref()
-            .map_or(Value::Null, |text| serde_json::from_str(text).unwrap_or_default());
         json!({
             "type": kind.as_str(), "business": to.business, "start": self.start_no,
             "task": {
-                "id": self.id.to_string(), "name": self.name, "total": self.total.0,
-                "skip_first": self.skip_first.0, "params": params,
+                "id": self.id.to_string(), "name": self.spec.name, "total": self.total.0,
+                "skip_first": self.spec.skip_first, "params": self.spec.params.as_ref().map(JsonText::value),
             },
         })
     }

@@ -17,9 +17,6 @@ mod start;
 mod status;
 pub mod succession;
 
-use std::collections::BTreeMap;
-use std::num::NonZeroU32;
-
 pub use command::{CommandRefusal, TaskCommand, TaskEdit, is_start_over};
 pub use hooks::{HookCall, Listener};
 pub use obey::Circumstances;
@@ -30,13 +27,13 @@ pub use start::StartToken;
 pub use status::{COORDINATOR_DOWN, Evidence};
 
 use super::ids::{ItemCount, ItemIndex, TaskId, WallMs};
-use super::settings::Auto;
 use super::shards::{Pause, Slow};
-use super::task::{Canary, ShardRange, Tuning};
+use super::task::{ShardRange, Tuning};
 use crate::dataset::Publishing;
 use crate::items::stretches::Stretches;
 use crate::task::abandonment::Abandonments;
 use crate::task::lifecycle::{CutOff, Note, Standing, Status, StopReason, TaskResult, Wish};
+use crate::task::spec::TaskSpec;
 use crate::task::supply::Intake;
 
 /// A task and its shards, as far as its life depends on them.
@@ -44,30 +41,16 @@ use crate::task::supply::Intake;
 pub struct Life {
     /// Which task.
     pub id: TaskId,
-    /// The name.
-    pub name: Option<String>,
-    /// The labels.
-    pub labels: BTreeMap<String, String>,
-    /// Higher goes first.
-    pub priority: i32,
-    /// When it is stopped.
-    pub deadline: Option<WallMs>,
-    /// Parameters as JSON text.
-    pub params: Option<String>,
+    /// Its attributes; the canary goes once it has passed.
+    pub spec: TaskSpec,
     /// How many items.
     pub total: ItemCount,
-    /// Items before this index are excluded.
-    pub skip_first: ItemIndex,
     /// The source's description as JSON text.
     pub source: String,
     /// A hash of what the source means.
     pub meaning: u64,
-    /// Into how many shards it is cut when it starts.
-    pub shards_wanted: Auto<NonZeroU32>,
     /// The live settings.
     pub tuning: Tuning,
-    /// The first items, until they have passed.
-    pub canary: Option<Canary>,
     /// Codes that people gave up.
     pub abandonments: Abandonments,
     /// Items that people want skipped, as far as they aren't settled.
@@ -90,8 +73,6 @@ pub struct Life {
     pub result: Option<TaskResult>,
     /// The number of its newest start; 0 before the first.
     pub start_no: u32,
-    /// It doesn't run before.
-    pub start_at: Option<WallMs>,
     /// Since when it waits in line.
     pub queued_at: WallMs,
     /// First claim of a shard: a start alone only asks for that.
@@ -168,7 +149,7 @@ impl Life {
 
     /// The indexes that are not left out at its head.
     pub fn whole(&self) -> ShardRange {
-        ShardRange::of_task(self.total, self.skip_first)
+        ShardRange::of_task(self.total, self.spec.skip_first)
     }
 
     /// The shard that publishes its results, once all others are done.

@@ -16,7 +16,7 @@ impl Life {
             return;
         }
         let range = self.whole();
-        let wanted = sharding(self.shards_wanted, &self.tuning, self.canary);
+        let wanted = sharding(self.spec.shards.0, &self.tuning, self.spec.canary);
         let parts = cut(range, wanted.count(range, nodes));
         if parts.len() > 1 || self.shards.len() > 1 {
             let shard = |(no, part)| ShardLife::new(no, part, Wish::Rest, now);
@@ -52,7 +52,7 @@ impl Life {
     /// canary has passed.
     pub(super) fn deal(&mut self) {
         self.share_alike();
-        if self.canary.is_some() && self.shards.len() > 1 {
+        if self.spec.canary.is_some() && self.shards.len() > 1 {
             let is_waiting = |shard: &&mut ShardLife| shard.no != 0 && shard.state == ShardState::Idle;
             self.shards
                 .iter_mut()
@@ -82,7 +82,7 @@ impl Life {
         self.share_alike();
         self.bump_control();
         let is_first_done = self.shards.iter().any(|shard| shard.no == 0 && shard.is_done());
-        if is_first_done && self.canary.take().is_some() {
+        if is_first_done && self.spec.canary.take().is_some() {
             self.let_go(now);
         }
     }
@@ -96,7 +96,7 @@ impl Life {
 
     /// The canary has passed. Its owner knows, so the revision of its settings stays.
     pub fn pass_canary(&mut self, now: WallMs) {
-        if self.canary.take().is_some() {
+        if self.spec.canary.take().is_some() {
             self.let_go(now);
         }
     }

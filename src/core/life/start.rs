@@ -42,7 +42,7 @@ impl Life {
         around: &Circumstances<'_>,
     ) -> Result<(), CommandRefusal> {
         decide(Verb::Rescheduled, self.standing())?;
-        self.start_at = Some(at).filter(|at| at.0 > 0);
+        self.spec.start_at = Some(at).filter(|at| at.0 > 0);
         let idle = self
             .shards
             .iter_mut()
@@ -78,11 +78,11 @@ impl Life {
             return self.publish_again(now);
         }
         if let Some(at) = at {
-            self.start_at = Some(at).filter(|at| at.0 > 0);
+            self.spec.start_at = Some(at).filter(|at| at.0 > 0);
         }
         if self.stop_reason == Some(StopReason::CanaryDone) {
             // Whoever starts it now has seen the canary and wants the rest.
-            self.canary = None;
+            self.spec.canary = None;
             self.bump_control();
         }
         self.start_no += 1;
@@ -134,7 +134,7 @@ impl Life {
 
     /// Whether nothing of it may leave any more.
     fn is_past_deadline(&self, now: WallMs) -> bool {
-        self.deadline.is_some_and(|deadline| deadline <= now)
+        self.spec.deadline.is_some_and(|deadline| deadline <= now)
     }
 
     /// Cuts and shares it, and makes its shards claimable, from its own `start_at` on; past its deadline it stops instead.
@@ -153,7 +153,7 @@ impl Life {
         // A start forgives: what made it wait before holds no more.
         (self.pause, self.slow) = (None, None);
         self.set_wish(Wish::Run, now);
-        let later = self.start_at.filter(|at| *at > now);
+        let later = self.spec.start_at.filter(|at| *at > now);
         self.queued_at = later.unwrap_or(now);
         if let Some(at) = later {
             let idle = self

@@ -165,6 +165,14 @@ pub fn object_option<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) ->
     Ok(read.map(|Object(value)| value))
 }
 
+/// Reads a member whose null means its default.
+///
+/// # Errors
+/// When it is something else.
+pub fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+    Option::deserialize(from).map(Option::unwrap_or_default)
+}
+
 /// The most members of a map that people write: more are refused while they are read. What a map means may allow fewer.
 pub const MEMBERS_MAX: usize = 1_000;
 

@@ -5,6 +5,7 @@ pub mod deadline;
 pub mod lifecycle;
 pub mod meaning;
 pub mod room;
+pub mod spec;
 pub mod supply;
 
 use std::num::NonZeroU64;
@@ -64,7 +65,7 @@ pub struct Canary {
     /// How many, counted from the first that is not excluded.
     pub items: NonZeroU64,
     /// What follows when they are settled.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::settings::json::or_default")]
     pub then: CanaryThen,
 }
 

@@ -112,7 +112,7 @@ impl TaskItems for ServiceProvider {
 fn limits(business: &Business, task: &TaskView) -> Vec<LimitOf> {
     let own = &business.spec.limits;
     let is_limited = own.rate.is_some() || own.concurrency.is_some();
-    let names: BTreeSet<&String> = own.named.iter().chain(&task.limits).collect();
+    let names: BTreeSet<&String> = own.named.iter().chain(&task.spec.limits).collect();
     // A named limit always limits something.
     let named = names.into_iter().map(|name| LimitOf {
         name: LimitKey::Named(name).text(),

@@ -4,10 +4,10 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::App;
 use super::problem::HttpResult;
 use super::tasks::{AuditPlace, audit_page};
 use crate::http::answer::page::{PageQuery, Paging};
+use crate::http::front::App;
 use crate::http::guard::{Params, time_option};
 use crate::service::ServiceError;
 use windrow_core::ids::NotATaskId;

@@ -6,15 +6,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-use super::dashboard::Pages;
-use super::datasets::WAITERS_MAX;
-use super::events::{Hub, STREAMS_MAX};
-use super::metrics::Meter;
-use crate::http::guard::intake;
+use super::dashboard::pages::Pages;
+use super::events::hub::Hub;
+use super::metrics::meter::Meter;
+use crate::http::guard::measure;
 use crate::http::guard::shares::Shares;
+use crate::service::Service;
 use crate::telemetry::{Filter, LogControl};
 use windrow_config::Config;
 use windrow_core::ids::{Moment, WallMs};
+
+/// Streams of the node; one caller may have a quarter.
+const STREAMS_MAX: u64 = 256;
+/// Readers of the node that wait for a publication; one caller may have a quarter.
+const WAITERS_MAX: u64 = 1024;
+
+/// What every handler of a request is given.
+#[derive(Clone)]
+pub struct App {
+    /// The verbs.
+    pub service: Arc<Service>,
+    /// The process around it.
+    pub front: Arc<Front>,
+}
 
 /// The process as its façade sees it: shared by every request, changed by whoever runs the process.
 pub struct Front {
@@ -55,7 +69,7 @@ impl Front {
             pages: Pages::default(),
             hub,
             meter: Meter::default(),
-            bodies: intake::memory(config),
+            bodies: measure::memory(config),
             uploads: Shares::new(uploads, uploads.div_ceil(4)),
             streams: Shares::new(STREAMS_MAX, STREAMS_MAX / 4),
             waiters: Shares::new(WAITERS_MAX, WAITERS_MAX / 4),

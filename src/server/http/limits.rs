@@ -8,11 +8,11 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 
-use super::App;
 use super::problem::HttpResult;
 use crate::http::answer::Of;
 use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
+use crate::http::front::App;
 use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonQuery, headers};
 use crate::service::limits::{LimitChange, LimitPicture};
 use windrow_core::limit::{Bounds, NANOS_PER_ITEM};

@@ -6,11 +6,11 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::App;
 use super::problem::HttpResult;
 use crate::http::answer::Of;
 use crate::http::answer::page::{self, PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
+use crate::http::front::App;
 use crate::http::guard::{Body, Caller, Params, time_option};
 use crate::http::tasks::failures::value;
 use crate::http::tasks::path::PathTask;

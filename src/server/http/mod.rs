@@ -17,6 +17,7 @@ mod limits;
 mod logs;
 pub mod metrics;
 mod nodes;
+mod paths;
 pub mod problem;
 pub mod schedules;
 pub mod server;
@@ -38,25 +39,16 @@ use utoipa::openapi::OpenApi as Document;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;
 
-pub use self::front::Front;
+pub use self::front::{App, Front};
 use self::problem::{Problem, Slug};
 use crate::http::guard::access::Scheme;
-use crate::service::{Service, ServiceError};
-
-/// What every handler of a request is given.
-#[derive(Clone)]
-pub struct App {
-    /// The verbs.
-    pub service: Arc<Service>,
-    /// The process around it.
-    pub front: Arc<Front>,
-}
+use crate::service::ServiceError;
 
 #[derive(OpenApi)]
 #[openapi(
     info(title = "Windrow", description = "Drives the numbered items of a task through a handler at exactly the rate it was told."),
     modifiers(&Scheme),
-    components(schemas(api::DryRun, api::Problem)),
+    components(schemas(api::DryRun, api::Problem, api::TaskAttributes, api::TaskSettings)),
     tags(
         (name = "tasks", description = "One pass of a business over its items"),
         (name = "businesses", description = "Who does the work"),
@@ -69,13 +61,6 @@ pub struct App {
     )
 )]
 struct Description;
-
-/// Bytes of an upload are limited by the route itself.
-const UPLOADS: &str = "/v1/uploads";
-/// Whoever signs in is nobody yet, who could have a key.
-const SESSION: &str = "/v1/session";
-/// Appended items are kept once a key by the store itself.
-const APPENDS: &str = "/v1/tasks/{task}/items";
 
 /// The routes of the paths of tasks.
 fn task_paths() -> Vec<UtoipaMethodRouter<App>> {

@@ -4,9 +4,9 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
-use super::App;
 use super::problem::HttpResult;
 use crate::http::answer::page::{PageQuery, Paging};
+use crate::http::front::App;
 use crate::http::guard::{Caller, Params, time_option};
 use crate::service::statistics::{About, By, Row, RowKey};
 

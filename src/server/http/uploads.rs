@@ -11,10 +11,10 @@ use futures_util::StreamExt;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::App;
 use super::problem::{HttpResult, Problem, Slug};
 use crate::http::answer::Of;
 use crate::http::answer::time::rfc3339;
+use crate::http::front::App;
 use crate::http::guard::shares::{Full, Share};
 use crate::http::guard::{Caller, Params, headers};
 use crate::http::tasks::failures::value;

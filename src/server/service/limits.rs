@@ -186,7 +186,7 @@ impl Limits {
         business: &Business,
         write: &Write,
     ) -> Result<(), ServiceError> {
-        let Some(names) = plan.limits.as_ref().filter(|names| !names.is_empty()) else {
+        let Some(names) = plan.spec.limits.as_ref().filter(|names| !names.is_empty()) else {
             return Ok(());
         };
         let own = (write.actor.source == "business").then_some(business.slug.as_str());

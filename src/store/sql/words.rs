@@ -1,7 +1,6 @@
 //! Between columns and domain types. Numbers are bit-cast: indexes and counts are at most `i64::MAX` by contract.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
@@ -14,12 +13,12 @@ use windrow_core::ids::{ClaimId, ItemIndex, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::stretches::Stretches;
 use windrow_core::items::verdict::Outage;
-use windrow_core::settings::{Auto, Rate};
+use windrow_core::settings::Rate;
 use windrow_core::shards::{Pause, PauseReason, Slow};
+use windrow_core::task::Tuning;
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::{CutOff, ShardState, Status, StopReason, TaskResult, Wish};
 use windrow_core::task::supply::{Intake, Supply};
-use windrow_core::task::{Canary, Tuning};
 use windrow_engine::ports::StoreError;
 
 pub(super) fn shard_no(id: ShardId) -> i32 {
@@ -152,17 +151,6 @@ pub(super) fn limits(text: Option<&str>) -> Result<Vec<String>, StoreError> {
     serde_json::from_str(text).map_err(|_| damaged("the limits of a task", text))
 }
 
-pub(super) fn canary_text(canary: Option<Canary>) -> Result<Option<String>, StoreError> {
-    let text =
-        |canary| serde_json::to_string(&canary).map_err(|fault| StoreError::Refused(fault.to_string()));
-    canary.map(text).transpose()
-}
-
-pub(super) fn canary(text: Option<&str>) -> Result<Option<Canary>, StoreError> {
-    text.map(|text| serde_json::from_str(text).map_err(|_| damaged("a canary", text)))
-        .transpose()
-}
-
 /// Decisions on codes as JSON text; none are null.
 pub(super) fn abandonments_text(decided: &Abandonments) -> Result<Option<String>, StoreError> {
     let text = || serde_json::to_string(decided).map_err(|fault| StoreError::Refused(fault.to_string()));
@@ -209,18 +197,6 @@ pub(super) fn publishing_text(publishing: Option<&Publishing>) -> Result<Option<
 pub(super) fn publishing(text: Option<&str>) -> Result<Option<Publishing>, StoreError> {
     text.map(|text| serde_json::from_str(text).map_err(|_| damaged("what a task publishes", text)))
         .transpose()
-}
-
-/// 0 is `auto`.
-pub(super) fn shards_column(wanted: Auto<NonZeroU32>) -> i32 {
-    match wanted {
-        Auto::Auto => 0,
-        Auto::Fixed(shards) => shards.get().cast_signed(),
-    }
-}
-
-pub(super) fn shards_wanted(column: i32) -> Auto<NonZeroU32> {
-    NonZeroU32::new(column.max(0).cast_unsigned()).map_or(Auto::Auto, Auto::Fixed)
 }
 
 /// The pause of a task, which may be over.

@@ -75,7 +75,7 @@ impl Twins {
             .get(self.below(5) as usize)
             .or_else(|| found.first())
             .map(|candidate| ClaimRequest {
-                shard: candidate.shard,
+                shard: candidate.rank.shard,
                 seen: candidate.epoch,
                 claim: ClaimId(Uuid::nil()),
                 session: SessionId(Uuid::nil()),

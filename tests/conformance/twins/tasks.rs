@@ -2,6 +2,7 @@
 
 use windrow_core::ids::{ItemCount, ItemIndex, WallMs};
 use windrow_core::task::lifecycle::StopReason;
+use windrow_core::task::spec::{Shards, SpecPatch, TaskSpec};
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand, TaskEdit};
 
 use super::{ITEMS, Twins, both, comparable};
@@ -11,12 +12,15 @@ impl Twins {
     pub(super) async fn create(&mut self, step: u32) {
         let key = self.below(8);
         let new = NewTask {
-            name: (self.below(2) == 0).then(|| format!("name{key}")),
             idempotency_key: (self.below(2) == 0).then(|| format!("key{key}")),
-            skip_first: ItemIndex(self.below(3)),
             total: ItemCount(ITEMS - self.below(2)),
-            priority: self.below(3) as i32,
-            shards: windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN),
+            spec: TaskSpec {
+                name: (self.below(2) == 0).then(|| format!("name{key}")),
+                skip_first: ItemIndex(self.below(3)),
+                priority: self.below(3) as i32,
+                shards: Shards(windrow_core::settings::Auto::Fixed(std::num::NonZeroU32::MIN)),
+                ..TaskSpec::default()
+            },
             ..task(ITEMS)
         };
         let now = self.now;
@@ -63,8 +67,11 @@ impl Twins {
         let name = (self.below(3) == 0).then(|| format!("name{}", self.below(8)));
         TaskCommand::Edit(Box::new(TaskEdit {
             total,
-            skip_first,
-            name,
+            spec: SpecPatch {
+                skip_first,
+                name: name.map(Some),
+                ..SpecPatch::default()
+            },
             ..TaskEdit::default()
         }))
     }

@@ -161,7 +161,7 @@ fn task(task: &api::Task) -> Vec<Suggestion> {
     let status = words::short_status(task);
     let address = words::address(task);
     let mut found = vec![Suggestion::new(&task.id, format!("{address} {status}"))];
-    if task.name.is_some() {
+    if task.spec.name.is_some() {
         found.push(Suggestion::new(address, format!("{} {status}", task.id)));
     }
     found
@@ -189,6 +189,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use windrow_core::task::spec::TaskSpec;
 
     #[test]
     fn a_task_is_offered_by_number_and_by_name() {
@@ -199,7 +200,10 @@ mod tests {
         let task = |id: &str, name: Option<&str>| api::Task {
             id: id.to_owned(),
             business: "push".to_owned(),
-            name: name.map(str::to_owned),
+            spec: TaskSpec {
+                name: name.map(str::to_owned),
+                ..TaskSpec::default()
+            },
             ..api::Task::default()
         };
         let tasks = json!([task("t2", Some("bf")), task("t1", None)]);

@@ -186,7 +186,7 @@ impl Outcome {
         json!({
             "id": task.id.to_string(),
             "business": task.business,
-            "name": task.name,
+            "name": task.spec.name,
             "status": task.status.as_str(),
             "result": task.result.map(TaskResult::as_str),
             "stop_reason": task.stop_reason.filter(|_| task.status == Status::Stopped).map(StopReason::as_str),

@@ -55,7 +55,7 @@ pub(in crate::run) fn aside(task: &TaskView, net: Option<&Net>, args: &RunArgs) 
 /// How the job's first handler was named, where this command has another; none of jobs that didn't keep it. Failures are
 /// mended with another handler as a rule: one that did so is the job's own from then on.
 fn before<'a>(task: &'a TaskView, net: Option<&Net>, args: &RunArgs) -> Option<&'a str> {
-    let kept = task.labels.get(HANDLER).filter(|_| has_handler(args))?;
+    let kept = task.spec.labels.get(HANDLER).filter(|_| has_handler(args))?;
     let named = kept.split(' ').next().unwrap_or_default();
     let mended = net.map_or(&[][..], |net| net.handlers.as_slice());
     let own = of(args);

@@ -50,7 +50,7 @@ fn told(jobs: &[TaskView]) -> Vec<String> {
     let Some((latest, others)) = jobs.split_first() else {
         return Vec::new();
     };
-    let names: Vec<&str> = others.iter().filter_map(|job| job.name.as_deref()).collect();
+    let names: Vec<&str> = others.iter().filter_map(|job| job.spec.name.as_deref()).collect();
     let others = (!names.is_empty()).then(|| format!("note: so do {}", names.join(", ")));
     std::iter::once(line(latest)).chain(others).collect()
 }
@@ -65,7 +65,7 @@ pub(crate) async fn begun(env: &[(String, String)], within: Duration) -> Vec<Str
         let Ok(jobs) = timeout_at(until, all).await else {
             break;
         };
-        names.extend(jobs.into_iter().filter_map(|job| job.name.clone()));
+        names.extend(jobs.into_iter().filter_map(|job| job.spec.name.clone()));
     }
     names
 }
@@ -113,7 +113,7 @@ async fn is_readable(database: &Path) -> bool {
 }
 
 fn line(job: &TaskView) -> String {
-    let name = job.name.as_deref().unwrap_or_default();
+    let name = job.spec.name.as_deref().unwrap_or_default();
     format!(
         "note: {name} has the same items and isn't done: {} of {} items; {} goes on with it",
         done(job),

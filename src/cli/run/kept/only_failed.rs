@@ -143,7 +143,9 @@ pub(in crate::run) async fn net(store: &dyn TaskStore, first: &TaskView) -> Resu
         .iter()
         .map(|task| task.counters.succeeded + task.counters.skipped)
         .sum();
-    let handlers = ended.iter().filter_map(|task| task.labels.get(HANDLER).cloned());
+    let handlers = ended
+        .iter()
+        .filter_map(|task| task.spec.labels.get(HANDLER).cloned());
     let handlers = handlers.collect();
     Ok(ended.pop().map(|last| Net {
         made_good,
@@ -174,7 +176,7 @@ struct Rounds {
 
 /// Those of an earlier job of the same name, which `--restart` forgot, have names that are taken and are none of it.
 async fn rounds<S: TaskStore + ?Sized>(store: &S, first: &TaskView) -> Result<Rounds, Fault> {
-    let job = first.name.as_deref().unwrap_or_default();
+    let job = first.spec.name.as_deref().unwrap_or_default();
     let (mut later, mut round) = (Vec::<TaskView>::new(), 1_u32);
     while let Some(found) = store.find(BUSINESS, &name(job, round)).await? {
         let over = later.last().unwrap_or(first).id;
@@ -212,7 +214,7 @@ pub(in crate::run) fn over(name: &str) -> Option<&str> {
 
 /// A job that goes on.
 fn same(task: &TaskView, job: Job) -> Job {
-    let name = task.name.clone().unwrap_or_default();
+    let name = task.spec.name.clone().unwrap_or_default();
     Job {
         name,
         source: task.source.clone(),

@@ -28,7 +28,7 @@ impl From<JobError> for Fault {
         match error {
             JobError::Store(error) => error.into(),
             JobError::OtherMeaning { task } => {
-                let name = task.name.as_deref().unwrap_or_default();
+                let name = task.spec.name.as_deref().unwrap_or_default();
                 let because = format!(
                     "{name} is {} with {} items of another content, or read otherwise",
                     task.id, task.total.0

@@ -66,7 +66,7 @@ pub(in crate::run) async fn find<S: TaskStore + TaskList>(
     let names: Vec<String> = open_jobs(store)
         .await?
         .iter()
-        .filter_map(|task| task.name.clone())
+        .filter_map(|task| task.spec.name.clone())
         .collect();
     let kept = place::names(env);
     if kept.iter().any(|kept| kept == name) {
@@ -318,7 +318,7 @@ pub(crate) fn command_in(name: &str, state: Option<&Path>) -> String {
 
 /// How a job goes on.
 pub(in crate::run) fn how(task: &TaskView) -> String {
-    match &task.name {
+    match &task.spec.name {
         Some(name) if is_piped(task) => format!(
             "{SAME} if the pipe brings the same items again, and {} whatever it brings",
             command(name)
@@ -338,7 +338,7 @@ pub(in crate::run) async fn others(store: &impl TaskList, begun: &TaskView) -> R
         .filter(|task| task.id != begun.id && is_piped(task));
     let line = |task: TaskView| {
         let done = task.counters.settled() + task.counters.excluded;
-        let name = task.name.as_deref().unwrap_or_default();
+        let name = task.spec.name.as_deref().unwrap_or_default();
         format!(
             "{} from an earlier pipe isn't done: {done} of {} items; {} goes on with it",
             task.id,

@@ -51,7 +51,7 @@ pub(in crate::run) async fn of(place: &Path) -> Option<Vec<KeptJob>> {
 pub(in crate::run) async fn named(place: &Path, name: &str) -> Option<KeptJob> {
     let jobs = of(place).await?;
     jobs.into_iter()
-        .find(|job| job.task.name.as_deref() == Some(name))
+        .find(|job| job.task.spec.name.as_deref() == Some(name))
 }
 
 /// How the task of this name stands in a directory, whether a job or a run over the failures of one.
@@ -72,7 +72,7 @@ async fn read(store: &Store) -> Result<Vec<KeptJob>, Fault> {
         let page = store.tasks(&filter, after, JOBS_AT_ONCE).await?;
         for task in page.tasks {
             // One without a name made way for another.
-            if task.name.is_some() && !only_failed::is_round(&task) {
+            if task.spec.name.is_some() && !only_failed::is_round(&task) {
                 jobs.push(kept(store, task).await?);
             }
         }
@@ -116,7 +116,7 @@ impl KeptJob {
     /// It as `windrow job` shows it; `runs` says whether a process runs it.
     pub(in crate::run) fn shown(&self, place: &Path, runs: bool) -> Job {
         let task = &self.task;
-        let name = task.name.as_deref().unwrap_or_default();
+        let name = task.spec.name.as_deref().unwrap_or_default();
         let percent = Completion::of(&task.counters, task.total).percent();
         let is_cut_off = !runs && !is_at_rest(task.status);
         let may_repeat = self.may_repeat.filter(|_| !runs);

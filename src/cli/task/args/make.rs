@@ -1,15 +1,15 @@
 //! What makes a task: create, clone, redrive, apply.
 
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 
+use crate::input::attributes::{Attributes, Making};
 use crate::input::flags::Items;
 use crate::input::settings::Settings;
 use crate::link::{Remote, Write};
 use crate::run::args::IfEmpty;
-use windrow_core::settings::Auto;
 
 /// clap's own is longer than a line.
 pub(super) const CREATE_USAGE: &str = "\
@@ -112,9 +112,6 @@ pub struct Identity {
     /// key-column)
     #[arg(long, value_name = "COLUMNS")]
     pub key_column: Option<String>,
-    /// Higher goes first
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub priority: Option<i32>,
 }
 
 /// Reads a label.
@@ -150,18 +147,12 @@ pub struct Content {
     /// What the handler is given: JSON, or @FILE
     #[arg(long, value_name = "JSON|@FILE")]
     pub params: Option<String>,
-    /// Whether the params go with each call; without it as the node's configuration says
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub send_params: Option<bool>,
-    /// Cut it into so many shards, that different nodes can own; or "auto"
-    #[arg(long, value_name = "N|auto")]
-    pub shards: Option<Auto<NonZeroU32>>,
     /// A limit that it shares with others (`windrow limit list`), beside those of its business; may be repeated
     #[arg(long = "limit", value_name = "NAME")]
     pub limits: Vec<String>,
-    /// Leave out so many items at the head
-    #[arg(long, value_name = "N")]
-    pub skip_first: Option<u64>,
+    /// What has a plain value.
+    #[command(flatten)]
+    pub attributes: Attributes<Making>,
 }
 
 /// When it may run.

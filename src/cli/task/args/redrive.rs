@@ -3,6 +3,7 @@
 use clap::{ArgGroup, Args};
 
 use super::make::{Begin, CanaryArgs, Identity};
+use crate::input::attributes::{Attributes, Redriving};
 use crate::input::settings::Settings;
 use crate::link::Write;
 use crate::run::args::IfEmpty;
@@ -52,6 +53,9 @@ pub struct RedriveArgs {
     /// What it is found by.
     #[command(flatten)]
     pub identity: Identity,
+    /// What has a plain value.
+    #[command(flatten)]
+    pub attributes: Attributes<Redriving>,
     /// How items are driven.
     #[command(flatten)]
     pub settings: Settings,

@@ -1,13 +1,11 @@
 //! What steers tasks: start, stop, cancel, finish, recover, set, delete, move.
 
-use std::num::NonZeroU32;
-
 use clap::{Args, ValueEnum};
 
 use super::make::{Strict, label, label_sought};
+use crate::input::attributes::{Attributes, Editing};
 use crate::input::settings::Settings;
 use crate::link::Write;
-use windrow_core::settings::Auto;
 
 /// How a task is moved.
 pub(in crate::task) const MOVE_EXAMPLES: &str = "\
@@ -186,26 +184,15 @@ pub struct SetArgs {
     /// Take a label away; may be repeated
     #[arg(long = "unlabel", value_name = "KEY", help_heading = "Identity")]
     pub unlabels: Vec<String>,
-    /// Higher goes first
-    #[arg(
-        long,
-        value_name = "N",
-        allow_negative_numbers = true,
-        help_heading = "Identity"
-    )]
-    pub priority: Option<i32>,
     /// What the handler is given: JSON, or @FILE; only while it doesn't run
     #[arg(long, value_name = "JSON|@FILE", help_heading = "Content")]
     pub params: Option<String>,
     /// How many items; only while it doesn't run
     #[arg(long, value_name = "N", help_heading = "Content")]
     pub total: Option<u64>,
-    /// Leave out so many items at the head; only before it has run
-    #[arg(long, value_name = "N", help_heading = "Content")]
-    pub skip_first: Option<u64>,
-    /// Cut it into so many shards when it starts, or "auto"; only before it has run
-    #[arg(long, value_name = "N|auto", help_heading = "Content")]
-    pub shards: Option<Auto<NonZeroU32>>,
+    /// What has a plain value.
+    #[command(flatten)]
+    pub attributes: Attributes<Editing>,
     /// Stop it at this time (22:00, tonight, 8h, tomorrow 06:00, RFC 3339), or none
     #[arg(long, value_name = "TIME|none", help_heading = "Content")]
     pub deadline: Option<String>,

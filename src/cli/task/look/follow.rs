@@ -69,11 +69,7 @@ pub(crate) async fn follow(link: &Link<'_>, created: Created) -> Result<Followed
     }
     let mut p95 = None;
     let watched = |task: &Task| {
-        p95 = task
-            .live
-            .as_ref()
-            .and_then(|live| live.latency_p95_seconds)
-            .or(p95);
+        p95 = latency_p95(task).or(p95);
         ending::ended(task).is_some()
     };
     let mut end = until::until(link, id, watched).await?;
@@ -104,9 +100,13 @@ pub(crate) async fn follow(link: &Link<'_>, created: Created) -> Result<Followed
     })
 }
 
+fn latency_p95(task: &Task) -> Option<f64> {
+    task.live.as_ref()?.latency_p95_seconds
+}
+
 /// A canary after which nothing is left holds nothing back. What an open task will be given isn't known.
 fn canary_of_all(task: &Task) -> Option<String> {
-    let (canary, total) = (task.canary.as_ref()?.items, task.total);
+    let (canary, total) = (task.spec.canary?.items.get(), task.total);
     let covers = canary >= total && task.intake.is_none();
     covers.then(|| {
         format!(

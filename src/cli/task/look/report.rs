@@ -17,6 +17,7 @@ use crate::task::look::failures;
 use crate::task::make::redrive::at_least;
 use crate::task::words;
 use windrow_client::Request;
+use windrow_core::task::spec::TaskSpec;
 
 /// The terms that add up to the total.
 const TERMS: [&str; 7] = [
@@ -122,7 +123,10 @@ fn judged(story: &Report) -> Task {
     let mut judged = Task {
         id: task.id,
         business: task.business,
-        name: task.name,
+        spec: TaskSpec {
+            name: task.name,
+            ..TaskSpec::default()
+        },
         status: task.status,
         result: task.result,
         stop_reason: task.stop_reason,

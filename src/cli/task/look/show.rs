@@ -15,6 +15,8 @@ use crate::task::look::columns::TASKS;
 use crate::task::look::failures;
 use crate::task::make::warnings;
 use crate::task::words;
+use windrow_core::ids::WallMs;
+use windrow_core::task::CanaryThen;
 
 /// Settings, in the order of `config.toml`.
 const SETTINGS: [&str; 10] = [
@@ -88,8 +90,8 @@ pub(crate) fn card(task: &Task, times: &Times) -> Card {
         .line("window", window(task))
         .line("settings", settings(task))
         .line("source", source(&task.source))
-        .maybe("params", task.params.as_ref().map(|params| params.get()))
-        .maybe("labels", labels(&task.labels));
+        .maybe("params", task.spec.params.as_deref())
+        .maybe("labels", labels(&task.spec.labels));
     for (label, shard) in shards(task, times) {
         card = card.line(label, shard);
     }
@@ -98,11 +100,19 @@ pub(crate) fn card(task: &Task, times: &Times) -> Card {
         .maybe("parent", task.parent.as_deref())
         .maybe("schedule", fire(task))
         .line("pool", &task.pool)
-        .maybe("limits", joined(&task.limits, "  "))
+        .maybe("limits", joined(&task.spec.limits, "  "))
         .time("created", Some(&task.created_at), times)
-        .time("not before", task.start_at.as_deref(), times)
+        .time(
+            "not before",
+            task.spec.start_at.map(WallMs::to_rfc3339).as_deref(),
+            times,
+        )
         .time("started", task.started_at.as_deref(), times)
-        .time("deadline", task.deadline.as_deref(), times)
+        .time(
+            "deadline",
+            task.spec.deadline.map(WallMs::to_rfc3339).as_deref(),
+            times,
+        )
         .time("finished", task.finished_at.as_deref(), times);
     let warnings = warnings::lines(&task.beside.warnings, &task.id, times.style).into_iter();
     warnings.fold(card, |card, warning| card.line("warning", warning))
@@ -127,9 +137,13 @@ fn fire(task: &Task) -> Option<String> {
 
 /// `20 items, then continue`
 fn canary(task: &Task) -> Option<String> {
-    let canary = task.canary.as_ref()?;
-    let items = human::counted(canary.items, "item");
-    Some(format!("{items} first, then {}", canary.then))
+    let canary = task.spec.canary.as_ref()?;
+    let items = human::counted(canary.items.get(), "item");
+    let then = match canary.then {
+        CanaryThen::Stop => "stop",
+        CanaryThen::Continue => "continue",
+    };
+    Some(format!("{items} first, then {then}"))
 }
 
 /// `5-9,12: 6 items, as people asked`

@@ -19,15 +19,14 @@ use crate::task::steer::set::difference;
 use crate::task::wait::until;
 use crate::task::which::{Became, each};
 use crate::task::words;
-use windrow_client::{Answer, Request};
+use windrow_client::{Answer, Request as Ask};
 use windrow_core::settings::table::TuningPatch;
+use windrow_core::task::spec::{Attribute, Request};
 
 /// Members that only the making of a task knows; they say nothing of one that is there.
 const OF_THE_MAKING: [&str; 3] = ["start", "canary", "if_empty"];
 /// Members that name the task.
 const OF_THE_NAME: [&str; 2] = ["business", "name"];
-/// Members that can't be changed any more.
-const FIXED: [&str; 3] = ["send_params", "limits", "start_at"];
 
 type Members = BTreeMap<String, Box<RawValue>>;
 
@@ -44,14 +43,14 @@ pub(crate) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
     };
     let (business, name) = (named("business")?, named("name")?);
     let link = Link::open(&args.write.remote, shell)?.of_file();
-    let request = Request::get("/v1/tasks")
+    let request = Ask::get("/v1/tasks")
         .query("business", &business)
         .query("name", &name)
         .query("limit", 1);
     let found: api::Page<api::Task> = link.send(request).await?.read()?;
     let Some(task) = found.items.first() else {
         let draft = Draft::of(wanted).strictly(args.strict);
-        let request = Request::post("/v1/tasks");
+        let request = Ask::post("/v1/tasks");
         let Some(answer) = draft.send(&link, &args.write, request, "").await? else {
             return Ok(Exit::Ok);
         };
@@ -62,7 +61,7 @@ pub(crate) async fn apply(args: &ApplyArgs, shell: &Shell) -> Result<Exit, Fault
         true => Ok(Some(until::look(&link, id).await?.answer)),
         false => {
             draft
-                .send(&link, &args.write, Request::patch(&format!("/v1/tasks/{id}")), id)
+                .send(&link, &args.write, Ask::patch(&format!("/v1/tasks/{id}")), id)
                 .await
         }
     };
@@ -113,16 +112,12 @@ fn change(wanted: &Members, task: &api::Task) -> Result<Draft, Fault> {
         match name.as_str() {
             name if OF_THE_MAKING.contains(&name) || OF_THE_NAME.contains(&name) => {}
             "source" => source(&mut draft, raw, task)?,
-            "labels" | "priority" | "deadline" | "params" | "skip_first" | "shards" => {
-                if !is_same(name, &value, &is[name]) {
-                    draft.put(name, raw)?;
-                }
-            }
-            name if FIXED.contains(&name) && is_same(name, &value, &is[name]) => {}
-            name if FIXED.contains(&name) => fixed.push(format!("{name} is {}, not {value}", is[name])),
-            _ => {
+            name if Attribute::find(name, Request::Create).is_none() => {
                 settings.insert(name.to_owned(), value);
             }
+            name if is_same(name, &value, &is[name]) => {}
+            name if Attribute::find(name, Request::Edit).is_some() => draft.put(name, raw)?,
+            name => fixed.push(format!("{name} is {}, not {value}", is[name])),
         }
     }
     if !fixed.is_empty() {
@@ -193,13 +188,13 @@ fn holds(wanted: &Map<String, Value>, is: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU32;
     use std::time::Duration;
 
     use serde_json::json;
 
     use super::*;
-    use windrow_core::settings::Auto;
+    use windrow_core::ids::WallMs;
+    use windrow_core::task::spec::TaskSpec;
 
     fn wanted(value: &Value) -> Members {
         serde_json::from_str(&value.to_string()).expect("members")
@@ -208,15 +203,17 @@ mod tests {
     fn task() -> api::Task {
         let mut task = api::Task {
             business: "push".to_owned(),
-            name: Some("x".to_owned()),
-            labels: [("a".to_owned(), "b".to_owned())].into(),
+            spec: TaskSpec {
+                name: Some("x".to_owned()),
+                labels: [("a".to_owned(), "b".to_owned())].into(),
+                deadline: WallMs::from_rfc3339("2026-11-20T17:00:00Z").ok(),
+                ..TaskSpec::default()
+            },
             source: api::TaskSource {
                 kind: "range".to_owned(),
                 ..Default::default()
             },
             total: 10,
-            deadline: Some("2026-11-20T17:00:00.000Z".to_owned()),
-            shards: Auto::Fixed(NonZeroU32::MIN),
             ..Default::default()
         };
         task.settings.tuning.rate = "500/s".parse().expect("a rate");

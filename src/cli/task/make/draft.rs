@@ -9,6 +9,7 @@ use serde_json::{Value, json as object};
 
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::input::attributes::Attributes;
 use crate::input::flags::Items;
 use crate::input::moment::{self, Lean};
 use crate::input::settings::Settings;
@@ -108,6 +109,15 @@ impl Draft {
         members.try_for_each(|(name, value)| self.put(name, value))
     }
 
+    /// Adds the attributes that are named.
+    ///
+    /// # Errors
+    /// As [`Draft::put`].
+    pub(crate) fn attributes<R>(&mut self, attributes: &Attributes<R>) -> Result<(), Fault> {
+        let mut named = attributes.0.iter();
+        named.try_for_each(|(name, value)| self.put(name, value))
+    }
+
     /// Adds what a new task becomes, but for its times.
     ///
     /// # Errors
@@ -139,10 +149,8 @@ impl Draft {
     /// When the params aren't JSON.
     pub(crate) fn content(&mut self, content: &Content) -> Result<(), Fault> {
         self.params(content.params.as_deref())?;
-        self.put_option("send_params", content.send_params)?;
         self.put_option("limits", (!content.limits.is_empty()).then_some(&content.limits))?;
-        self.put_option("shards", content.shards)?;
-        self.put_option("skip_first", content.skip_first)
+        self.attributes(&content.attributes)
     }
 
     /// Adds a source that the node has by itself, if one is named; `csv` says what is special about a CSV at a URL.
@@ -178,7 +186,6 @@ impl Draft {
     /// As [`Draft::put`].
     pub(crate) fn identity(&mut self, identity: &Identity) -> Result<(), Fault> {
         self.put_option("name", identity.name.as_ref())?;
-        self.put_option("priority", identity.priority)?;
         let mut labels: BTreeMap<_, _> = identity.labels.iter().cloned().collect();
         let columns = identity.key_column.clone();
         labels.extend(columns.map(|columns| (KEY_COLUMN.to_owned(), columns)));

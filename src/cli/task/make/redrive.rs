@@ -81,6 +81,7 @@ fn draft(args: &RedriveArgs) -> Result<Draft, Fault> {
     draft.put_option("again", args.again.then_some(true))?;
     draft.put_option("if_empty", (args.if_empty == IfEmpty::Error).then_some("error"))?;
     draft.identity(&args.identity)?;
+    draft.attributes(&args.attributes)?;
     draft.settings(&args.settings)?;
     draft.begin(args.canary, args.begin)?;
     Ok(draft)

@@ -76,10 +76,8 @@ fn draft(args: &SetArgs) -> Result<Draft, Fault> {
     draft.settings(&args.settings)?;
     draft.put_option("name", args.name.as_ref())?;
     draft.put_option("name", args.no_name.then_some(Value::Null))?;
-    draft.put_option("priority", args.priority)?;
+    draft.attributes(&args.attributes)?;
     draft.put_option("total", args.total)?;
-    draft.put_option("skip_first", args.skip_first)?;
-    draft.put_option("shards", args.shards)?;
     draft.put_option("deadline", args.no_deadline.then_some(Value::Null))?;
     draft.params(args.params.as_deref())?;
     Ok(draft)
@@ -122,7 +120,7 @@ async fn change(
 }
 
 fn labels(task: &api::Task, args: &SetArgs) -> BTreeMap<String, String> {
-    let mut labels = task.labels.clone();
+    let mut labels = task.spec.labels.clone();
     labels.retain(|key, _| !args.unlabels.contains(key));
     labels.extend(args.labels.iter().cloned());
     labels
@@ -140,6 +138,7 @@ mod tests {
 
     use super::*;
     use windrow_core::settings::table::Tuning;
+    use windrow_core::task::spec::TaskSpec;
 
     #[test]
     fn a_difference_names_what_was_and_what_is() {
@@ -151,13 +150,16 @@ mod tests {
             };
             api::Task {
                 settings: (&tuning).into(),
-                labels: labels.map(|(key, value)| (key.into(), value.into())).into(),
+                spec: TaskSpec {
+                    labels: labels.map(|(key, value)| (key.into(), value.into())).into(),
+                    ..TaskSpec::default()
+                },
                 ..Default::default()
             }
         };
         let before = task("500/s", 3, [("a", "1"), ("b", "2")]);
         let mut after = task("1000/s", 5, [("b", "3"), ("c", "4")]);
-        after.name = Some("x".to_owned());
+        after.spec.name = Some("x".to_owned());
         after.version = 4;
         after.shard_list.push(api::TaskShard::default());
         assert_eq!(

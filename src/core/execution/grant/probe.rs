@@ -6,7 +6,6 @@
 
 use super::push_retry;
 use crate::execution::Execution;
-use crate::execution::failed::fresh_trouble;
 use crate::execution::judge::circuit::Room;
 use crate::execution::types::{Effects, Now, Wait};
 use crate::ids::Attempt;
@@ -114,7 +113,7 @@ impl Execution {
         let doing = Doing::InFlight;
         let trouble = Trouble {
             doing,
-            ..fresh_trouble(now)
+            ..Trouble::fresh(now.wall)
         };
         self.items.troubles.put(last, trouble);
         fx.dispatch.push(Dispatch {

@@ -1,7 +1,6 @@
 //! Items that hold a full window although slots are free: they are parked, even in flight.
 
 use crate::execution::Execution;
-use crate::execution::failed::fresh_trouble;
 use crate::execution::items::Items;
 use crate::execution::types::Now;
 use crate::ids::{ItemIndex, Moment};
@@ -67,7 +66,7 @@ impl Items {
         let doing = Doing::InFlight;
         let fresh = || Trouble {
             doing,
-            ..fresh_trouble(now)
+            ..Trouble::fresh(now.wall)
         };
         let mut trouble = self.troubles.take(index).unwrap_or_else(fresh);
         trouble.place = Place::Outside;

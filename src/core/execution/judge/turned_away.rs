@@ -8,7 +8,6 @@ use crate::execution::items::Items;
 use std::time::Duration;
 
 use crate::execution::Execution;
-use crate::execution::failed::fresh_trouble;
 use crate::execution::report::RETRY_AFTER_LONGEST;
 use crate::execution::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
@@ -99,7 +98,7 @@ impl Execution {
         let Some(trouble) = self.items.take_flight(index, failed.attempt, fx) else {
             return;
         };
-        let mut trouble = trouble.unwrap_or_else(|| fresh_trouble(now));
+        let mut trouble = trouble.unwrap_or_else(|| Trouble::fresh(now.wall));
         let turns = &mut trouble.suspicion.turns;
         let turn = self
             .judge

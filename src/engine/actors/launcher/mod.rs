@@ -257,7 +257,7 @@ impl TreeActor for Launcher {
 
 impl Launcher {
     pub(crate) fn shard(&self) -> ShardId {
-        self.arguments.candidate.shard
+        self.arguments.candidate.rank.shard
     }
 
     fn keep_for_later(&mut self, message: Msg) {

@@ -103,13 +103,13 @@ pub(crate) async fn claim(
     } = arguments;
     let keeper = &arguments.routes.lease_keeper;
     let key = LeaseKey {
-        shard: candidate.shard,
+        shard: candidate.rank.shard,
         claim: ClaimId(node.new_ids.make()),
     };
     let gate = Arc::new(Gate::new(life.trust.clone()).lease_alone_for(node.times.lease_alone()));
     let hold = takeover::secure(arguments, key, &gate).await?;
     let request = ClaimRequest {
-        shard: candidate.shard,
+        shard: candidate.rank.shard,
         seen: candidate.epoch,
         claim: key.claim,
         session: life.id,

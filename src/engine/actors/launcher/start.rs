@@ -175,7 +175,7 @@ fn about(shard: &ClaimedShard, task: &TaskView, control: &Control, kind: &'stati
     RunAbout {
         run: shard.run,
         business: task.business.clone(),
-        task_name: task.name.clone(),
+        task_name: task.spec.name.clone(),
         kind,
         keeps_results: control.tuning.results == Results::Keep,
     }
@@ -197,13 +197,10 @@ fn context(
 ) -> RunContext {
     RunContext {
         shard: shard.shard,
-        task_name: task.life.name,
+        task_name: task.life.spec.name,
         task_revision: control.rev,
         business: task.business,
-        params: task
-            .life
-            .params
-            .and_then(|json| serde_json::value::RawValue::from_string(json).ok()),
+        params: task.life.spec.params.map(|json| json.0),
         run: shard.run,
         epoch: shard.epoch,
         store: node.store_id.clone(),

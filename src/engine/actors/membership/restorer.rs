@@ -228,12 +228,12 @@ impl Restorer {
             let is_for_all = needs_room(&candidate) && !candidate.is_sent_here && peers.len() > 1;
             let is_anothers = me
                 .filter(|_| is_for_all)
-                .is_some_and(|me| placement::rank(candidate.shard, me, &peers) > 0);
+                .is_some_and(|me| placement::rank(candidate.rank.shard, me, &peers) > 0);
             if !is_anothers {
                 offered.push(candidate);
                 continue;
             }
-            let (shard, epoch) = (candidate.shard, candidate.epoch);
+            let (shard, epoch) = (candidate.rank.shard, candidate.epoch);
             let known = self.held_back.get(&shard).filter(|(seen, _)| *seen == epoch);
             let since = known.map_or(now, |(_, since)| *since);
             held_back.insert(shard, (epoch, since));
@@ -255,7 +255,7 @@ impl Restorer {
 
 /// Whether it takes a part of a node's capacity: what is claimed to be stopped, or to publish, has no items to run.
 pub(crate) fn needs_room(candidate: &Candidate) -> bool {
-    candidate.wish == Wish::Run && !candidate.shard.is_publication()
+    candidate.wish == Wish::Run && !candidate.rank.shard.is_publication()
 }
 
 async fn scan(node: &NodeContext) -> Scan {
@@ -314,7 +314,7 @@ async fn whole_line(node: &NodeContext, alive: Vec<SessionId>) -> Result<Vec<Can
 /// What is to be stopped needs no room and goes first.
 fn shorten(line: &mut Vec<Candidate>) {
     if line.len() > LINE_MAX {
-        line.sort_by_key(|candidate| (candidate.wish == Wish::Run, candidate.precedence()));
+        line.sort_by_key(|candidate| (candidate.wish == Wish::Run, candidate.rank));
         line.truncate(LINE_MAX);
     }
 }

@@ -41,7 +41,7 @@ impl Booking {
         let refused = admissions.iter().filter(|admission| admission.outcome.is_err());
         let refused: HashSet<ShardId> = refused.map(|admission| admission.shard).collect();
         self.line = waiting;
-        self.line.retain(|request| refused.contains(&request.shard));
+        self.line.retain(|request| refused.contains(&request.rank.shard));
         admissions
     }
 
@@ -53,8 +53,8 @@ impl Booking {
         now: Moment,
         answer: Answer,
     ) {
-        let task = request.shard.task;
-        let others = self.line.iter().filter(|other| other.shard.task != task);
+        let task = request.rank.shard.task;
+        let others = self.line.iter().filter(|other| other.rank.shard.task != task);
         let line: Vec<Request> = others.cloned().chain([request]).collect();
         let admissions = self.ledger.clone().admit(&line, ends, now);
         let own = admissions

@@ -76,11 +76,11 @@ impl ClaimBackoff {
 
     /// Whether a candidate is to be left alone now.
     pub(crate) fn holds(&mut self, candidate: &Candidate, now: Moment) -> bool {
-        let Some(rest) = self.0.get_mut(&candidate.shard) else {
+        let Some(rest) = self.0.get_mut(&candidate.rank.shard) else {
             return false;
         };
         if *rest.epoch.get_or_insert(candidate.epoch) != candidate.epoch {
-            self.0.remove(&candidate.shard);
+            self.0.remove(&candidate.rank.shard);
             return false;
         }
         rest.until.is_none_or(|until| now < until)

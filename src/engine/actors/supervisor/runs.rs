@@ -162,13 +162,13 @@ impl Runs {
     }
 
     fn start_later(&mut self, candidate: Candidate) {
-        self.waiting_to_start.insert(candidate.shard);
+        self.waiting_to_start.insert(candidate.rank.shard);
         self.starting.push_back(candidate);
     }
 
     fn next_start(&mut self) -> Option<Candidate> {
         let candidate = self.starting.pop_front()?;
-        self.waiting_to_start.remove(&candidate.shard);
+        self.waiting_to_start.remove(&candidate.rank.shard);
         Some(candidate)
     }
 
@@ -186,7 +186,7 @@ impl Supervisor {
         if self.takes_nothing() || !trusted {
             return;
         }
-        let offered: BTreeSet<ShardId> = line.iter().map(|candidate| candidate.shard).collect();
+        let offered: BTreeSet<ShardId> = line.iter().map(|candidate| candidate.rank.shard).collect();
         self.backoff.retain(|shard| offered.contains(&shard), now);
         let mut refused = self.unclaimable(&line);
         let line: Vec<Candidate> = line
@@ -195,7 +195,7 @@ impl Supervisor {
             .collect();
         let fresh = line
             .into_iter()
-            .filter(|candidate| !self.runs.is_known(candidate.shard));
+            .filter(|candidate| !self.runs.is_known(candidate.rank.shard));
         let (to_run, to_end): (Vec<_>, Vec<_>) = fresh.partition(needs_room);
         let mut starts = !to_end.is_empty();
         to_end
@@ -204,7 +204,7 @@ impl Supervisor {
         let requests: Vec<Request> = to_run.iter().map(request).collect();
         let mut candidates: HashMap<ShardId, Candidate> = to_run
             .into_iter()
-            .map(|candidate| (candidate.shard, candidate))
+            .map(|candidate| (candidate.rank.shard, candidate))
             .collect();
         let ends = || self.node.directory.ends();
         for admission in self.booking.admit(requests, ends, now) {
@@ -214,7 +214,7 @@ impl Supervisor {
                     self.runs.start_later(candidate);
                 }
                 (Err(refusal), Some(candidate)) => {
-                    let since = candidate.waiting_since;
+                    let since = candidate.rank.since;
                     refused.entry(admission.shard.task).or_insert(Wait {
                         why: Why::Refused(refusal),
                         since,
@@ -243,7 +243,7 @@ impl Supervisor {
     /// What was admitted and has no launcher yet is given back: the next scan finds it again.
     pub(crate) fn give_up_starting(&mut self) {
         while let Some(candidate) = self.runs.next_start() {
-            self.booking.ledger.release(candidate.shard);
+            self.booking.ledger.release(candidate.rank.shard);
         }
     }
 
@@ -267,7 +267,7 @@ impl Supervisor {
     }
 
     async fn launch(&mut self, candidate: Candidate) {
-        let shard = candidate.shard;
+        let shard = candidate.rank.shard;
         let Some(life) = self.life.clone() else {
             self.booking.ledger.release(shard);
             return;
@@ -305,11 +305,9 @@ impl Supervisor {
 
 fn request(candidate: &Candidate) -> Request {
     Request {
-        shard: candidate.shard,
+        rank: candidate.rank,
         rate: candidate.rate,
         share: candidate.share,
-        priority: candidate.priority,
-        waiting_since: candidate.waiting_since,
         takes: candidate.takes(),
     }
 }

@@ -127,12 +127,12 @@ impl Supervisor {
     /// The tasks of candidates that may not be had, with the reason.
     pub(crate) fn unclaimable(&self, line: &[Candidate]) -> BTreeMap<TaskId, Wait> {
         let waits = line.iter().filter_map(|candidate| {
-            let why = Why::Unclaimable(self.backoff.why(candidate.shard)?);
+            let why = Why::Unclaimable(self.backoff.why(candidate.rank.shard)?);
             Some((
-                candidate.shard.task,
+                candidate.rank.shard.task,
                 Wait {
                     why,
-                    since: candidate.waiting_since,
+                    since: candidate.rank.since,
                 },
             ))
         });

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::Value;
+use serde_json::value::to_raw_value;
 
 use crate::actors::executor::run_cell::LogSink;
 use crate::actors::membership::restorer;
@@ -24,6 +25,7 @@ use windrow_core::business::{HOOK_TIMEOUT_DEFAULT, HookKind};
 use windrow_core::ids::{ItemCount, ItemIndex, ShardId};
 use windrow_core::items::retry::doubled;
 use windrow_core::task::lifecycle::Status;
+use windrow_core::task::spec::{JsonText, SpecPatch};
 
 /// The wait before another try, doubled with each one up to the longest.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
@@ -240,13 +242,19 @@ fn edit_of(body: Option<Value>) -> Result<TaskEdit, String> {
     };
     let params = match body.get("params") {
         None | Some(Value::Null) => None,
-        Some(params @ Value::Object(_)) => Some(params.to_string()),
+        Some(params @ Value::Object(_)) => {
+            let text = to_raw_value(params).map_err(|error| error.to_string())?;
+            Some(Some(JsonText(text)))
+        }
         Some(_) => return Err("the business answered with params that are no JSON object".to_owned()),
     };
     Ok(TaskEdit {
         total: number("total")?.map(ItemCount),
-        skip_first: number("skip_first")?.map(ItemIndex),
-        params,
+        spec: SpecPatch {
+            skip_first: number("skip_first")?.map(ItemIndex),
+            params,
+            ..SpecPatch::default()
+        },
         ..TaskEdit::default()
     })
 }
@@ -264,18 +272,14 @@ mod tests {
             edit_of(Some(json!({"status": "ready", "name": "x"}))),
             Ok(TaskEdit::default())
         );
-        let edit = edit_of(Some(json!({"total": 9, "skip_first": 2, "params": {"a": 1}})));
-        let params = Some(r#"{"a":1}"#.to_owned());
-        let (total, skip_first) = (Some(ItemCount(9)), Some(ItemIndex(2)));
+        let edit = edit_of(Some(json!({"total": 9, "skip_first": 2, "params": {"a": 1}}))).expect("sound");
+        let names: Vec<&str> = edit.spec.named().map(|attribute| attribute.name).collect();
         assert_eq!(
-            edit,
-            Ok(TaskEdit {
-                total,
-                skip_first,
-                params,
-                ..TaskEdit::default()
-            })
+            (edit.total, names),
+            (Some(ItemCount(9)), vec!["skip_first", "params"])
         );
+        let params = edit.spec.params.flatten();
+        assert_eq!(params.as_deref(), Some(r#"{"a":1}"#));
         for wrong in [
             json!({"total": "9"}),
             json!({"total": -1}),

@@ -1,6 +1,5 @@
 //! Ownership and progress of shards: claims and fenced checkpoints.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use async_trait::async_trait;
 use crate::ports::StoreError;
 use crate::ports::handling::data_log::DataLogLine;
 use crate::ports::tasks::results::Segment;
+use windrow_core::capacity::Rank;
 use windrow_core::execution::{Reach, Shared};
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, ItemIndex, RunNo, SessionId, ShardId, WallMs};
 use windrow_core::items::counters::Counters;
@@ -75,8 +75,8 @@ pub struct CandidatePage {
 /// A runnable shard without a live owner, as the restorer finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The shard.
-    pub shard: ShardId,
+    /// The shard, and its precedence: since when it waits is when the task was last started.
+    pub rank: Rank,
     /// The epoch that was seen; a claim succeeds only while it is still this one.
     pub epoch: Epoch,
     /// The session that the row names; none means released.
@@ -88,10 +88,6 @@ pub struct Candidate {
     /// That part: one of as many as the task has shards. What those that are done have left it is booked once it runs,
     /// as far as there is room: else a part that has grown might fit nowhere.
     pub share: Share,
-    /// Higher goes first.
-    pub priority: i32,
-    /// When the task was last started; older goes first.
-    pub waiting_since: WallMs,
     /// The business's slug.
     pub business: Arc<str>,
     /// Whether people want the shard moved to the node that hunts.
@@ -109,11 +105,6 @@ impl Candidate {
             RateLimit::Limited(rate) => Some(rate.time_of(self.left?)),
             RateLimit::Unlimited => None,
         }
-    }
-
-    /// Who goes first among those that wait: the lowest. Higher priority, then the older start.
-    pub fn precedence(&self) -> (Reverse<i32>, WallMs, ShardId) {
-        (Reverse(self.priority), self.waiting_since, self.shard)
     }
 }
 

@@ -1,16 +1,15 @@
 //! Businesses and tasks: create, find, command, show. Every change keeps an audit entry in its transaction.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroU32;
+use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 
 use crate::ports::StoreError;
 use windrow_core::dataset::Publish;
 use windrow_core::ids::{INDEX_MAX, ItemCount, ItemIndex, StoreId, TaskId, WallMs};
-use windrow_core::settings::Auto;
 use windrow_core::task::lifecycle::Status;
-use windrow_core::task::{Canary, ShardRange, Tuning};
+use windrow_core::task::spec::TaskSpec;
+use windrow_core::task::{ShardRange, Tuning};
 
 pub use crate::ports::access::actor::{Actor, Write};
 pub use crate::ports::tasks::command::{CommandError, CommandRefusal, MoveRefusal, TaskCommand, TaskEdit};
@@ -23,16 +22,12 @@ pub use windrow_core::life::ShardLife;
 pub struct NewTask {
     /// The business's slug; it must exist.
     pub business: String,
-    /// Unique within the business, if given.
-    pub name: Option<String>,
+    /// Its attributes; each limit must exist.
+    pub spec: TaskSpec,
     /// How many items, once known.
     pub total: ItemCount,
-    /// Items before this index are excluded.
-    pub skip_first: ItemIndex,
     /// The live settings.
     pub tuning: Tuning,
-    /// Parameters for the handler as JSON text.
-    pub params: Option<String>,
     /// The source's description as JSON text (kind, location, format); the adapter of sources reads it.
     pub source: String,
     /// Fingerprint of what the task means: source checksum, format options, total. Same name with another
@@ -40,22 +35,6 @@ pub struct NewTask {
     pub meaning: u64,
     /// Repeats of a create with this key return the first one's task.
     pub idempotency_key: Option<String>,
-    /// Labels.
-    pub labels: BTreeMap<String, String>,
-    /// Higher goes first.
-    pub priority: i32,
-    /// Into how many parts it is cut when it starts, that different nodes can own.
-    pub shards: Auto<NonZeroU32>,
-    /// Whether the parameters go with each call.
-    pub send_params: bool,
-    /// The named limits that its items count against beside those of its business; each must exist.
-    pub limits: Vec<String>,
-    /// The first items, run before any other.
-    pub canary: Option<Canary>,
-    /// Not run before this time.
-    pub start_at: Option<WallMs>,
-    /// Stopped at this time.
-    pub deadline: Option<WallMs>,
     /// The task whose failures it does again.
     pub parent: Option<TaskId>,
     /// What becomes of its results when it is finished.
@@ -69,22 +48,15 @@ impl NewTask {
     pub fn of(business: &str, total: ItemCount, tuning: Tuning) -> NewTask {
         NewTask {
             business: business.to_owned(),
-            name: None,
+            spec: TaskSpec {
+                send_params: true,
+                ..TaskSpec::default()
+            },
             total,
-            skip_first: ItemIndex(0),
             tuning,
-            params: None,
             source: "{}".to_owned(),
             meaning: 0,
             idempotency_key: None,
-            labels: BTreeMap::new(),
-            priority: 0,
-            shards: Auto::Fixed(NonZeroU32::MIN),
-            send_params: true,
-            limits: Vec::new(),
-            canary: None,
-            start_at: None,
-            deadline: None,
             parent: None,
             publish: None,
             is_open: false,
@@ -96,7 +68,7 @@ impl NewTask {
     /// # Errors
     /// `Refused` where it has too many items.
     pub fn check(&self) -> Result<(), StoreError> {
-        let most = self.total.0.max(self.skip_first.0);
+        let most = self.total.0.max(self.spec.skip_first.0);
         if most <= INDEX_MAX {
             return Ok(());
         }
@@ -106,7 +78,7 @@ impl NewTask {
 
     /// The indexes that are not left out at its head.
     pub fn range(&self) -> ShardRange {
-        ShardRange::of_task(self.total, self.skip_first)
+        ShardRange::of_task(self.total, self.spec.skip_first)
     }
 }
 

@@ -23,10 +23,6 @@ pub struct TaskView {
     pub created_at: WallMs,
     /// The business's pool when the task was made.
     pub pool: String,
-    /// See [`crate::ports::tasks::store::NewTask::send_params`].
-    pub send_params: bool,
-    /// See [`crate::ports::tasks::store::NewTask::limits`].
-    pub limits: Vec<String>,
     /// See [`crate::ports::tasks::store::NewTask::parent`].
     pub parent: Option<TaskId>,
     /// The fire of a schedule that made it.
@@ -64,8 +60,6 @@ impl TaskView {
             version: 0,
             created_at: WallMs(0),
             pool: POOL_DEFAULT.to_owned(),
-            send_params: false,
-            limits: Vec::new(),
             parent: None,
             fire: None,
             status_reason: note.and_then(|note| note.reason.clone()),

@@ -8,8 +8,8 @@ use futures_util::stream;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::http::App;
 use crate::http::answer::Of;
+use crate::http::front::App;
 use crate::http::guard::{Params, headers};
 use crate::http::problem::HttpResult;
 use crate::http::tasks::failures::bodies;

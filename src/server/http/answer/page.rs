@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
-use crate::http::App;
+use crate::http::front::App;
 use crate::http::guard::Params;
 use crate::http::problem::Problem;
 use crate::service::ServiceError;

@@ -7,8 +7,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::http::App;
 use crate::http::answer::held::{self, Account, Held};
+use crate::http::front::App;
 use crate::http::guard::headers;
 use crate::http::problem::{Problem, RequestId, Slug};
 

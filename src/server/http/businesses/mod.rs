@@ -10,11 +10,11 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
 use self::bodies::{CheckMode, ListQuery, RegisterQuery};
-use super::App;
 use super::problem::HttpResult;
 use crate::http::answer::Of;
 use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::businesses::bodies::show_business;
+use crate::http::front::App;
 use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, headers, reason_of};
 use crate::service::ServiceError;
 use windrow_engine::ports::access::business_store::Business;

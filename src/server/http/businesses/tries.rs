@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde_json::value::RawValue;
 
-use crate::http::App;
 use crate::http::answer::Of;
+use crate::http::front::App;
 use crate::http::guard::{Body, Caller};
 use crate::http::problem::HttpResult;
 use crate::service::ServiceError;

@@ -4,15 +4,15 @@
 //! address. Paths of the API are never taken for such: a program that mistypes one is told so.
 
 mod file;
-mod pages;
+pub(super) mod pages;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, header};
 use axum::response::{IntoResponse, Response};
 
 pub use self::pages::Pages;
-use crate::http::App;
 use crate::http::answer::html;
+use crate::http::front::App;
 use crate::http::guard::headers::text;
 use crate::http::problem;
 

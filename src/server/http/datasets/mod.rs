@@ -18,12 +18,12 @@ use utoipa::IntoParams;
 
 pub(crate) use self::members::PublishMembers;
 
-use super::App;
 use super::problem::HttpResult;
 use crate::http::answer::Of;
 use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::datasets::bodies::show_dataset;
 use crate::http::datasets::bodies::show_generation;
+use crate::http::front::App;
 use crate::http::guard::access::still_known;
 use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonQuery, headers};
 use crate::service::ServiceError;
@@ -84,8 +84,6 @@ pub(crate) async fn read(State(app): State<App>, caller: Caller, Path(name): Pat
     Ok(([tag], Json(show_dataset(found, &pointers))).into_response())
 }
 
-/// Readers of the node that wait for a publication; one caller may have a quarter.
-pub(super) const WAITERS_MAX: u64 = 1024;
 /// The longest that somebody waits for a publication. (Proxies cut what is silent for a minute or so.)
 const WAIT_MAX: Duration = Duration::from_secs(60);
 

@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use utoipa::IntoParams;
 
 use super::{number, readable};
-use crate::http::App;
 use crate::http::answer::export::{CsvGuard, Format, answer};
 use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::answer::result_rows::{Columns, Form, Rows};
+use crate::http::front::App;
 use crate::http::guard::{Caller, Params};
 use crate::http::problem::HttpResult;
 use crate::http::tasks::results::{columns, first_of};

@@ -10,8 +10,8 @@ use axum::extract::Request;
 use axum::http::uri::Authority;
 use axum::http::{Uri, header};
 
-use crate::http::App;
 use crate::http::answer::html::escaped;
+use crate::http::front::App;
 use crate::http::guard::access::is_local;
 use crate::http::guard::visitor::Names;
 use windrow_config::{AuthMode, Config};

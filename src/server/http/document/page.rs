@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::begin::begin;
-use crate::http::App;
 use crate::http::answer::html::{self, escaped};
 use crate::http::document::Written;
+use crate::http::front::App;
 
 /// How deep a schema is shown where it is used; deeper ones are links.
 const DEPTH_MAX: usize = 3;

@@ -7,7 +7,7 @@ use super::list;
 use super::node::node_picture;
 use super::task::{TaskWatcher, task_picture};
 use super::topic::{Look, Topic, Watcher};
-use crate::http::App;
+use crate::http::front::App;
 use crate::http::guard::Caller;
 use crate::service::ServiceError;
 use windrow_core::business::access::Role;

@@ -2,7 +2,7 @@
 //! what happened since, if that is still known, else everything anew.
 
 mod handler;
-mod hub;
+pub(super) mod hub;
 mod list;
 mod look;
 mod node;
@@ -24,20 +24,17 @@ use axum::response::sse::{KeepAlive, Sse};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-pub(crate) use self::hub::Hub;
 use self::look::check;
 use self::stream::StreamRequest;
 use self::topic::{Look, Topic};
-use super::App;
 use super::problem::HttpResult;
+use crate::http::front::App;
 use crate::http::guard::access::{Caller, no_longer_known};
 use crate::http::guard::{Params, headers};
 use crate::service::ServiceError;
 
 /// Topics of one stream.
 const TOPICS_MAX: usize = 32;
-/// Streams of the node; one caller may have a quarter.
-pub(super) const STREAMS_MAX: u64 = 256;
 /// Batches a second when the caller names no number, and at most.
 const HZ_DEFAULT: u32 = 4;
 const HZ_MAX: u32 = 10;

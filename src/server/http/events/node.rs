@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::http::App;
+use crate::http::front::App;
 use crate::http::nodes;
 use crate::service::ServiceError;
 

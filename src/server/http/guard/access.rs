@@ -18,8 +18,8 @@ use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{OpenApi, PathItem};
 
-use crate::http::App;
 use crate::http::answer::held;
+use crate::http::front::App;
 use crate::http::guard::visitor::{self, Names};
 use crate::http::problem::{HttpResult, Problem, RequestId, Slug};
 use crate::http::tokens::session;

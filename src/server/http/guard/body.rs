@@ -5,8 +5,6 @@ use axum::http::request::Parts;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 use tokio::sync::Semaphore;
 use utoipa::IntoParams;
 
@@ -15,7 +13,7 @@ use crate::http::problem::{Problem, Slug};
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::WallMs;
 use windrow_core::settings::json::Object;
-use windrow_core::text::{QUOTE_CHARS_MAX, cut, quoted};
+use windrow_core::text::{QUOTE_CHARS_MAX, cut};
 
 /// The largest body that is read where it arrives: some tens of microseconds. Unit: bytes.
 const SMALL_BYTES_MAX: usize = 64 << 10;
@@ -140,12 +138,8 @@ pub fn reason_of(member: Option<serde_json::Value>) -> Result<Option<String>, Se
 /// # Errors
 /// When it isn't RFC 3339, before 1970, or in UTC after the year 9999.
 pub fn time(pointer: &str, text: &str) -> Result<WallMs, ServiceError> {
-    // `+` in a query is a blank.
-    let time = OffsetDateTime::parse(&text.trim().replace(' ', "+"), &Rfc3339).ok();
-    let millis = time.and_then(|time| i64::try_from(time.unix_timestamp_nanos() / 1_000_000).ok());
-    let shown = WallMs(0)..=WallMs::LAST;
-    millis.map(WallMs).filter(|at| shown.contains(at)).ok_or_else(|| {
-        let fault = FieldFault::new(pointer, format!("{} is not a time", quoted(text)));
+    WallMs::from_rfc3339(text).map_err(|error| {
+        let fault = FieldFault::new(pointer, error.to_string());
         ServiceError::Invalid(vec![fault.advise("RFC 3339, such as 2026-11-20T17:02:11Z")])
     })
 }

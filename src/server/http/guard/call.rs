@@ -10,7 +10,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use crate::http::App;
+use crate::http::front::App;
 use crate::http::guard::access::Caller;
 use crate::http::guard::body::Params;
 use crate::http::guard::dry_run::{self, DryRunQuery};

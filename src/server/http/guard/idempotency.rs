@@ -18,12 +18,13 @@ use utoipa::openapi::OpenApi;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
+use crate::http::front::App;
 use crate::http::guard::access::Caller;
 use crate::http::guard::body::worked;
 use crate::http::guard::dry_run;
 use crate::http::guard::headers;
+use crate::http::paths::{APPENDS, SESSION, UPLOADS};
 use crate::http::problem::{HttpResult, Problem, Slug};
-use crate::http::{APPENDS, App, SESSION, UPLOADS};
 use crate::service::ServiceError;
 use windrow_engine::ports::access::idempotency::{KeyState, StoredResponse};
 

@@ -14,58 +14,19 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 
 use crate::http::answer::held::Held;
+use crate::http::front::App;
 use crate::http::guard::access::Caller;
 use crate::http::guard::body::worked;
+use crate::http::guard::measure::Measure;
 use crate::http::guard::parameters::Rules;
 use crate::http::guard::shares::{Full, Share, Shares};
 use crate::http::guard::{bounds, headers};
+use crate::http::paths::UPLOADS;
 use crate::http::problem::{HttpResult, Problem, Slug};
-use crate::http::{APPENDS, App, UPLOADS};
 use crate::service::ServiceError;
-use windrow_config::Config;
 
-/// The routes whose bodies may have `http.body_limit`: lists of items are kept as the text that they came as.
-const CARRIERS: [&str; 3] = ["/v1/tasks", "/v1/tasks/{task}", APPENDS];
-/// The largest body of any other route. Unit: bytes.
-const PLAIN_MAX: u64 = 1 << 20;
-/// Beside the largest parameters. Unit: bytes.
-const AROUND_PARAMS: u64 = 64 << 10;
-/// How often a byte of such a body counts: it becomes a tree of values, each many times as long as its text.
-const PLAIN_WEIGHT: u64 = 16;
 /// What is taken at a time of a body that doesn't say its length. Unit: bytes.
 const STEP: u64 = 64 << 10;
-
-/// What of a route's body is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Measure {
-    /// Unit: bytes.
-    most: u64,
-    weight: u64,
-}
-
-impl Measure {
-    fn of(path: &str, config: &Config) -> Measure {
-        let limit = config.http.body_limit.0;
-        if CARRIERS.contains(&path) {
-            return Measure {
-                most: limit,
-                weight: 1,
-            };
-        }
-        let plain = PLAIN_MAX.max(config.task_defaults.max_params.0.saturating_add(AROUND_PARAMS));
-        Measure {
-            most: limit.min(plain),
-            weight: PLAIN_WEIGHT,
-        }
-    }
-}
-
-/// The bytes of bodies that may be in memory, for all and for each caller.
-pub(crate) fn memory(config: &Config) -> Arc<Shares<String>> {
-    let all = config.http.body_memory.0;
-    let largest = config.http.body_limit.0.max(PLAIN_MAX * PLAIN_WEIGHT);
-    Shares::new(all.max(largest), largest.max(all / 4))
-}
 
 /// Reads the body of a request that may change something, then lets it through to its end.
 pub(crate) async fn take_in(
@@ -191,6 +152,8 @@ mod tests {
     use futures_util::stream;
 
     use super::*;
+    use crate::http::guard::measure::AROUND_PARAMS;
+    use windrow_config::Config;
 
     const PLAIN: Measure = Measure { most: 100, weight: 1 };
 

@@ -8,6 +8,7 @@ pub(crate) mod dry_run;
 pub(crate) mod headers;
 pub(crate) mod idempotency;
 pub(crate) mod intake;
+pub(super) mod measure;
 pub(crate) mod outside;
 pub(crate) mod parameters;
 pub(crate) mod shares;

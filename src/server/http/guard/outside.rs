@@ -7,8 +7,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
-use crate::http::App;
 use crate::http::document::Written;
+use crate::http::front::App;
 use crate::service::health::NotReady;
 
 /// Is the process alive?

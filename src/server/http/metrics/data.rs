@@ -2,7 +2,7 @@
 
 use super::families as f;
 use super::text::Page;
-use crate::http::App;
+use crate::http::front::App;
 use crate::service::ServiceError;
 use windrow_core::ids::TaskId;
 use windrow_engine::ports::datasets::store::Dataset;

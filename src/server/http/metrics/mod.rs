@@ -9,6 +9,7 @@ mod data;
 mod ends;
 mod families;
 mod inside;
+pub(super) mod meter;
 mod process;
 mod requests;
 mod results;
@@ -18,7 +19,6 @@ mod text;
 mod uploads;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request, State};
@@ -30,12 +30,10 @@ use tokio::time::Instant;
 use self::board::{Board, Entry, OTHER, TaskSample};
 use self::data::Data;
 use self::families::{self as f, Family};
-use self::requests::Requests;
 use self::text::Page;
-use super::App;
 use super::problem::{HttpResult, Problem, Slug};
 use super::tasks::queries;
-use crate::service::node::actors::ActorView;
+use crate::http::front::App;
 use crate::service::results::Room;
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::Status;
@@ -43,37 +41,6 @@ use windrow_engine::ports::tasks::store::TaskView;
 
 /// Between two looks at the live runs.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// Sums by kind, and the last number seen by path.
-type Restarts = (BTreeMap<&'static str, u64>, BTreeMap<String, u32>);
-
-/// What is measured and remembered.
-#[derive(Default)]
-pub(crate) struct Meter {
-    requests: Requests,
-    board: Mutex<Board>,
-    /// One look at a time: a run is taken in as it lives, and once more as it ended.
-    looking: tokio::sync::Mutex<()>,
-    /// Restarts seen, by kind; and by path as they were last seen.
-    restarts: Mutex<Restarts>,
-}
-
-impl Meter {
-    fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note_restarts(&self, actors: &[ActorView]) -> BTreeMap<&'static str, u64> {
-        let mut restarts = self.restarts.lock().unwrap_or_else(PoisonError::into_inner);
-        let (sums, seen) = &mut *restarts;
-        for actor in actors {
-            let before = seen.insert(actor.path.clone(), actor.restarts).unwrap_or(0);
-            *sums.entry(actor.kind.as_str()).or_default() += u64::from(actor.restarts.saturating_sub(before));
-        }
-        seen.retain(|path, _| actors.iter().any(|actor| actor.path == *path));
-        sums.clone()
-    }
-}
 
 /// Counts and times every request, by the route as it is written in the document.
 pub(super) async fn measure(

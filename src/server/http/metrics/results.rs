@@ -2,7 +2,7 @@
 
 use super::families as f;
 use super::text::Page;
-use crate::http::App;
+use crate::http::front::App;
 use crate::service::results::Room;
 use windrow_engine::ports::tasks::store::TaskView;
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::http::Method;
 
 use super::board::TaskSample;
+use super::requests::Requests;
 use super::*;
 use windrow_core::handler::failed_calls::FailedCalls;
 use windrow_core::ids::{Moment, TaskId};

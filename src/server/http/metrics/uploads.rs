@@ -2,7 +2,7 @@
 
 use super::families as f;
 use super::text::Page;
-use crate::http::App;
+use crate::http::front::App;
 
 /// Businesses whose uploads are told.
 const UPLOADERS_MAX: u32 = 100;

@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::http::App;
 use crate::http::answer::Of;
+use crate::http::front::App;
 use crate::http::guard::Params;
 use crate::http::problem::HttpResult;
 use crate::service::ServiceError;

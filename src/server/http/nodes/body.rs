@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::http::App;
 use crate::http::answer::time::rfc3339;
+use crate::http::front::App;
 use crate::service::cluster::nodes::NodeRow;
 use windrow_core::ids::ShardId;
 use windrow_engine::ports::ownership::peers::{NodeFace, Unreachable};

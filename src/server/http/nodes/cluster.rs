@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::State;
 
 use super::all;
-use crate::http::App;
 use crate::http::answer::Of;
+use crate::http::front::App;
 use crate::http::problem::HttpResult;
 use crate::service::cluster::nodes::ShardCounts;
 use windrow_config::Cluster;

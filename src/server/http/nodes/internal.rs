@@ -9,9 +9,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use uuid::Uuid;
 
+use crate::http::front::App;
+use crate::http::nodes;
 use crate::http::nodes::actors;
 use crate::http::problem::{Problem, Slug};
-use crate::http::{App, nodes};
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::{SessionId, WallMs};
 use windrow_engine::ports::ownership::peers::{

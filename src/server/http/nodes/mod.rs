@@ -11,8 +11,8 @@ use axum::http::StatusCode;
 use serde_json::json;
 
 pub(super) use self::body::face;
-use super::App;
 use super::problem::HttpResult;
+use crate::http::front::App;
 use crate::http::guard::{Body, Call, DryRunQuery};
 use crate::http::nodes::body::here;
 use crate::http::nodes::body::there;

@@ -5,8 +5,8 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::http::App;
 use crate::http::answer::html;
+use crate::http::front::App;
 use crate::http::guard::headers::text;
 use crate::http::problem::{HttpResult, Problem, Slug};
 

@@ -7,9 +7,9 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::PathSchedule;
-use crate::http::App;
 use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
+use crate::http::front::App;
 use crate::http::guard::{Body, Call, DryRunQuery, Params, time_option};
 use crate::http::problem::HttpResult;
 use crate::http::schedules::bodies;

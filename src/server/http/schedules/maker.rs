@@ -63,8 +63,8 @@ async fn made(service: &Service, fire: &TakenFire) -> Result<TaskId, ServiceErro
     let mut request = request(&schedule.template, &filling)?;
     // What is made up for would have the highest number, and the past become current.
     let publish = request.plan.publish.filter(|_| fire.publishes);
+    request.plan.spec.name = Some(names::of_task(schedule, fire.kind, &times));
     request.plan = TaskPlan {
-        name: names::of_task(schedule, fire.kind, &times),
         fire: Some(key),
         publish,
         ..request.plan

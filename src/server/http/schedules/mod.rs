@@ -15,10 +15,10 @@ use serde_json::value::RawValue;
 use utoipa::IntoParams;
 
 use self::template::{Filling, patched, refuse_same_name, request};
-use super::App;
 use super::problem::{HttpResult, Problem};
 use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
+use crate::http::front::App;
 use crate::http::guard::{Body, Call, Caller, DryRunQuery, Params, ReasonQuery, headers};
 use crate::http::schedules::bodies::show_schedule;
 use crate::http::tasks::path::path_param;

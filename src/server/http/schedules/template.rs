@@ -7,14 +7,13 @@ use std::time::Duration;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::http::datasets::PublishMembers;
-use crate::http::tasks::bodies::read_canary;
 use crate::http::tasks::source::read_source;
 use crate::service::schedules::{TEMPLATE_BYTES_MAX, names};
 use crate::service::tasks::create::{TaskPlan, TaskRequest};
 use crate::service::tasks::merge_patch;
 use crate::service::tasks::settings::check_depth;
 use crate::service::{FieldFault, ServiceError};
-use windrow_core::ids::{ItemIndex, WallMs};
+use windrow_core::ids::WallMs;
 use windrow_core::schedule::placeholders::{FireTimes, filled};
 use windrow_core::settings::text::parse_span;
 use windrow_engine::ports::sources::resolver::SourceRequest;
@@ -56,7 +55,11 @@ pub(crate) fn request(template: &str, filling: &Filling<'_>) -> Result<TaskReque
 }
 
 fn plan(template: Template, filling: &Filling<'_>) -> Result<TaskRequest, ServiceError> {
-    let api::WithSettings { own, tuning } = template;
+    let api::Body {
+        own,
+        mut spec,
+        tuning,
+    } = template;
     let deadline = own.deadline_after.as_deref().map(span).transpose()?;
     let mut source = read_source(own.source)?;
     if let SourceRequest::Url { is_guarded, .. } = &mut source {
@@ -76,25 +79,14 @@ fn plan(template: Template, filling: &Filling<'_>) -> Result<TaskRequest, Servic
         reduce: own.reduce.as_ref(),
     }
     .read()?;
+    spec.deadline = deadline.map(|after| Some(filling.now.plus(after)));
     let plan = TaskPlan {
-        name: own.name,
-        labels: own.labels,
-        skip_first: own.skip_first.map(ItemIndex),
-        params: own.params.map(|params| params.get().to_owned()),
-        send_params: own.send_params,
+        spec,
         tuning,
-        limits: own.limits,
-        shards: own.shards,
-        priority: own.priority,
-        start_at: None,
-        deadline: deadline.map(|after| filling.now.plus(after)),
-        canary: own.canary.map(read_canary).transpose()?,
         start: true,
-        strict: false,
-        key: None,
         refuses_empty: own.if_empty == Some(api::IfEmpty::Error),
         publish,
-        fire: None,
+        ..TaskPlan::default()
     };
     Ok(TaskRequest {
         business: filling.business.to_owned(),
@@ -131,8 +123,8 @@ pub(crate) fn patched(before: &str, patch: &RawValue) -> Result<(String, bool), 
 /// # Errors
 /// `Unprocessable` where it has no placeholder.
 pub(crate) fn refuse_same_name(first: &TaskRequest, second: &TaskRequest) -> Result<(), ServiceError> {
-    match &first.plan.name {
-        Some(name) if second.plan.name.as_ref() == Some(name) => {
+    match &first.plan.spec.name {
+        Some(Some(name)) if second.plan.spec.name.as_ref() == Some(&Some(name.clone())) => {
             let text = format!("every fire's task would be called {name}, and only one may");
             let fault = FieldFault::new("/task/name", text);
             Err(fault

@@ -1,40 +1,17 @@
 //! What is sent.
 
-use serde_json::value::RawValue;
-
 use crate::http::datasets::PublishMembers;
-use crate::http::guard::time_option;
 use crate::http::tasks::source::read_source;
 use crate::service::ServiceError;
 use crate::service::tasks::change::TaskChange;
 use crate::service::tasks::create::TaskPlan;
-use windrow_core::ids::{ItemCount, ItemIndex};
+use windrow_core::ids::ItemCount;
 use windrow_core::life::TaskEdit;
-use windrow_core::task::Canary;
 use windrow_engine::ports::sources::resolver::SourceRequest;
 
-pub(crate) fn read_canary(body: api::NewCanary) -> Result<Canary, ServiceError> {
-    use windrow_core::task::CanaryThen;
-    let items = std::num::NonZeroU64::new(body.items);
-    let then = match body.then {
-        Some(api::CanaryThen::Continue) => CanaryThen::Continue,
-        Some(api::CanaryThen::Stop) | None => CanaryThen::Stop,
-    };
-    let none = || ServiceError::invalid("/canary/items", "a canary has at least one item");
-    Ok(Canary {
-        items: items.ok_or_else(none)?,
-        then,
-    })
-}
-
-/// The same, and settings.
-pub(crate) type CreateBody = api::WithSettings<api::CreateTask>;
-
-/// The same, and settings.
-pub(crate) type CloneBody = api::WithSettings<api::CloneTask>;
-
-/// The same, and settings.
-pub(crate) type EditBody = api::WithSettings<api::EditTask>;
+pub(crate) type CreateBody = api::Body<api::CreateTask>;
+pub(crate) type CloneBody = api::Body<api::CloneTask>;
+pub(crate) type EditBody = api::Body<api::EditTask>;
 
 /// Where its items come from: a source, or what is appended.
 pub(crate) fn take_source(body: &mut api::CreateTask) -> Result<SourceRequest, ServiceError> {
@@ -52,86 +29,49 @@ pub(crate) fn take_source(body: &mut api::CreateTask) -> Result<SourceRequest, S
     }
 }
 
-fn raw(value: Option<&RawValue>) -> Option<String> {
-    value.map(|value| value.get().to_owned())
-}
-
 /// The plan; the source is read apart.
 pub(super) fn plan(body: &CreateBody, key: Option<String>) -> Result<TaskPlan, ServiceError> {
+    let publish = PublishMembers {
+        publish: body.publish.as_ref(),
+        publish_if: body.publish_if.as_ref(),
+        publish_key: body.publish_key.as_ref(),
+        reduce: body.reduce.as_ref(),
+    };
     Ok(TaskPlan {
-        name: body.name.clone(),
-        labels: body.labels.clone(),
-        skip_first: body.skip_first.map(ItemIndex),
-        params: raw(body.params.as_deref()),
-        send_params: body.send_params,
-        limits: body.limits.clone(),
-        tuning: body.tuning.clone(),
-        shards: body.shards,
-        priority: body.priority,
-        start_at: time_option("/start_at", body.start_at.as_ref())?,
-        deadline: time_option("/deadline", body.deadline.as_ref())?,
-        canary: body.canary.map(read_canary).transpose()?,
+        publish: publish.read()?,
         start: body.start.unwrap_or(false),
-        strict: false,
-        key,
         refuses_empty: body.if_empty == Some(api::IfEmpty::Error),
-        publish: PublishMembers {
-            publish: body.publish.as_ref(),
-            publish_if: body.publish_if.as_ref(),
-            publish_key: body.publish_key.as_ref(),
-            reduce: body.reduce.as_ref(),
-        }
-        .read()?,
-        fire: None,
+        spec: body.spec.clone(),
+        tuning: body.tuning.clone(),
+        key,
+        ..TaskPlan::default()
     })
 }
 
 /// The plan.
 pub(super) fn clone_plan(body: &CloneBody, key: Option<String>) -> Result<TaskPlan, ServiceError> {
+    let publish = PublishMembers {
+        publish: body.publish.as_ref(),
+        publish_if: body.publish_if.as_ref(),
+        publish_key: body.publish_key.as_ref(),
+        reduce: body.reduce.as_ref(),
+    };
     Ok(TaskPlan {
-        name: body.name.clone(),
-        labels: body.labels.clone(),
-        skip_first: body.skip_first.map(ItemIndex),
-        params: raw(body.params.as_deref()),
-        send_params: body.send_params,
-        limits: body.limits.clone(),
-        tuning: body.tuning.clone(),
-        shards: body.shards,
-        priority: body.priority,
-        start_at: time_option("/start_at", body.start_at.as_ref())?,
-        deadline: time_option("/deadline", body.deadline.as_ref())?,
-        canary: body.canary.map(read_canary).transpose()?,
+        publish: publish.read()?,
         start: body.start.unwrap_or(false),
-        strict: false,
+        spec: body.spec.clone(),
+        tuning: body.tuning.clone(),
         key,
-        refuses_empty: false,
-        publish: PublishMembers {
-            publish: body.publish.as_ref(),
-            publish_if: body.publish_if.as_ref(),
-            publish_key: body.publish_key.as_ref(),
-            reduce: body.reduce.as_ref(),
-        }
-        .read()?,
-        fire: None,
+        ..TaskPlan::default()
     })
 }
 
 /// The change, and why.
 pub(super) fn change_of(body: EditBody) -> Result<(TaskChange, Option<String>), ServiceError> {
-    let api::WithSettings { own, tuning } = body;
-    let deadline = match &own.deadline {
-        None => None,
-        Some(text) => Some(time_option("/deadline", text.as_ref())?),
-    };
+    let api::Body { own, spec, tuning } = body;
     let edit = TaskEdit {
-        name: own.name.map(Option::unwrap_or_default),
-        labels: own.labels,
-        priority: own.priority,
-        deadline,
-        params: raw(own.params.as_deref()),
+        spec,
         total: own.total.map(ItemCount),
-        skip_first: own.skip_first.map(ItemIndex),
-        shards: own.shards,
         ..TaskEdit::default()
     };
     let change = TaskChange {
@@ -146,6 +86,7 @@ pub(super) fn change_of(body: EditBody) -> Result<(TaskChange, Option<String>), 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windrow_core::task::spec::TaskSpec;
 
     #[test]
     fn a_create_reads_settings_and_keeps_parameters_as_they_were_written() {
@@ -154,14 +95,15 @@ mod tests {
 "canary":{"items":100,"then":"continue"},"start_at":"2026-11-20T18:02:11.5+01:00"}"#;
         let body: CreateBody = serde_json::from_str(text).expect("a sound body");
         let plan = plan(&body, None).expect("a sound plan");
+        let spec = plan.spec.apply(&TaskSpec::default());
         assert_eq!(
-            plan.params.as_deref(),
+            spec.params.as_deref(),
             Some(r#"{"b":1,"a":12345678901234567890123}"#)
         );
-        assert_eq!(plan.start_at, Some(windrow_core::ids::WallMs(1_795_194_131_500)));
+        assert_eq!(spec.start_at, Some(windrow_core::ids::WallMs(1_795_194_131_500)));
         assert_eq!(plan.tuning.max_attempts.map(std::num::NonZeroU32::get), Some(5));
-        assert_eq!(plan.canary.map(|canary| canary.items.get()), Some(100));
-        assert!(!plan.start && plan.name.is_none());
+        assert_eq!(spec.canary.map(|canary| canary.items.get()), Some(100));
+        assert!(!plan.start && spec.name.is_none());
         for wrong in [
             r#"{"business":"push","source":{"type":"range","total":3},"recover":{}}"#,
             "{}",
@@ -174,11 +116,11 @@ mod tests {
     fn null_takes_away_and_silence_leaves() {
         let change = |text| {
             let body = serde_json::from_str::<EditBody>(text).expect("sound");
-            change_of(body).expect("sound").0.edit
+            change_of(body).expect("sound").0.edit.spec
         };
         let silent = change("{}");
         assert_eq!((silent.name, silent.deadline), (None, None));
         let taken = change(r#"{"name":null,"deadline":null}"#);
-        assert_eq!((taken.name.as_deref(), taken.deadline), (Some(""), Some(None)));
+        assert_eq!((taken.name, taken.deadline), (Some(None), Some(None)));
     }
 }

@@ -9,6 +9,7 @@ use crate::service::ServiceError;
 use crate::service::tasks::{CommandOutcome, StartHow, StopHow};
 use windrow_core::ids::{ItemCount, ItemIndex};
 use windrow_core::life::TaskEdit;
+use windrow_core::task::spec::{JsonText, SpecPatch};
 
 /// Start a task, or let it go on.
 ///
@@ -186,8 +187,11 @@ pub(crate) async fn ready(
     let start_no = start.map(|start| start.start_no).or(body.start);
     let edit = TaskEdit {
         total: body.total.map(ItemCount),
-        skip_first: body.skip_first.map(ItemIndex),
-        params: body.params.map(|params| params.get().to_owned()),
+        spec: SpecPatch {
+            skip_first: body.skip_first.map(ItemIndex),
+            params: body.params.map(|params| Some(JsonText(params))),
+            ..SpecPatch::default()
+        },
         ..TaskEdit::default()
     };
     let write = call.write(body.reason);

@@ -24,10 +24,10 @@ use axum::response::{IntoResponse, Response};
 
 use self::path::PathTask;
 use self::queries::{ListQuery, ShowQuery};
-use super::App;
 use super::problem::HttpResult;
 use crate::http::answer::Of;
 use crate::http::answer::page::{self, PageQuery, Paging};
+use crate::http::front::App;
 use crate::http::guard::{Call, Caller, Params, headers};
 use crate::http::tasks::queries::show_numbers;
 pub(super) use crate::http::tasks::view::history::{AuditPlace, audit_page};

@@ -4,7 +4,7 @@ use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
-use crate::http::App;
+use crate::http::front::App;
 use crate::http::guard::{Caller, headers};
 use crate::http::problem::Problem;
 use crate::service::ServiceError;

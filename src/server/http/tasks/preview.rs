@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 
 use super::path::PathTask;
-use crate::http::App;
 use crate::http::answer::Of;
+use crate::http::front::App;
 use crate::http::guard::Body;
 use crate::http::problem::HttpResult;
 use crate::http::tasks::warnings::show_warnings;

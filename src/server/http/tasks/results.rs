@@ -5,9 +5,9 @@ use axum::http::HeaderMap;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::http::App;
 use crate::http::answer::export::{CsvGuard, Format, answer};
 use crate::http::answer::result_rows::{Columns, Form, Rows};
+use crate::http::front::App;
 use crate::http::guard::Params;
 use crate::http::problem::HttpResult;
 use crate::http::tasks::path::PathTask;

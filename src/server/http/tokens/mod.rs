@@ -7,11 +7,11 @@ pub(crate) mod whoami;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 
-use super::App;
 use super::problem::HttpResult;
 use crate::http::answer::Of;
 use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
+use crate::http::front::App;
 use crate::http::guard::{Body, Call, DryRunQuery, Params, ReasonQuery, time_option};
 use crate::service::ServiceError;
 use crate::service::access::tokens::TOKEN_PREFIX;

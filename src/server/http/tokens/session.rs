@@ -8,7 +8,7 @@ use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::http::App;
+use crate::http::front::App;
 use crate::http::guard::Body;
 use crate::http::guard::headers::text;
 use crate::http::problem::{HttpResult, RequestId};

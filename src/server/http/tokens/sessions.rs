@@ -3,10 +3,10 @@
 use axum::extract::{Path, State};
 use windrow_core::text::quoted;
 
-use crate::http::App;
 use crate::http::answer::Of;
 use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
+use crate::http::front::App;
 use crate::http::guard::{Call, DryRunQuery, Params, ReasonQuery};
 use crate::http::problem::HttpResult;
 use crate::service::ServiceError;

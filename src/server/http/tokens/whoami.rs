@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 
-use crate::http::App;
 use crate::http::answer::Of;
 use crate::http::answer::time::rfc3339;
+use crate::http::front::App;
 use crate::http::guard::Caller;
 use crate::service::access::sign_ins::SignIn;
 

@@ -42,7 +42,7 @@ impl Members {
 
     /// What a list shows of the items of a task where it is asked for everything: what the task's label says.
     pub fn of_list(text: &str, task: &TaskView) -> Members {
-        match task.labels.get(KEY_COLUMN) {
+        match task.spec.labels.get(KEY_COLUMN) {
             Some(columns) if text == "*" && !columns.is_empty() => Members::Named(parse_names(columns)),
             _ => Members::parse(text),
         }

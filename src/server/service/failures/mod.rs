@@ -213,7 +213,7 @@ impl Failures {
             .find(|shard| shard.first <= index && index < shard.range_end)
         else {
             // Before the first start there are no shards but one; what is skipped lies before it.
-            return Ok(if index < task.skip_first {
+            return Ok(if index < task.spec.skip_first {
                 ItemStory::Excluded
             } else {
                 ItemStory::Pending

@@ -51,7 +51,7 @@ pub enum JobStart {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
     /// The name belongs to a task over other items. Nothing was changed.
-    #[error("{} is {} over other items", task.name.as_deref().unwrap_or("the name"), task.id)]
+    #[error("{} is {} over other items", task.spec.name.as_deref().unwrap_or("the name"), task.id)]
     OtherMeaning {
         /// The task that has the name.
         task: Box<TaskView>,
@@ -95,7 +95,8 @@ pub async fn begin(
         make_way(tasks, &task, write, now).await?;
         return create(tasks, job, write, now).await;
     }
-    let is_same = (task.meaning, task.total, task.skip_first) == (job.meaning, job.total, job.skip_first);
+    let is_same =
+        (task.meaning, task.total, task.spec.skip_first) == (job.meaning, job.total, job.skip_first);
     if !is_same {
         return Err(JobError::OtherMeaning { task: Box::new(task) });
     }
@@ -124,14 +125,14 @@ fn results_of(task: &TaskView, job: &Job) -> Result<Results, JobError> {
 }
 
 async fn create(tasks: &dyn TaskStore, job: &Job, write: &Write, now: WallMs) -> Result<JobStart, JobError> {
-    let new = NewTask {
-        name: Some(job.name.clone()),
-        skip_first: job.skip_first,
+    let mut new = NewTask {
         source: job.source.clone(),
         meaning: job.meaning,
-        labels: job.labels.clone(),
         ..NewTask::of(&job.business, job.total, job.tuning.clone())
     };
+    new.spec.name = Some(job.name.clone());
+    new.spec.skip_first = job.skip_first;
+    new.spec.labels = job.labels.clone();
     let made = tasks.create(&new, write, now).await?;
     Ok(JobStart::New(
         tasks.command(made.id, &TaskCommand::Start, write, now).await?,

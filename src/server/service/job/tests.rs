@@ -84,7 +84,7 @@ async fn restart_makes_a_new_task_and_cancels_the_old_one() {
     let second = new(begin_at(&tasks, &job("a", 2), true).await.expect("begun"));
     assert_ne!(first.id, second.id);
     let old = tasks.get(first.id).await.expect("read").expect("still there");
-    assert_eq!((old.status, old.life.name), (Status::Cancelled, None));
+    assert_eq!((old.status, old.life.spec.name), (Status::Cancelled, None));
 }
 
 #[tokio::test]

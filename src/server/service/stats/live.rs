@@ -72,7 +72,7 @@ impl Stats {
             let is_whole = match task.intake {
                 // One shard, whose run may not have heard of the last items.
                 Some(_) => here.is_some(),
-                None => covered + task.skip_first.0.min(task.total.0) == task.total.0,
+                None => covered + task.spec.skip_first.0.min(task.total.0) == task.total.0,
             };
             if let Some(here) = here {
                 take_in(&mut lives, self.node.name.clone(), here);

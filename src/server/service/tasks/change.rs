@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use serde_json::json;
 
 use crate::service::tasks::Tasks;
-use crate::service::tasks::create::{check_shards, check_shared, params, settings};
+use crate::service::tasks::create::{check_shared, settings};
 use crate::service::tasks::outlook::Outlook;
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::capacity::{Load, Refusal};
@@ -14,6 +14,7 @@ use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::shards::Share;
 use windrow_core::task::lifecycle::Status;
+use windrow_core::task::spec::{JsonText, Shards};
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::ownership::peers::{Peer, PeerReply, Question};
 use windrow_engine::ports::sources::resolver::SourceRequest;
@@ -124,13 +125,9 @@ impl Tasks {
 
     fn check_change(&self, task: &TaskView, change: &TaskChange, write: &Write) -> Result<(), ServiceError> {
         let edit = &change.edit;
-        if let Some(priority) = edit.priority.filter(|priority| *priority != task.priority) {
-            self.check_priority(priority, write)?;
-        }
-        let name = edit.name.as_ref().filter(|name| !name.is_empty());
-        self.check_words(name, edit.labels.as_ref(), edit.params.as_deref())?;
-        self.check_deadline(edit.deadline.flatten())?;
-        check_shards(edit.shards)?;
+        self.check_line(&edit.spec.clone().apply(&task.spec), Some(&task.spec), write)?;
+        self.check_spec(&edit.spec)?;
+        self.check_deadline(edit.spec.deadline.flatten())?;
         let (wanted, now) = (&change.tuning, &task.tuning);
         let fixed = [
             ("/ordered", wanted.ordered.is_some_and(|wish| wish != now.ordered)),
@@ -159,8 +156,8 @@ impl Tasks {
         let tuning = change.tuning.apply(&task.tuning);
         self.check_settings(&tuning, business)?;
         let mut edit = change.edit;
-        edit.shards = edit.shards.filter(|shards| *shards != task.shards_wanted);
-        check_shared(&tuning, shards(task, edit.shards))?;
+        edit.spec.shards = edit.spec.shards.filter(|shards| *shards != task.spec.shards);
+        check_shared(&tuning, shards(task, edit.spec.shards))?;
         if let Some(request) = &change.source {
             let source = self.sources.resolve(request, &task.business, write).await?;
             edit.total = Some(source.total);
@@ -272,14 +269,14 @@ impl Tasks {
 }
 
 /// By how many shards the settings of a task are shared: those that it has, or those that its next start makes.
-fn shards(task: &TaskView, wanted: Option<Auto<NonZeroU32>>) -> Auto<NonZeroU32> {
+fn shards(task: &TaskView, wanted: Option<Shards>) -> Auto<NonZeroU32> {
     let rests = matches!(
         task.status,
         Status::Created | Status::AwaitingBusiness | Status::Stopped
     );
     let has_run = task.shards.iter().any(|shard| shard.run.0 > 0);
     let there = NonZeroU32::new(u32::try_from(task.shards.len()).unwrap_or(u32::MAX));
-    let to_be = wanted.unwrap_or(task.shards_wanted);
+    let to_be = wanted.unwrap_or(task.spec.shards).0;
     there.filter(|_| !rests || has_run).map_or(to_be, Auto::Fixed)
 }
 
@@ -300,14 +297,10 @@ fn no_capacity(task: &TaskView, rate: RateLimit, why: &str, free: &str, node: St
 
 /// The task as the `validate` hook is told of its change.
 fn picture(task: &TaskView, edit: &TaskEdit) -> Result<serde_json::Value, ServiceError> {
-    let text = edit.params.as_deref().or(task.params.as_deref());
+    let spec = edit.spec.clone().apply(&task.spec);
     Ok(json!({
-        "id": task.id.to_string(),
-        "name": edit.name.as_deref().or(task.name.as_deref()),
-        "total": edit.total.unwrap_or(task.total).0,
-        "skip_first": edit.skip_first.unwrap_or(task.skip_first).0,
-        "labels": edit.labels.as_ref().unwrap_or(&task.labels),
-        "params": params(text)?,
+        "id": task.id.to_string(), "name": spec.name, "total": edit.total.unwrap_or(task.total),
+        "skip_first": spec.skip_first, "labels": spec.labels, "params": spec.params.as_ref().map(JsonText::value),
         "settings": settings(edit.tuning.as_ref().unwrap_or(&task.tuning))?,
     }))
 }

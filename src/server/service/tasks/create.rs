@@ -1,6 +1,5 @@
 //! Makes tasks: new ones, and clones of old ones.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use serde_json::{Value, json};
@@ -13,13 +12,13 @@ use crate::service::{FieldFault, ServiceError};
 use windrow_config::TaskDefaults;
 use windrow_core::dataset::Publish;
 use windrow_core::execution::shared_faults;
-use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
+use windrow_core::ids::{ItemCount, TaskId};
 use windrow_core::settings::Auto;
 use windrow_core::settings::check::TuningFault;
 use windrow_core::settings::table::TuningPatch;
-use windrow_core::shards::SHARDS_MAX;
+use windrow_core::task::Tuning;
 use windrow_core::task::meaning::{Meaning, MeaningChange, changed};
-use windrow_core::task::{Canary, Tuning};
+use windrow_core::task::spec::{self, JsonText, Shards, SpecPatch, TaskSpec};
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::sources::resolver::{ResolvedSource, SourceRequest};
 use windrow_engine::ports::tasks::store::{FireKey, Making, NewTask, TaskView, Write};
@@ -38,30 +37,10 @@ pub struct TaskRequest {
 /// What a request says of a task beside business and items; what is none is the default, or as the cloned task has it.
 #[derive(Clone, Debug, Default)]
 pub struct TaskPlan {
-    /// The name.
-    pub name: Option<String>,
-    /// The labels.
-    pub labels: Option<BTreeMap<String, String>>,
-    /// Items left out at the head.
-    pub skip_first: Option<ItemIndex>,
-    /// The parameters as JSON text.
-    pub params: Option<String>,
-    /// Whether they go with each call.
-    pub send_params: Option<bool>,
+    /// The attributes.
+    pub spec: SpecPatch,
     /// The settings.
     pub tuning: TuningPatch,
-    /// The named limits that its items count against, beside those of its business.
-    pub limits: Option<Vec<String>>,
-    /// Into how many parts it is cut, that different nodes can own.
-    pub shards: Option<Auto<NonZeroU32>>,
-    /// Higher goes first.
-    pub priority: Option<i32>,
-    /// Not before.
-    pub start_at: Option<WallMs>,
-    /// Not after.
-    pub deadline: Option<WallMs>,
-    /// The first items, run before any other.
-    pub canary: Option<Canary>,
     /// Whether it starts at once.
     pub start: bool,
     /// Whether it is refused where it would only be warned of.
@@ -76,19 +55,6 @@ pub struct TaskPlan {
     pub fire: Option<FireKey>,
 }
 
-impl TaskPlan {
-    /// The same with what another task has where it says nothing.
-    pub(crate) fn inheriting(self, origin: &TaskView) -> TaskPlan {
-        TaskPlan {
-            labels: self.labels.or_else(|| Some(origin.labels.clone())),
-            params: self.params.or_else(|| origin.params.clone()),
-            limits: self.limits.or_else(|| Some(origin.limits.clone())),
-            priority: self.priority.or(Some(origin.priority)),
-            ..self
-        }
-    }
-}
-
 impl Tasks {
     /// Makes a task, and starts it if the plan says so.
     ///
@@ -96,8 +62,7 @@ impl Tasks {
     /// `Unprocessable` names what can't be; `BusinessRejected`, `NameTaken`, `KeyReused`.
     pub async fn create(&self, request: TaskRequest, write: &Write) -> Result<TaskView, ServiceError> {
         let business = self.businesses.open(&request.business).await?;
-        self.check_plan(&request.plan)?;
-        self.check_priority(request.plan.priority.unwrap_or_default(), write)?;
+        self.check_plan(&request.plan, &TaskSpec::default(), write)?;
         self.limits.check(&request.plan, &business, write).await?;
         let mut tuning = self.settings(&business, &request.plan.tuning)?;
         let (publish, said) = (request.plan.publish.as_ref(), &request.plan.tuning);
@@ -109,12 +74,9 @@ impl Tasks {
             .resolve(&request.source, &request.business, write)
             .await?;
         refuse_empty(source.total, &request.plan)?;
-        let mut defaults = Defaults::of(&self.node.config().task_defaults, &tuning);
-        if matches!(request.source, SourceRequest::Appended) {
-            defaults.shards = Auto::Fixed(NonZeroU32::MIN);
-        }
         let (starts, strict) = (request.plan.start, request.plan.strict);
         let is_open = matches!(request.source, SourceRequest::Appended);
+        let defaults = defaults(&self.node.config().task_defaults, tuning.ordered || is_open);
         let how = Making {
             starts,
             beside: None,
@@ -145,8 +107,7 @@ impl Tasks {
             return self.create(request, &tried).await.map(drop);
         }
         let business = self.businesses.open(&request.business).await?;
-        self.check_plan(&request.plan)?;
-        self.check_priority(request.plan.priority.unwrap_or_default(), write)?;
+        self.check_plan(&request.plan, &TaskSpec::default(), write)?;
         self.limits.check(&request.plan, &business, write).await?;
         let mut tuning = self.settings(&business, &request.plan.tuning)?;
         let (publish, said) = (request.plan.publish.as_ref(), &request.plan.tuning);
@@ -178,16 +139,11 @@ impl Tasks {
             meaning: origin.meaning,
         };
         let plan = TaskPlan {
-            skip_first: plan.skip_first.or(Some(origin.skip_first)),
-            canary: plan.canary.or(origin.canary),
+            spec: plan.spec.inherit(&origin.spec, spec::Request::Clone),
             publish,
-            ..plan.inheriting(&origin)
+            ..plan
         };
-        let defaults = Defaults {
-            send_params: origin.send_params,
-            shards: origin.shards_wanted,
-        };
-        let mut task = new_task(&business, plan, tuning, source, defaults);
+        let mut task = new_task(&business, plan, tuning, source, TaskSpec::default());
         task.parent = origin.parent;
         if origin.intake.is_some() {
             open(&mut task)?;
@@ -207,27 +163,32 @@ impl Tasks {
         write: &Write,
     ) -> Result<(Business, Tuning), ServiceError> {
         let business = self.businesses.open(&origin.business).await?;
-        self.check_plan(plan)?;
-        self.check_priority(plan.priority.unwrap_or(origin.priority), write)?;
+        self.check_plan(plan, &origin.spec, write)?;
         self.limits.check(plan, &business, write).await?;
         let tuning = plan.tuning.apply(&origin.tuning);
         self.check_settings(&tuning, &business)?;
         Ok((business, tuning))
     }
 
-    pub(crate) fn check_plan(&self, plan: &TaskPlan) -> Result<(), ServiceError> {
-        self.check_words(plan.name.as_ref(), plan.labels.as_ref(), plan.params.as_deref())?;
-        check_shards(plan.shards)?;
-        if let (Some(start), Some(end)) = (plan.start_at, plan.deadline)
-            && end <= start
-        {
+    /// Refuses attributes that no task may have, or none that whoever asks makes; `origin` is what they are laid over.
+    pub(crate) fn check_plan(
+        &self,
+        plan: &TaskPlan,
+        origin: &TaskSpec,
+        write: &Write,
+    ) -> Result<(), ServiceError> {
+        let spec = &plan.spec;
+        self.check_spec(spec)?;
+        let times = spec.start_at.flatten().zip(spec.deadline.flatten());
+        if times.is_some_and(|(start, end)| end <= start) {
             return Err(ServiceError::unprocessable(
                 "/deadline",
                 "must be later than `start_at`",
             ));
         }
-        self.check_start(plan.start_at)?;
-        self.check_deadline(plan.deadline)
+        self.check_start(spec.start_at.flatten())?;
+        self.check_deadline(spec.deadline.flatten())?;
+        self.check_line(&spec.clone().apply(origin), None, write)
     }
 
     pub(crate) async fn make(
@@ -238,12 +199,15 @@ impl Tasks {
         strict: bool,
         write: &Write,
     ) -> Result<TaskView, ServiceError> {
-        check_shared(&task.tuning, task.shards)?;
+        check_shared(&task.tuning, task.spec.shards.0)?;
         if let Some(total) = self.validate(business, picture(&task)?).await? {
             resize(&mut task, total)?;
         }
-        if task.skip_first.0 > task.total.0 {
-            let text = format!("{} is more than the {} items", task.skip_first.0, task.total.0);
+        if task.spec.skip_first.0 > task.total.0 {
+            let text = format!(
+                "{} is more than the {} items",
+                task.spec.skip_first.0, task.total.0
+            );
             return Err(ServiceError::unprocessable("/skip_first", text));
         }
         if strict {
@@ -258,36 +222,17 @@ impl Tasks {
     }
 }
 
-/// What a task has of which its plan says nothing.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Defaults {
-    pub(crate) send_params: bool,
-    pub(crate) shards: Auto<NonZeroU32>,
-}
-
-impl Defaults {
-    /// Those of the node. An ordered task has one shard, whatever others have.
-    pub(crate) fn of(defaults: &TaskDefaults, tuning: &Tuning) -> Defaults {
-        let shards = if tuning.ordered {
-            Auto::Fixed(NonZeroU32::MIN)
-        } else {
-            defaults.shards
-        };
-        Defaults {
-            send_params: defaults.send_params,
-            shards,
-        }
-    }
-}
-
-/// Whether a task may have so many shards.
-pub(crate) fn check_shards(shards: Option<Auto<NonZeroU32>>) -> Result<(), ServiceError> {
-    match shards {
-        Some(Auto::Fixed(shards)) if shards.get() > SHARDS_MAX => {
-            let text = format!("{shards} are more than the {SHARDS_MAX} shards that a task may have");
-            Err(ServiceError::unprocessable("/shards", text))
-        }
-        _ => Ok(()),
+/// Attributes that a new task has of which its plan says nothing: those of the node, but one shard where items have an order.
+pub(crate) fn defaults(of_node: &TaskDefaults, has_order: bool) -> TaskSpec {
+    let shards = if has_order {
+        Shards::default()
+    } else {
+        Shards(of_node.shards)
+    };
+    TaskSpec {
+        send_params: of_node.send_params,
+        shards,
+        ..TaskSpec::default()
     }
 }
 
@@ -313,26 +258,16 @@ pub(crate) fn new_task(
     plan: TaskPlan,
     tuning: Tuning,
     source: ResolvedSource,
-    defaults: Defaults,
+    defaults: TaskSpec,
 ) -> NewTask {
     NewTask {
-        shards: plan.shards.unwrap_or(defaults.shards),
         business: business.slug.clone(),
-        name: plan.name,
+        spec: plan.spec.apply(&defaults),
         total: source.total,
-        skip_first: plan.skip_first.unwrap_or_default(),
         tuning,
-        params: plan.params,
         source: source.json,
         meaning: source.meaning,
         idempotency_key: plan.key,
-        labels: plan.labels.unwrap_or_default(),
-        priority: plan.priority.unwrap_or_default(),
-        send_params: plan.send_params.unwrap_or(defaults.send_params),
-        limits: plan.limits.unwrap_or_default(),
-        canary: plan.canary,
-        start_at: plan.start_at,
-        deadline: plan.deadline,
         parent: None,
         publish: plan.publish,
         is_open: false,
@@ -342,17 +277,9 @@ pub(crate) fn new_task(
 /// The task as the `validate` hook is told.
 fn picture(task: &NewTask) -> Result<Value, ServiceError> {
     Ok(json!({
-        "id": Value::Null, "name": task.name, "total": task.total.0, "skip_first": task.skip_first.0,
-        "labels": task.labels, "params": params(task.params.as_deref())?, "settings": settings(&task.tuning)?,
+        "id": Value::Null, "name": task.spec.name, "total": task.total, "skip_first": task.spec.skip_first,
+        "labels": task.spec.labels, "params": task.spec.params.as_ref().map(JsonText::value), "settings": settings(&task.tuning)?,
     }))
-}
-
-/// Parameters as JSON.
-pub(crate) fn params(text: Option<&str>) -> Result<Value, ServiceError> {
-    let value = text.map(serde_json::from_str::<Value>).transpose();
-    value
-        .map(Option::unwrap_or_default)
-        .map_err(|error| ServiceError::Internal(error.to_string()))
 }
 
 /// Settings as they are written.
@@ -364,9 +291,9 @@ pub(crate) fn settings(tuning: &Tuning) -> Result<Value, ServiceError> {
 fn resize(task: &mut NewTask, total: ItemCount) -> Result<(), ServiceError> {
     let now = Meaning {
         total: task.total,
-        skip_first: task.skip_first,
+        skip_first: task.spec.skip_first,
         source: task.source.clone(),
-        shards: task.shards,
+        shards: task.spec.shards.0,
         has_run: false,
         is_cut: false,
     };

@@ -3,25 +3,32 @@
 use super::Tasks;
 use super::outlook::{Outlook, Warning};
 use crate::service::{FieldFault, ServiceError};
-use windrow_core::capacity::{Obstacle, Request};
+use windrow_core::capacity::{Obstacle, Rank, Request};
 use windrow_core::ids::ShardId;
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
 use windrow_core::task::lifecycle::Status;
+use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::tasks::store::{TaskView, Write};
 
 /// The code of a task that waits until others have ended.
 pub const IN_LINE: &str = "waits_in_line";
 
 impl Tasks {
-    /// Refuses a priority that whoever asks may not give: a business only up to what operators allow, since a higher one
-    /// starves the others.
+    /// Refuses a priority that whoever asks may not give, unless the task has it already: a business only up to what
+    /// operators allow, since a higher one starves the others.
     ///
     /// # Errors
     /// `Unprocessable` names the most.
-    pub(super) fn check_priority(&self, priority: i32, write: &Write) -> Result<(), ServiceError> {
-        let most = self.node.config().auth.business_priority_max;
-        if write.actor.source != "business" || i64::from(priority) <= i64::from(most) {
+    pub(super) fn check_line(
+        &self,
+        wanted: &TaskSpec,
+        has: Option<&TaskSpec>,
+        write: &Write,
+    ) -> Result<(), ServiceError> {
+        let (priority, most) = (wanted.priority, self.node.config().auth.business_priority_max);
+        let is_new = has.is_none_or(|has| has.priority != priority);
+        if !is_new || write.actor.source != "business" || i64::from(priority) <= i64::from(most) {
             return Ok(());
         }
         let text = format!("{priority} is more than the {most} that a business may give its tasks");
@@ -42,11 +49,13 @@ impl Tasks {
         let share = Share::of_each(outlook.shards?.max(1) as usize);
         let rate = share.of_limit(outlook.rate);
         let request = Request {
-            shard: ShardId { task: task.id, no: 0 },
+            rank: Rank::new(
+                task.spec.priority,
+                self.node.now(),
+                ShardId { task: task.id, no: 0 },
+            ),
             rate,
             share,
-            priority: task.life.priority,
-            waiting_since: self.node.now(),
             takes: match rate {
                 RateLimit::Limited(rate) if task.intake.is_none() => {
                     Some(rate.time_of(share.of(outlook.items)))

@@ -121,7 +121,7 @@ impl Tasks {
         let task = self.get(id).await?;
         refuse_late(&task, self.node.now())?;
         // Whoever asks for the same start again is told how it stands.
-        self.check_start(at.filter(|_| task.start_at != at))?;
+        self.check_start(at.filter(|_| task.spec.start_at != at))?;
         if strict {
             let business = self.businesses.get(&task.business).await?;
             self.refuse_foreseen(&Outlook::going_on(&task).started(at), &business)
@@ -136,7 +136,7 @@ impl Tasks {
         // One that waits for another time is not there yet.
         let is_then = move |task: &TaskView| {
             let is_due = |at: Option<WallMs>| at.is_none_or(|at| at <= now);
-            at.is_none() || task.start_at == at || (is_due(at) && is_due(task.start_at))
+            at.is_none() || task.spec.start_at == at || (is_due(at) && is_due(task.spec.start_at))
         };
         let there = move |task: &TaskView| {
             task.wish == Wish::Run && !task.status.is_terminal() && !sleeps(task) && is_then(task)
@@ -259,9 +259,7 @@ impl Tasks {
     ) -> Result<CommandOutcome, ServiceError> {
         let present = self.get(id).await?.start_no;
         let start_no = start_no.unwrap_or(present);
-        if let Some(params) = &edit.params {
-            self.check_params(params)?;
-        }
+        self.check_spec(&edit.spec)?;
         // A repeat of an answer that was heard; one that would change something more is refused.
         let is_repeat = edit == TaskEdit::default();
         let there = move |task: &TaskView| {
@@ -321,7 +319,7 @@ impl Tasks {
 /// Whether it rests and its deadline is over.
 pub(super) fn would_stop_at_once(task: &TaskView, now: WallMs) -> bool {
     let rests = matches!(task.status, Status::Created | Status::Stopped);
-    rests && task.deadline.is_some_and(|deadline| deadline <= now)
+    rests && task.spec.deadline.is_some_and(|deadline| deadline <= now)
 }
 
 /// Whether it wants to run and rested too long for anybody to take it.
@@ -331,7 +329,7 @@ fn sleeps(task: &TaskView) -> bool {
 
 /// Refuses to start a task that would stop at once.
 fn refuse_late(task: &TaskView, now: WallMs) -> Result<(), ServiceError> {
-    let Some(deadline) = task.deadline.filter(|_| would_stop_at_once(task, now)) else {
+    let Some(deadline) = task.spec.deadline.filter(|_| would_stop_at_once(task, now)) else {
         return Ok(());
     };
     let detail = format!(

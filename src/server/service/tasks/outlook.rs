@@ -1,13 +1,12 @@
 //! What would not come about as it was wished: a deadline that can't be met, a start time of a task that nobody
 //! started, results that don't fit where they are kept. It is told where a task is made, changed, started or looked at; with `strict` it is refused.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::service::results::SHORTAGE_ADVICE;
 use crate::service::tasks::Tasks;
 use crate::service::tasks::ceiling::Ceiling;
-use crate::service::tasks::create::{Defaults, TaskRequest};
+use crate::service::tasks::create::{TaskRequest, defaults};
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::capacity::Load;
 use windrow_core::ids::WallMs;
@@ -15,6 +14,7 @@ use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::Tuning;
 use windrow_core::task::deadline::{Plan, Shortfall, shortfall};
 use windrow_core::task::lifecycle::Status;
+use windrow_core::task::spec::{Shards, TaskSpec};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::sources::resolver::SourceRequest;
@@ -55,32 +55,31 @@ impl Outlook {
     /// Of a task that is to be made.
     pub(crate) fn of_new(task: &NewTask, starts: bool) -> Outlook {
         Outlook {
-            items: task.total.0.saturating_sub(task.skip_first.0),
+            items: task.total.0.saturating_sub(task.spec.skip_first.0),
             rate: task.tuning.rate,
-            shards: fixed(task.shards),
-            limits: task.limits.clone(),
+            shards: fixed(task.spec.shards),
+            limits: task.spec.limits.clone(),
             is_wanted: starts,
-            start_at: task.start_at,
-            deadline: task.deadline,
+            start_at: task.spec.start_at,
+            deadline: task.spec.deadline,
         }
     }
 
     /// Of tasks that are made by a request, before its source is read.
-    fn of_request(request: &TaskRequest, tuning: &Tuning, shards: Auto<NonZeroU32>) -> Outlook {
-        let plan = &request.plan;
-        let head = plan.skip_first.unwrap_or_default().0;
+    fn of_request(request: &TaskRequest, tuning: &Tuning, defaults: &TaskSpec) -> Outlook {
+        let spec = request.plan.spec.clone().apply(defaults);
         Outlook {
             // Of other sources nobody knows more than that they have one.
             items: match request.source {
-                SourceRequest::Range { total } => total.0.saturating_sub(head),
+                SourceRequest::Range { total } => total.0.saturating_sub(spec.skip_first.0),
                 _ => 1,
             },
             rate: tuning.rate,
-            shards: fixed(plan.shards.unwrap_or(shards)),
-            limits: plan.limits.clone().unwrap_or_default(),
-            is_wanted: plan.start,
-            start_at: plan.start_at,
-            deadline: plan.deadline,
+            shards: fixed(spec.shards),
+            limits: spec.limits,
+            is_wanted: request.plan.start,
+            start_at: spec.start_at,
+            deadline: spec.deadline,
         }
     }
 
@@ -113,11 +112,11 @@ impl Outlook {
         Outlook {
             items: left,
             rate: task.tuning.rate,
-            shards: cut.or_else(|| fixed(task.shards_wanted)),
-            limits: task.limits.clone(),
+            shards: cut.or_else(|| fixed(task.spec.shards)),
+            limits: task.spec.limits.clone(),
             is_wanted: task.status != Status::Created,
-            start_at: task.start_at,
-            deadline: task.deadline,
+            start_at: task.spec.start_at,
+            deadline: task.spec.deadline,
         }
     }
 
@@ -133,20 +132,21 @@ impl Outlook {
     /// The same after a change.
     pub(crate) fn changed(self, task: &TaskView, edit: &TaskEdit) -> Outlook {
         let total = edit.total.unwrap_or(task.total).0;
-        let head = edit.skip_first.unwrap_or(task.skip_first).0;
-        let items = (self.items + total + task.skip_first.0).saturating_sub(task.total.0 + head);
+        let spec = edit.spec.clone().apply(&task.spec);
+        let items =
+            (self.items + total + task.spec.skip_first.0).saturating_sub(task.total.0 + spec.skip_first.0);
         Outlook {
             items,
             rate: edit.tuning.as_ref().map_or(self.rate, |tuning| tuning.rate),
-            shards: edit.shards.map_or(self.shards, fixed),
-            deadline: edit.deadline.unwrap_or(self.deadline),
+            shards: edit.spec.shards.map_or(self.shards, fixed),
+            deadline: spec.deadline,
             ..self
         }
     }
 }
 
-fn fixed(shards: Auto<std::num::NonZeroU32>) -> Option<u32> {
-    match shards {
+fn fixed(shards: Shards) -> Option<u32> {
+    match shards.0 {
         Auto::Fixed(shards) => Some(shards.get()),
         Auto::Auto => None,
     }
@@ -178,8 +178,8 @@ impl Tasks {
     ) -> Result<Vec<Warning>, ServiceError> {
         let business = self.businesses.open(&request.business).await?;
         let tuning = self.settings(&business, &request.plan.tuning)?;
-        let defaults = Defaults::of(&self.node.config().task_defaults, &tuning);
-        let outlook = Outlook::of_request(request, &tuning, defaults.shards);
+        let defaults = defaults(&self.node.config().task_defaults, tuning.ordered);
+        let outlook = Outlook::of_request(request, &tuning, &defaults);
         Ok(self.foreseen(&outlook, &business).await?)
     }
 

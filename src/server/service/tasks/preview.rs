@@ -88,14 +88,13 @@ impl Previews {
     }
 
     async fn preview_context(&self, task: &TaskView) -> Result<RunContext, ServiceError> {
-        let params = task.params.clone().filter(|_| task.send_params);
-        let params = params.map(serde_json::value::RawValue::from_string).transpose();
+        let params = task.spec.params.clone().filter(|_| task.spec.send_params);
         Ok(RunContext {
             shard: ShardId { task: task.id, no: 0 },
-            task_name: task.name.clone(),
+            task_name: task.spec.name.clone(),
             task_revision: task.control_rev,
             business: task.business.clone(),
-            params: params.map_err(|error| ServiceError::Internal(error.to_string()))?,
+            params: params.map(|params| params.0),
             run: RunNo(0),
             epoch: Epoch(0),
             store: self.tasks.store_id().await?,

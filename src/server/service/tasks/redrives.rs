@@ -2,12 +2,10 @@
 //! quickly as one of ten, and while the other task runs. Only where redrives of the task went before, each item is looked
 //! at: what one of them made good, or has under way, isn't done again.
 
-use std::num::NonZeroU32;
-
 use crate::service::ServiceError;
 use crate::service::tasks::Tasks;
-use crate::service::tasks::create::{Defaults, TaskPlan, new_task};
-use windrow_core::settings::Auto;
+use crate::service::tasks::create::{TaskPlan, new_task};
+use windrow_core::task::spec::{self, TaskSpec};
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec, SourceRequest};
 use windrow_engine::ports::tasks::store::{Making, TaskView, Write};
 
@@ -86,12 +84,11 @@ impl Tasks {
             .resolve(&SourceRequest::Redrive(spec), &origin.business, write)
             .await?;
         let (starts, strict) = (request.plan.start, request.plan.strict);
-        let plan = request.plan.inheriting(origin);
-        let defaults = Defaults {
-            send_params: origin.send_params,
-            shards: Auto::Fixed(NonZeroU32::MIN),
+        let plan = TaskPlan {
+            spec: request.plan.spec.inherit(&origin.spec, spec::Request::Redrive),
+            ..request.plan
         };
-        let mut task = new_task(&business, plan, tuning, source, defaults);
+        let mut task = new_task(&business, plan, tuning, source, TaskSpec::default());
         task.parent = Some(origin.id);
         let how = Making {
             fire: None,

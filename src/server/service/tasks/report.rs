@@ -166,7 +166,7 @@ fn sum(task: &TaskView, of: impl Fn(&ShardLife) -> u64) -> u64 {
 }
 
 fn head(task: &TaskView) -> u64 {
-    task.skip_first.0.min(task.total.0)
+    task.spec.skip_first.0.min(task.total.0)
 }
 
 fn equals(holds: bool) -> char {

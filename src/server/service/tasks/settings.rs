@@ -12,6 +12,8 @@ use windrow_core::life::is_start_over;
 use windrow_core::settings::check;
 use windrow_core::settings::table::TuningPatch;
 use windrow_core::settings::{Auto, RateLimit};
+use windrow_core::shards::SHARDS_MAX;
+use windrow_core::task::spec::{Shards, SpecPatch};
 use windrow_core::task::{NAME_CHARS_MAX, Tuning};
 use windrow_core::text::likeness::nearest;
 use windrow_core::text::names;
@@ -84,20 +86,18 @@ impl Tasks {
         })
     }
 
-    /// Whether a task can have this name, these labels and these parameters.
-    pub(crate) fn check_words(
-        &self,
-        name: Option<&String>,
-        labels: Option<&BTreeMap<String, String>>,
-        params: Option<&str>,
-    ) -> Result<(), ServiceError> {
-        if let Some(name) = name {
+    /// Refuses attributes that no task may have.
+    pub(crate) fn check_spec(&self, spec: &SpecPatch) -> Result<(), ServiceError> {
+        if let Some(Some(name)) = &spec.name {
             check_name(name)?;
         }
-        if let Some(labels) = labels {
+        if let Some(labels) = &spec.labels {
             check_labels(labels)?;
         }
-        params.map_or(Ok(()), |params| self.check_params(params))
+        if let Some(Some(params)) = &spec.params {
+            self.check_params(params)?;
+        }
+        spec.shards.map_or(Ok(()), check_shards)
     }
 
     /// Whether parameters are of a size that goes with each call.
@@ -133,6 +133,17 @@ impl Tasks {
             )),
             _ => Ok(()),
         }
+    }
+}
+
+/// Refuses more shards than a task may have.
+fn check_shards(shards: Shards) -> Result<(), ServiceError> {
+    match shards.0 {
+        Auto::Fixed(shards) if shards.get() > SHARDS_MAX => {
+            let text = format!("{shards} are more than the {SHARDS_MAX} shards that a task may have");
+            Err(ServiceError::unprocessable("/shards", text))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -98,5 +98,5 @@ fn excluded_among(task: &TaskView, named: &Stretches) -> u64 {
         .shards
         .iter()
         .map(|shard| named.count(shard.end, shard.range_end));
-    named.count(ItemIndex(0), task.skip_first) + cut.sum::<u64>()
+    named.count(ItemIndex(0), task.spec.skip_first) + cut.sum::<u64>()
 }

@@ -1,11 +1,10 @@
 //! The items that a task is made with: those of its source, none, or those that are appended later.
 
-use std::num::NonZeroU32;
-
 use crate::service::tasks::create::TaskPlan;
 use crate::service::{FieldFault, ServiceError};
 use windrow_core::ids::ItemCount;
 use windrow_core::settings::Auto;
+use windrow_core::task::spec::Shards;
 use windrow_engine::ports::tasks::store::NewTask;
 
 /// Refuses a source without items, where the plan wants that. Else there is nothing to do, and nothing failed.
@@ -27,14 +26,14 @@ pub(super) fn refuse_empty(total: ItemCount, plan: &TaskPlan) -> Result<(), Serv
 /// `Unprocessable` where it is to have what only a task of known items can.
 pub(super) fn open(task: &mut NewTask) -> Result<(), ServiceError> {
     let mut faults = Vec::new();
-    if matches!(task.shards, Auto::Fixed(shards) if shards.get() > 1) {
+    if matches!(task.spec.shards.0, Auto::Fixed(shards) if shards.get() > 1) {
         faults.push(FieldFault::new("/shards", "an open task has one shard").advise("1, or leave it out"));
     }
-    if task.skip_first.0 > 0 {
+    if task.spec.skip_first.0 > 0 {
         let text = "an open task has no items yet that could be left out";
         faults.push(FieldFault::new("/skip_first", text).advise("leave it out"));
     }
     ServiceError::refuse(faults)?;
-    (task.is_open, task.shards) = (true, Auto::Fixed(NonZeroU32::MIN));
+    (task.is_open, task.spec.shards) = (true, Shards::default());
     Ok(())
 }

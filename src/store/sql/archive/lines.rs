@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use crate::sql::entity::{failure_group, item, run, shard_head, task};
 use crate::sql::run::items;
 use crate::sql::task::life;
-use crate::sql::words;
 use windrow_core::ids::{ScheduleId, StoreId, TaskId, WallMs};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::statistics::ShardDay;
@@ -38,28 +37,30 @@ pub(super) fn task(
     shards: &[shard_head::Model],
     now: WallMs,
 ) -> Result<String, StoreError> {
-    let counters = life::read(row, shards)?.counters();
+    let life = life::read(row, shards)?;
+    let counters = life.counters();
     let mut body = json!({
         "kind": "task", "format": FORMAT, "store": store.0, "archived_at": now.to_rfc3339(),
-        "id": TaskId(row.id).to_string(), "business": business, "name": row.name, "status": row.status,
+        "id": TaskId(row.id).to_string(), "business": business, "status": row.status,
         "result": row.result, "stop_reason": row.stop_reason,
         "created_at": time(row.created_at), "started_at": maybe(row.started_at), "finished_at": maybe(row.finished_at),
     });
     let items = json!({
-        "total": row.total, "skip_first": row.skip_first,
+        "total": row.total,
         "counts": {
             "succeeded": counters.succeeded, "skipped": counters.skipped, "abandoned": counters.abandoned,
             "parked": counters.parked, "excluded": counters.excluded,
         },
     });
     let made_of = json!({
-        "settings": parsed(Some(&row.tuning)), "source": parsed(Some(&row.source)), "params": parsed(row.params.as_deref()),
-        "labels": words::labels(row.labels.as_deref())?, "priority": row.priority, "canary": parsed(row.canary.as_deref()),
-        "limits": words::limits(row.limits.as_deref())?, "deadline": maybe(row.deadline),
-        "publish": parsed(row.publishing.as_deref()), "parent": row.parent_id.map(|id| TaskId(id).to_string()),
+        "settings": parsed(Some(&row.tuning)), "source": parsed(Some(&row.source)), "publish": parsed(row.publishing.as_deref()), "parent": row.parent_id.map(|id| TaskId(id).to_string()),
         "schedule": row.schedule_id.map(|id| ScheduleId(id).to_string()), "fire_time": maybe(row.fire_time),
     });
-    for part in [items, made_of] {
+    let spec = life.spec.members(|_| true);
+    let spec = spec
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), parsed(Some(value.get()))));
+    for part in [items, made_of, Value::Object(spec.collect())] {
         if let (Value::Object(body), Value::Object(part)) = (&mut body, part) {
             body.extend(part);
         }

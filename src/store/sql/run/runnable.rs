@@ -16,8 +16,10 @@ use serde::Deserialize;
 
 use crate::sql::entity::{business, session, shard_head, task};
 use crate::sql::run::claim::{ENDING, unfenced};
+use crate::sql::task::spec;
 use crate::sql::{Fetch, Reply, Store, damaged, error, words};
 use windrow_core::business::POOL_DEFAULT;
+use windrow_core::capacity::Rank;
 use windrow_core::ids::{Epoch, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
@@ -36,8 +38,7 @@ struct Row {
     session_id: Option<String>,
     wish: String,
     tuning: String,
-    priority: i32,
-    queued_at: i64,
+    line: (i32, i64),
     business: String,
     rate_share: Option<i64>,
     move_to: Option<String>,
@@ -58,8 +59,7 @@ impl FromQueryResult for Row {
             move_to: row.try_get_by_index(6)?,
             updated_at: row.try_get_by_index(7)?,
             tuning: row.try_get_by_index(8)?,
-            priority: row.try_get_by_index(9)?,
-            queued_at: row.try_get_by_index(10)?,
+            line: (row.try_get_by_index(9)?, row.try_get_by_index(10)?),
             business: row.try_get_by_index(11)?,
             left: row.try_get_by_index(12)?,
         })
@@ -142,11 +142,8 @@ fn page(
             C::MoveTo,
             C::UpdatedAt,
         ])
-        .columns([
-            task::Column::Tuning,
-            task::Column::Priority,
-            task::Column::QueuedAt,
-        ])
+        .column(task::Column::Tuning)
+        .columns(spec::LINE)
         .column(business::Column::Slug)
         .column_as(left(), "items_left")
         .join(sea_orm::JoinType::InnerJoin, task_of_shard())
@@ -287,7 +284,7 @@ fn candidate(
         .and_then(|count| usize::try_from(*count).ok());
     let share = count.map_or(Share::ALL, Share::of_each);
     Ok(Candidate {
-        shard: shard(row),
+        rank: Rank::new(row.line.0, WallMs(row.line.1), shard(row)),
         epoch: Epoch(row.epoch.cast_unsigned()),
         session: row
             .session_id
@@ -298,8 +295,6 @@ fn candidate(
         wish: words::wish(&row.wish)?,
         rate: share.of_limit(pace.rate),
         share,
-        priority: row.priority,
-        waiting_since: WallMs(row.queued_at),
         business,
         is_sent_here: row.move_to.as_deref() == Some(hunt.node.as_str()),
         written_at: WallMs(row.updated_at),

@@ -11,6 +11,7 @@ use crate::sql::run::close;
 use crate::sql::run::items;
 use crate::sql::run::runnable;
 use crate::sql::task::record;
+use crate::sql::task::spec;
 use crate::sql::{Fetch, Reply, Store, words};
 use windrow_core::execution::Shared;
 use windrow_core::ids::{ClaimId, Epoch, ItemCount, ItemIndex, ShardId, WallMs};
@@ -78,6 +79,7 @@ impl RunStore for Store {
         let row = row.ok_or_else(|| StoreError::Refused(format!("there is no task {}", shard.task)))?;
         let own = shards.iter().find(|row| row.shard_no == words::shard_no(shard));
         let own = own.ok_or_else(|| StoreError::Refused(format!("there is no shard {shard}")))?;
+        let attributes = spec::read(&row)?;
         let share = Share::read(own.rate_share);
         // The only shard has no share; the last one that is left has all, and still others beside it.
         let (abandoned_elsewhere, all_down) = match own.rate_share {
@@ -89,14 +91,10 @@ impl RunStore for Store {
             rev: row.control_rev.cast_unsigned(),
             tuning: words::tuning(&row.tuning)?,
             finish_at: row.finish_at.map(|end| ItemIndex(end.cast_unsigned())),
-            canary: words::canary(row.canary.as_deref())?,
+            canary: attributes.canary,
             shared: Shared {
                 share,
-                items: ShardRange::of_task(
-                    ItemCount(row.total.cast_unsigned()),
-                    words::index(row.skip_first),
-                )
-                .len(),
+                items: ShardRange::of_task(ItemCount(row.total.cast_unsigned()), attributes.skip_first).len(),
                 abandoned_elsewhere,
                 all_down,
             },
@@ -104,7 +102,7 @@ impl RunStore for Store {
             skips: words::skips(row.skips.as_deref())?,
             pause: words::pause(&row)?,
             slow: words::slow(&row),
-            deadline: row.deadline.map(WallMs),
+            deadline: attributes.deadline,
             supply: words::supply(&row)?,
         })
     }

@@ -12,6 +12,7 @@ use crate::sql::task::command;
 use crate::sql::task::delete::DELETING;
 use crate::sql::task::life;
 use crate::sql::task::record::{self, Change};
+use crate::sql::task::spec;
 use crate::sql::task::view;
 use crate::sql::{Fetch, Pluck, Run, Store, Transaction, error, keep, locks, words};
 use windrow_core::dataset::Publishing;
@@ -120,7 +121,7 @@ async fn make(
     };
     refuse_taken_name(transaction, owner.id, new).await?;
     refuse_lost_parent(transaction, new).await?;
-    if let Some(missing) = named_limits::missing(transaction, &new.limits).await? {
+    if let Some(missing) = named_limits::missing(transaction, &new.spec.limits).await? {
         return Err(CreateError::NoLimit(missing));
     }
     let (begun, note) = begin_generation(transaction, owner, (new, fire.zip(kind)), now).await?;
@@ -251,23 +252,17 @@ async fn remember_key(
 /// Everything that makes two requests the same one.
 fn request_hash(new: &NewTask) -> Result<String, StoreError> {
     let tuning = words::tuning_text(&new.tuning)?;
-    let times = [new.start_at, new.deadline].map(|at| at.map(|at| at.0));
-    let parent = new.parent.map(|id| id.0);
-    let numbers = serde_json::json!([
-        new.total.0,
-        new.skip_first.0,
+    let spec = new.spec.members(|_| true);
+    let request = (
+        &new.business,
+        spec,
+        new.total,
+        &new.source,
         new.meaning,
-        new.priority,
-        times,
-        parent,
-        new.send_params,
-        new.canary,
-        words::shards_column(new.shards)
-    ])
-    .to_string();
-    let texts = serde_json::json!([new.business, new.name, new.params, new.source, new.labels]).to_string();
-    let mut parts = vec![texts, numbers, tuning];
-    parts.extend(words::limits_text(&new.limits)?);
+        new.parent,
+    );
+    let request = serde_json::to_string(&request).map_err(|fault| StoreError::Refused(fault.to_string()))?;
+    let mut parts = vec![request, tuning];
     if let Some(publish) = &new.publish {
         parts.push(serde_json::to_string(publish).map_err(|fault| StoreError::Refused(fault.to_string()))?);
     }
@@ -283,7 +278,7 @@ async fn refuse_taken_name(
     business_id: i64,
     new: &NewTask,
 ) -> Result<(), CreateError> {
-    let Some(name) = &new.name else { return Ok(()) };
+    let Some(name) = &new.spec.name else { return Ok(()) };
     let holder = task::Entity::find()
         .filter(task::Column::BusinessId.eq(business_id))
         .filter(task::Column::Name.eq(name.as_str()))
@@ -321,7 +316,6 @@ fn task_row(
 ) -> Result<task::ActiveModel, StoreError> {
     Ok(task::ActiveModel {
         business_id: Set(business_id),
-        name: Set(new.name.clone()),
         status: Set(Status::Created.as_str().to_owned()),
         status_since: Set(now.0),
         wish: Set(Wish::Rest.as_str().to_owned()),
@@ -329,23 +323,13 @@ fn task_row(
         control_rev: Set(1),
         version: Set(1),
         total: Set(new.total.0.cast_signed()),
-        skip_first: Set(new.skip_first.0.cast_signed()),
-        shards_wanted: Set(words::shards_column(new.shards)),
         source: Set(new.source.clone()),
-        params: Set(new.params.clone()),
         meaning_hash: Set(new.meaning.cast_signed()),
-        priority: Set(new.priority),
-        labels: Set(words::labels_text(&new.labels)?),
         pool: Set(pool.map(str::to_owned)),
-        not_before: Set(new.start_at.map_or(0, |at| at.0)),
-        deadline: Set(new.deadline.map(|at| at.0)),
         parent_id: Set(new.parent.map(|id| id.0)),
-        canary: Set(words::canary_text(new.canary)?),
-        send_params: Set(new.send_params),
         intake: Set(new.is_open.then(|| Intake::Open.as_str().to_owned())),
-        limits: Set(words::limits_text(&new.limits)?),
         created_at: Set(now.0),
         updated_at: Set(now.0),
-        ..task::ActiveModel::default()
+        ..spec::columns(&new.spec)?
     })
 }

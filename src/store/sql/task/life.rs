@@ -9,6 +9,7 @@ use crate::sql::entity::{business, failure_group, item, shard, shard_head, start
 use crate::sql::run::{items, results};
 use crate::sql::source::upload_use;
 use crate::sql::task::record::{self, Change};
+use crate::sql::task::spec;
 use crate::sql::{Fetch, Pluck, Run, Transaction, damaged, words};
 use windrow_core::ids::{ItemCount, ItemIndex, RunNo, SessionId, TaskId, WallMs};
 use windrow_core::life::{Deeds, Evidence, Life, Listener, ShardLife};
@@ -234,18 +235,11 @@ pub(crate) fn read(row: &task::Model, shards: &[shard_head::Model]) -> Result<Li
     });
     Ok(Life {
         id: TaskId(row.id),
-        name: row.name.clone(),
-        labels: words::labels(row.labels.as_deref())?,
-        priority: row.priority,
-        deadline: row.deadline.map(WallMs),
-        params: row.params.clone(),
+        spec: spec::read(row)?,
         total: ItemCount(row.total.cast_unsigned()),
-        skip_first: words::index(row.skip_first),
         source: row.source.clone(),
         meaning: row.meaning_hash.cast_unsigned(),
-        shards_wanted: words::shards_wanted(row.shards_wanted),
         tuning: words::tuning(&row.tuning)?,
-        canary: words::canary(row.canary.as_deref())?,
         abandonments: words::abandonments(row.abandonments.as_deref())?,
         skips: words::skips(row.skips.as_deref())?,
         wish: words::wish(&row.wish)?,
@@ -257,7 +251,6 @@ pub(crate) fn read(row: &task::Model, shards: &[shard_head::Model]) -> Result<Li
         stop_reason: words::stop_reason(row)?,
         result: words::result(row)?,
         start_no: row.start_no.cast_unsigned(),
-        start_at: Some(WallMs(row.not_before)).filter(|at| at.0 > 0),
         queued_at: WallMs(row.queued_at),
         started_at: row.started_at.map(WallMs),
         finished_at: row.finished_at.map(WallMs),
@@ -280,17 +273,9 @@ fn written(row: &task::Model, life: &Life) -> Result<task::Model, StoreError> {
     let (reason, text) = note.map_or((None, None), |note| (note.reason, Some(note.text)));
     let slow = words::slow_columns(life.slow);
     let mut new = task::Model {
-        name: life.name.clone(),
-        labels: words::labels_text(&life.labels)?,
-        priority: life.priority,
-        deadline: ms(life.deadline),
-        params: life.params.clone(),
         total: life.total.0.cast_signed(),
-        skip_first: life.skip_first.0.cast_signed(),
         source: life.source.clone(),
         meaning_hash: life.meaning.cast_signed(),
-        shards_wanted: words::shards_column(life.shards_wanted),
-        canary: words::canary_text(life.canary)?,
         abandonments: words::abandonments_text(&life.abandonments)?,
         skips: words::skips_text(&life.skips),
         wish: life.wish.as_str().to_owned(),
@@ -303,7 +288,6 @@ fn written(row: &task::Model, life: &Life) -> Result<task::Model, StoreError> {
         stop_reason: life.stop_reason.map(|reason| reason.as_str().to_owned()),
         result: life.result.map(|result| result.as_str().to_owned()),
         start_no: life.start_no.cast_signed(),
-        not_before: life.start_at.map_or(0, |at| at.0),
         queued_at: life.queued_at.0,
         started_at: ms(life.started_at),
         finished_at: ms(life.finished_at),
@@ -318,6 +302,7 @@ fn written(row: &task::Model, life: &Life) -> Result<task::Model, StoreError> {
         slow_rate: slow.map(|(_, micros)| micros),
         ..row.clone()
     };
+    spec::write(&mut new, &life.spec)?;
     // Another text of the same settings is no change.
     if words::tuning(&row.tuning)? != life.tuning {
         new.tuning = words::tuning_text(&life.tuning)?;

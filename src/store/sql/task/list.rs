@@ -36,7 +36,7 @@ impl TaskList for Store {
         let mut tasks = views(&snapshot, rows).await?;
         // The database compares labels as text, some of them without case.
         if let Some((key, value)) = &filter.label {
-            tasks.retain(|task| task.labels.get(key) == Some(value));
+            tasks.retain(|task| task.spec.labels.get(key) == Some(value));
         }
         Ok(TaskPage { tasks, next })
     }

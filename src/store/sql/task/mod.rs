@@ -7,6 +7,7 @@ pub mod handover;
 pub mod life;
 pub mod list;
 pub mod record;
+pub(crate) mod spec;
 pub mod tasks;
 pub mod view;
 pub mod wait;

@@ -112,10 +112,8 @@ pub(crate) fn together(
         business,
         version: row.version.cast_unsigned(),
         created_at: WallMs(row.created_at),
-        limits: words::limits(row.limits.as_deref())?,
         parent: row.parent_id.map(TaskId),
         fire: fire_of(&row),
-        send_params: row.send_params,
         pool: row.pool.clone().unwrap_or_else(|| POOL_DEFAULT.to_owned()),
         ..TaskView::of(life::read(&row, shards)?)
     })

@@ -19,6 +19,7 @@ use crate::run::args::{IfFinished, RunArgs};
 use crate::run::handler::{HANDLER, identity};
 use crate::shell::Shell;
 use windrow_core::task::lifecycle::Status;
+use windrow_core::task::spec::SpecPatch;
 use windrow_engine::ports::tasks::store::{TaskCommand, TaskEdit, TaskStore, TaskView};
 use windrow_node::StateDir;
 use windrow_server::service::{Job, JobError};
@@ -64,14 +65,17 @@ impl JobRun<'_> {
     /// A job that goes on with another handler is resumed with that one the next time.
     pub(in crate::run) async fn remember(&self, task: &TaskView, job: &Job) -> Result<(), Fault> {
         let command = job.labels.get(COMMAND);
-        if task.labels.get(COMMAND) == command {
+        if task.spec.labels.get(COMMAND) == command {
             return Ok(());
         }
-        let mut labels = task.labels.clone();
+        let mut labels = task.spec.labels.clone();
         labels.remove(COMMAND);
         labels.extend(command.map(|words| (COMMAND.to_owned(), words.clone())));
         let edit = TaskEdit {
-            labels: Some(labels),
+            spec: SpecPatch {
+                labels: Some(labels),
+                ..SpecPatch::default()
+            },
             ..TaskEdit::default()
         };
         let edit = TaskCommand::Edit(Box::new(edit));
@@ -130,13 +134,13 @@ fn is_only_told(task: &TaskView, args: &RunArgs) -> bool {
 
 /// Whether a job's items went to the handler of a command, or to the same URL in other words.
 pub(in crate::run) fn is_kin(task: &TaskView, args: &RunArgs) -> bool {
-    let kept = task.labels.get(COMMAND);
+    let kept = task.spec.labels.get(COMMAND);
     let kept = kept.and_then(|text| read(&serde_json::from_str::<Kept>(text).ok()?));
     let is_same = |kept: RunArgs| {
         let calls = kept.url.is_some() || kept.request.request.is_some();
         calls && kept.url == args.url && kept.request.request == args.request.request
     };
-    task.labels.get(HANDLER) == Some(&identity::of(args)) || kept.is_some_and(is_same)
+    task.spec.labels.get(HANDLER) == Some(&identity::of(args)) || kept.is_some_and(is_same)
 }
 
 /// Gives a command the handler that is kept, with what the command itself says of it.
@@ -171,7 +175,7 @@ struct Begun<'a> {
 impl Begun<'_> {
     /// The handler that is kept of it, as its command line was read.
     fn kept(&self, task: Option<&TaskView>, given: &RunArgs) -> Result<RunArgs, Fault> {
-        let label = |label: &str| task.and_then(|task| task.labels.get(label));
+        let label = |label: &str| task.and_then(|task| task.spec.labels.get(label));
         let kept = label(COMMAND).and_then(|text| serde_json::from_str::<Kept>(text).ok());
         let Some(kept) = kept else {
             return Err(self.unknown(label(HANDLER)));

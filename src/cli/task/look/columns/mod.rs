@@ -6,6 +6,7 @@ use crate::output::judgement::with_made_good;
 use crate::output::table::times::Times;
 use crate::output::table::{Cell, Column, Keep, Listing, Side, Tone};
 use crate::task::words;
+use windrow_core::ids::WallMs;
 
 /// Cells of the bar beside the percentage.
 const BAR_CELLS: usize = 7;
@@ -15,7 +16,7 @@ pub(crate) const TASKS: Listing<Task> = Listing {
     columns: &[
         Column::text("ID", Keep::Always, 4, |task: &Task| &task.id).tone(Tone::Strong),
         Column::text("BUSINESS", Keep::Rank(40), 8, |task| &task.business),
-        Column::maybe("NAME", Keep::Rank(60), 12, |task| task.name.as_deref()),
+        Column::maybe("NAME", Keep::Rank(60), 12, |task| task.spec.name.as_deref()),
         Column::new("STATUS", Side::Left, Keep::Always, 13, status),
         Column::new("PROGRESS", Side::Left, Keep::Rank(90), 8, progress),
         Column::new("RATE", Side::Left, Keep::Rank(70), 8, rate).named("actual_rate"),
@@ -41,12 +42,18 @@ pub(crate) const TASKS: Listing<Task> = Listing {
         Column::count("PENDING", Keep::Csv, 5, |task| Some(task.counts.pending)),
         Column::maybe("STOP REASON", Keep::Csv, 4, |task| task.stop_reason.as_deref()),
         Column::new("LABELS", Side::Left, Keep::Csv, 4, labels),
-        Column::plain("PRIORITY", Keep::Csv, 4, |task| Some(task.priority.to_string())),
-        Column::new("LIMITS", Side::Left, Keep::Csv, 4, |task, _| {
-            Cell::new(task.limits.join(" "))
+        Column::plain("PRIORITY", Keep::Csv, 4, |task| {
+            Some(task.spec.priority.to_string())
         }),
-        Column::time("START AT", Keep::Csv, |task| task.start_at.as_deref()),
-        Column::time("DEADLINE", Keep::Csv, |task| task.deadline.as_deref()),
+        Column::new("LIMITS", Side::Left, Keep::Csv, 4, |task, _| {
+            Cell::new(task.spec.limits.join(" "))
+        }),
+        Column::new("START AT", Side::Left, Keep::Csv, 4, |task, times| {
+            Cell::time(task.spec.start_at.map(WallMs::to_rfc3339).as_deref(), times)
+        }),
+        Column::new("DEADLINE", Side::Left, Keep::Csv, 4, |task, times| {
+            Cell::time(task.spec.deadline.map(WallMs::to_rfc3339).as_deref(), times)
+        }),
         Column::count("LOW WATER", Keep::Csv, 5, |task| Some(task.low_water)),
         Column::new("SHARDS", Side::Right, Keep::Csv, 4, shards),
         Column::count("MADE GOOD", Keep::Csv, 5, words::made_good),
@@ -97,14 +104,18 @@ fn eta(task: &Task, _: &Times) -> Cell {
 
 /// `team=growth day=5`.
 fn labels(task: &Task, _: &Times) -> Cell {
-    let pairs = task.labels.iter().map(|(key, value)| format!("{key}={value}"));
+    let pairs = task
+        .spec
+        .labels
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"));
     Cell::new(pairs.collect::<Vec<_>>().join(" "))
 }
 
 /// Into how many it is cut; before its start that may be `auto`.
 fn shards(task: &Task, _: &Times) -> Cell {
     match task.shard_list.len() {
-        0 => Cell::new(task.shards.to_string()),
+        0 => Cell::new(task.spec.shards.0.to_string()),
         cut => Cell::new(cut.to_string()),
     }
 }

@@ -3,6 +3,8 @@
 use super::*;
 use crate::output::table::Paper;
 use crate::output::table::times::TimeStyle;
+use windrow_core::ids::WallMs;
+use windrow_core::task::spec::TaskSpec;
 
 /// 2026-11-20T17:00:00Z
 const NOW_MS: i64 = 1_795_194_000_000;
@@ -12,7 +14,10 @@ fn task(id: &str, name: Option<&str>, status: &str, counts: (u64, u64, u64)) -> 
     let mut task = Task {
         id: id.into(),
         business: "push-campaign".into(),
-        name: name.map(str::to_owned),
+        spec: TaskSpec {
+            name: name.map(str::to_owned),
+            ..TaskSpec::default()
+        },
         status: status.into(),
         total,
         counts: api::TaskCounts {
@@ -115,12 +120,15 @@ fn scripts_get_plain_numbers() {
     };
     let labels = [("day", "5"), ("team", "growth")].map(|(key, value)| (key.into(), value.into()));
     let task = Task {
-        labels: labels.into(),
-        limits: vec!["vendor".into(), "sms".into()],
-        deadline: Some("2026-11-22T21:00:00.000Z".into()),
+        spec: TaskSpec {
+            labels: labels.into(),
+            limits: vec!["vendor".into(), "sms".into()],
+            deadline: WallMs::from_rfc3339("2026-11-22T21:00:00Z").ok(),
+            priority: -3,
+            ..tasks().swap_remove(0).spec
+        },
         shard_list: vec![api::TaskShard::default(); 2],
         low_water: 389_000,
-        priority: -3,
         ..tasks().swap_remove(0)
     };
     let csv = TASKS.csv(&[task], &times, windrow_core::text::csv::Guard::On);

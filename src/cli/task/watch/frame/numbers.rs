@@ -23,7 +23,7 @@ const LEVELS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 pub(super) fn head(state: &State, sheet: &Sheet) -> Vec<String> {
     let task = &state.task;
     let (status, tone) = words::status(task);
-    let id = task.name.is_some().then(|| state.id().to_owned());
+    let id = task.spec.name.is_some().then(|| state.id().to_owned());
     let run = state
         .run
         .as_ref()

@@ -10,6 +10,7 @@ use super::{Sheet, frame};
 use crate::output::table::times::TimeStyle;
 use windrow_client::Event;
 use windrow_core::settings::RateLimit;
+use windrow_core::task::spec::TaskSpec;
 
 /// 2026-11-20T17:02:30Z.
 const NOW_MS: i64 = 1_795_194_150_000;
@@ -27,7 +28,10 @@ fn task() -> api::Task {
     let mut task = api::Task {
         id: "t1042".to_owned(),
         business: "push-campaign".to_owned(),
-        name: Some("black-friday".to_owned()),
+        spec: TaskSpec {
+            name: Some("black-friday".to_owned()),
+            ..TaskSpec::default()
+        },
         status: "running".to_owned(),
         total: 1_000_000,
         pace: api::TaskPace {
@@ -198,7 +202,7 @@ fn numbers_of_a_node_without_its_database_are_marked_as_old() {
 #[test]
 fn wide_characters_are_counted_as_two_cells() {
     let mut state = running();
-    state.task.name = Some("黑色星期五大促推送活动第二批次".to_owned());
+    state.task.spec.name = Some("黑色星期五大促推送活动第二批次".to_owned());
     check("cjk-40", &state, sheet(40, 24));
 }
 

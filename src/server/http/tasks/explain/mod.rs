@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 use utoipa::IntoParams;
 
 use super::path::PathTask;
-use crate::http::App;
 use crate::http::answer::Of;
 use crate::http::answer::silent::silent;
 use crate::http::answer::time::rfc3339;
+use crate::http::front::App;
 use crate::http::guard::{Caller, Params, headers};
 use crate::http::problem::HttpResult;
 use crate::http::tasks::explain::text::text;

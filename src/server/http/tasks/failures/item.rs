@@ -5,8 +5,8 @@ use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use serde_json::value::RawValue;
 
-use crate::http::App;
 use crate::http::answer::time::rfc3339;
+use crate::http::front::App;
 use crate::http::problem::{HttpResult, Problem};
 use crate::http::tasks::failures::show_failure;
 use crate::http::tasks::path::{PathTask, path_param};

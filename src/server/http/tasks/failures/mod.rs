@@ -12,10 +12,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::IntoParams;
 
-use crate::http::App;
 use crate::http::answer::Of;
 use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
+use crate::http::front::App;
 use crate::http::guard::Params;
 use crate::http::problem::{HttpResult, Problem};
 use crate::http::tasks::path::PathTask;

@@ -7,7 +7,6 @@ use crate::http::answer::Of;
 use crate::http::guard::idempotency::TakenKey;
 use crate::http::guard::{Body, Call, DryRunQuery};
 use crate::http::problem::HttpResult;
-use crate::http::tasks::bodies::read_canary;
 use crate::http::tasks::changes::key;
 use crate::http::tasks::made;
 use crate::http::tasks::path::PathTask;
@@ -31,17 +30,13 @@ impl Of<Vec<FieldFault>> for api::NothingToDo {
     }
 }
 
-/// The same, and settings.
-pub(crate) type RedriveBody = api::WithSettings<api::RedriveTask>;
+pub(crate) type RedriveBody = api::Body<api::RedriveTask>;
 
 fn redrive_request(body: RedriveBody, key: Option<String>) -> Result<RedriveRequest, ServiceError> {
-    let api::WithSettings { own, tuning } = body;
+    let api::Body { own, spec, tuning } = body;
     let plan = TaskPlan {
+        spec,
         tuning,
-        name: own.name,
-        labels: own.labels,
-        priority: own.priority,
-        canary: own.canary.map(read_canary).transpose()?,
         start: own.start.unwrap_or(false),
         key,
         ..TaskPlan::default()

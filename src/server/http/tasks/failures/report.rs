@@ -7,9 +7,9 @@ use axum::response::IntoResponse;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::http::App;
 use crate::http::answer::Of;
 use crate::http::answer::time::rfc3339;
+use crate::http::front::App;
 use crate::http::guard::{Params, headers};
 use crate::http::problem::HttpResult;
 use crate::http::tasks::failures::report_markdown::markdown;
@@ -77,7 +77,7 @@ fn task_part(task: &TaskView) -> api::ReportTask {
     api::ReportTask {
         id: task.id.to_string(),
         business: task.business.clone(),
-        name: task.name.clone(),
+        name: task.spec.name.clone(),
         status: task.status.as_str().to_owned(),
         result: task.result.map(|result| result.as_str()).map(str::to_owned),
         stop_reason: task.stop_reason.map(|reason| reason.as_str()).map(str::to_owned),
@@ -85,7 +85,7 @@ fn task_part(task: &TaskView) -> api::ReportTask {
         parent: task.parent.map(|id| id.to_string()),
         source: value(&task.source),
         settings: task.tuning.clone(),
-        labels: task.labels.clone(),
+        labels: task.spec.labels.clone(),
         starts: task.start_no,
         created_at: rfc3339(task.created_at),
         started_at: task.started_at.map(rfc3339),
@@ -97,7 +97,7 @@ fn task_part(task: &TaskView) -> api::ReportTask {
 fn redrive_part(task: &TaskView) -> api::ReportRedrive {
     api::ReportRedrive {
         id: task.id.to_string(),
-        name: task.name.clone(),
+        name: task.spec.name.clone(),
         status: task.status.as_str().to_owned(),
         result: task.result.map(|result| result.as_str()).map(str::to_owned),
         stop_reason: task.stop_reason.map(|reason| reason.as_str()).map(str::to_owned),

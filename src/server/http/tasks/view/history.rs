@@ -4,10 +4,10 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde_json::Value;
 
-use crate::http::App;
 use crate::http::answer::Of;
 use crate::http::answer::page::{PageQuery, Paging};
 use crate::http::answer::time::rfc3339;
+use crate::http::front::App;
 use crate::http::problem::HttpResult;
 use crate::http::tasks::path::PathTask;
 use crate::service::ServiceError;

@@ -1,7 +1,5 @@
 //! A task as every surface shows it.
 
-use serde_json::value::RawValue;
-
 use crate::http::answer::Of;
 use crate::http::answer::silent::silent as all_silent;
 use crate::http::answer::time::rfc3339;
@@ -15,7 +13,6 @@ use crate::service::tasks::show::{Live, TaskPicture};
 use windrow_core::ids::WallMs;
 use windrow_core::stats::completion::Completion;
 use windrow_core::task::lifecycle::Status;
-use windrow_core::task::{Canary, CanaryThen};
 use windrow_engine::ports::ownership::peers::Unreachable;
 use windrow_engine::ports::tasks::store::TaskView;
 
@@ -37,18 +34,12 @@ pub(crate) fn show_task_at(pace: api::TaskPace, picture: TaskPicture, recoveries
         counts: api::TaskCounts::of(&task),
         low_water: task.low_water.0,
         publish: show_publish(&task.life),
-        shards: task.shards_wanted,
         shard_list: show_shards(&task),
         settings: api::TaskSettings::from(&task.tuning),
         source: api::TaskSource::of(&task.source),
         intake: task.intake.map(|intake| intake.as_str()).map(str::to_owned),
-        skip_first: task.skip_first.0,
         finish_at: task.cut_at().map(|end| end.0),
         skips: show_skips(&task.skips),
-        params: task.params.clone().and_then(checked),
-        canary: task.canary.map(canary),
-        start_at: task.start_at.map(rfc3339),
-        deadline: task.deadline.map(rfc3339),
         parent: task.parent.map(|id| id.to_string()),
         schedule: task.fire.map(|fire| fire.schedule.to_string()),
         fire_time: task.fire.map(|fire| rfc3339(fire.time)),
@@ -60,24 +51,15 @@ pub(crate) fn show_task_at(pace: api::TaskPace, picture: TaskPicture, recoveries
         beside: api::TaskBeside::default(),
         id: task.id.to_string(),
         business: task.business,
-        name: task.life.name,
         status_reason: task.status_reason,
         status_text: task.status_text.or_else(|| handler.text()),
         cut_off: show_cut_off(&task.life.cut_off),
         handler_down: show_handler_down(&handler),
         last_error: show_last_error(&handler),
-        labels: task.life.labels,
-        priority: task.life.priority,
+        spec: task.life.spec,
         pool: task.pool,
-        send_params: task.send_params,
-        limits: task.limits,
         version: task.version,
     }
-}
-
-/// Parameters, which were checked when they came in.
-fn checked(params: String) -> Option<Box<RawValue>> {
-    RawValue::from_string(params).ok()
 }
 
 impl Of<&TaskPicture> for api::TaskPace {
@@ -103,17 +85,6 @@ impl Of<Completion> for api::TaskProgress {
 impl Of<&TaskView> for api::TaskCounts {
     fn of(task: &TaskView) -> Self {
         api::TaskCounts::new(&task.counters, task.counters.pending(task.total))
-    }
-}
-
-fn canary(canary: Canary) -> api::TaskCanary {
-    let then = match canary.then {
-        CanaryThen::Stop => "stop",
-        CanaryThen::Continue => "continue",
-    };
-    api::TaskCanary {
-        items: canary.items.get(),
-        then: then.to_owned(),
     }
 }
 
@@ -154,10 +125,10 @@ pub(crate) fn next(task: &TaskView, recoveries: u32) -> Option<api::TaskNext> {
             ..plain("recover".to_owned(), at)
         }),
         Status::Queued if task.status_reason.as_deref() == Some("start_at") => {
-            task.start_at.map(|at| plain("start".to_owned(), at))
+            task.spec.start_at.map(|at| plain("start".to_owned(), at))
         }
         Status::AwaitingBusiness => task.awaiting_until.map(|at| plain("stop".to_owned(), at)),
-        Status::Queued | Status::Running => task.deadline.map(|at| plain("stop".to_owned(), at)),
+        Status::Queued | Status::Running => task.spec.deadline.map(|at| plain("stop".to_owned(), at)),
         _ => None,
     }
 }

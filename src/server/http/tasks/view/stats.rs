@@ -5,10 +5,10 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::http::App;
 use crate::http::answer::Of;
 use crate::http::answer::silent::silent;
 use crate::http::answer::time::rfc3339;
+use crate::http::front::App;
 use crate::http::guard::{Params, time_option};
 use crate::http::problem::HttpResult;
 use crate::http::tasks::path::PathTask;

@@ -7,9 +7,9 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::http::App;
 use crate::http::answer::Of;
 use crate::http::answer::silent::silent;
+use crate::http::front::App;
 use crate::http::guard::Params;
 use crate::http::problem::HttpResult;
 use crate::http::tasks::path::PathTask;

@@ -108,7 +108,7 @@ fn drawn(task: TaskView, mut lives: Lives, now: WallMs) -> TaskPicture {
         task,
     };
     let task = &mut picture.task;
-    let head = task.skip_first.0.min(task.total.0);
+    let head = task.spec.skip_first.0.min(task.total.0);
     let is_saved = |stored: &&StoredShard| lives.shards.iter().all(|(_, live)| live.shard != stored.shard);
     let saved: Vec<&ShardLife> = lives
         .stored

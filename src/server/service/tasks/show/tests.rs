@@ -1,35 +1,28 @@
-use std::collections::BTreeMap;
-use std::num::NonZeroU32;
-
 use super::*;
 use windrow_config::Config;
 use windrow_core::ids::ItemCount;
 use windrow_core::ids::SessionId;
 use windrow_core::items::verdict::Outage;
 use windrow_core::life::Life;
-use windrow_core::settings::Auto;
 use windrow_core::task::ShardRange;
 use windrow_core::task::abandonment::Abandonments;
 use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::Wish;
+use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::ownership::peers::LiveShard;
 
 /// A running task of 1,000 items, of which the first 10 are skipped.
 fn task() -> TaskView {
     let life = Life {
         id: TaskId(1),
-        name: None,
-        labels: BTreeMap::new(),
-        priority: 0,
-        deadline: None,
-        params: None,
+        spec: TaskSpec {
+            skip_first: ItemIndex(10),
+            ..TaskSpec::default()
+        },
         total: ItemCount(1_000),
-        skip_first: ItemIndex(10),
         source: String::new(),
         meaning: 0,
-        shards_wanted: Auto::Fixed(NonZeroU32::MIN),
         tuning: Config::default().task_defaults.tuning,
-        canary: None,
         abandonments: Abandonments::default(),
         skips: Default::default(),
         wish: Wish::Run,
@@ -43,7 +36,6 @@ fn task() -> TaskView {
         stop_reason: None,
         result: None,
         start_no: 1,
-        start_at: None,
         queued_at: WallMs(0),
         started_at: None,
         finished_at: None,

@@ -1,0 +1,121 @@
+//! Attributes of a task in bodies: their description is made from their table.
+
+use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, KnownFormat, ObjectBuilder, OneOfBuilder};
+use utoipa::openapi::schema::{Schema, SchemaFormat, SchemaType, Type};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::schema::{NewCanary, NumberOrAuto, TaskCanary};
+use crate::settings::{nullable, number_or_auto};
+use windrow_core::ids::INDEX_MAX;
+use windrow_core::task::NAME_CHARS_MAX;
+use windrow_core::task::spec::{ATTRIBUTES, Attribute, Kind, Request};
+
+/// The most limits that a task names beside those of its business.
+const LIMITS_MAX: usize = 4;
+
+/// Attributes of a task, as they are written.
+#[derive(Debug, serde::Serialize)]
+pub struct TaskAttributes;
+
+impl PartialSchema for TaskAttributes {
+    fn schema() -> RefOr<Schema> {
+        let object = ObjectBuilder::new().description(Some("Attributes of a task, as they are written."));
+        let all = ATTRIBUTES.iter().fold(object, |object, attribute| {
+            object
+                .required(attribute.name)
+                .property(attribute.name, property(attribute, None))
+        });
+        RefOr::T(all.into())
+    }
+}
+
+impl ToSchema for TaskAttributes {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((TaskCanary::name().into(), TaskCanary::schema()));
+        schemas.push((NumberOrAuto::name().into(), NumberOrAuto::schema()));
+        NumberOrAuto::schemas(schemas);
+    }
+}
+
+/// Attributes that a request may name, or those of an answer.
+pub(crate) fn of(request: Option<Request>) -> impl Iterator<Item = &'static Attribute> {
+    let is_in = move |attribute: &&Attribute| request.is_none_or(|it| attribute.rule.requests.contains(&it));
+    ATTRIBUTES.iter().filter(is_in)
+}
+
+/// Attributes as properties of a request, where each may be absent.
+pub(crate) fn properties(request: Request) -> impl Iterator<Item = (String, RefOr<Schema>)> {
+    let property =
+        move |attribute: &Attribute| (attribute.name.to_owned(), property(attribute, Some(request)));
+    Attribute::of(request).map(property)
+}
+
+/// Schemas that the attributes of requests refer to.
+pub(crate) fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+    for (name, schema) in [
+        (NewCanary::name(), NewCanary::schema()),
+        (NumberOrAuto::name(), NumberOrAuto::schema()),
+    ] {
+        schemas.push((name.into(), schema));
+    }
+    NewCanary::schemas(schemas);
+    NumberOrAuto::schemas(schemas);
+}
+
+/// An attribute in a request, or in an answer.
+fn property(attribute: &Attribute, request: Option<Request>) -> RefOr<Schema> {
+    let is_request = request.is_some();
+    let is_nullable = is_request || attribute.kind.is_optional();
+    let about = format!("{}.", attribute.about_in(request.unwrap_or(Request::Create)));
+    let object = |kind| {
+        ObjectBuilder::new()
+            .schema_type(nullable(kind, is_nullable))
+            .description(Some(about.clone()))
+    };
+    let number = |format| object(Type::Integer).format(Some(SchemaFormat::KnownFormat(format)));
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    match attribute.kind {
+        Kind::Name if is_request => object(Type::String)
+            .min_length(Some(1))
+            .max_length(Some(NAME_CHARS_MAX))
+            .pattern(Some(r"^[^\s/]+$")),
+        Kind::Name => object(Type::String),
+        Kind::Texts => object(Type::Object)
+            .property_names(Some(text()))
+            .additional_properties(Some(AdditionalProperties::RefOr(text().into()))),
+        Kind::Limits => {
+            let limits = ArrayBuilder::new()
+                .schema_type(nullable(Type::Array, is_nullable))
+                .description(Some(about))
+                .items(text())
+                .max_items(is_request.then_some(LIMITS_MAX));
+            return limits.into();
+        }
+        Kind::Integer => number(KnownFormat::Int32),
+        Kind::Index => {
+            let number = number(KnownFormat::Int64).minimum(Some(0));
+            number.maximum(is_request.then_some(INDEX_MAX))
+        }
+        Kind::NumberOrAuto => return number_or_auto(about, is_nullable),
+        Kind::Switch => object(Type::Boolean),
+        Kind::Json => ObjectBuilder::new()
+            .schema_type(SchemaType::AnyValue)
+            .description(Some(about)),
+        Kind::Time => object(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))),
+        Kind::Canary => return canary(about, is_request),
+    }
+    .into()
+}
+
+fn canary(about: String, is_request: bool) -> RefOr<Schema> {
+    let name = if is_request {
+        NewCanary::name()
+    } else {
+        TaskCanary::name()
+    };
+    let mut named = Ref::from_schema_name(name);
+    named.description = about;
+    let none = ObjectBuilder::new().schema_type(Type::Null);
+    OneOfBuilder::new().item(named).item(none).into()
+}

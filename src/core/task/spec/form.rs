@@ -1,0 +1,177 @@
+//! Types of attributes: how each is read and written in JSON.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::ops::Deref;
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::ids::{ItemIndex, WallMs};
+use crate::settings::Auto;
+use crate::settings::json::{few_texts, object_option};
+use crate::task::Canary;
+
+/// Kind of an attribute's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A name without blanks.
+    Name,
+    /// Texts by their names.
+    Texts,
+    /// Names of limits.
+    Limits,
+    /// A signed number.
+    Integer,
+    /// An index, or a number of items.
+    Index,
+    /// A number above 0, or `auto`.
+    NumberOrAuto,
+    /// `true` or `false`.
+    Switch,
+    /// Any JSON.
+    Json,
+    /// An instant, RFC 3339.
+    Time,
+    /// A number of items, and the step that follows them.
+    Canary,
+}
+
+impl Kind {
+    /// A task may have none of it.
+    pub fn is_optional(self) -> bool {
+        matches!(self, Kind::Name | Kind::Json | Kind::Time | Kind::Canary)
+    }
+}
+
+/// Type of an attribute.
+pub trait Form: Sized + Default {
+    /// Kind of its values.
+    const KIND: Kind;
+
+    /// Reads a value from JSON; none for `null`.
+    ///
+    /// # Errors
+    /// When it isn't one.
+    fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Self>, D::Error>;
+
+    /// Writes a value to JSON.
+    ///
+    /// # Errors
+    /// When the format refuses.
+    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error>;
+}
+
+macro_rules! by_serde {
+    ($($type:ty: $kind:ident, $read:path;)+) => {$(
+        impl Form for $type {
+            const KIND: Kind = Kind::$kind;
+
+            fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Option<$type>, D::Error> {
+                $read(from)
+            }
+
+            fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                self.serialize(to)
+            }
+        }
+    )+};
+}
+
+by_serde! {
+    Option<String>: Name, option;
+    BTreeMap<String, String>: Texts, few_texts;
+    Vec<String>: Limits, Option::deserialize;
+    i32: Integer, Option::deserialize;
+    ItemIndex: Index, Option::deserialize;
+    Shards: NumberOrAuto, Option::deserialize;
+    bool: Switch, Option::deserialize;
+    Option<JsonText>: Json, option;
+    Option<Canary>: Canary, canary;
+}
+
+/// Reads a value that need not be there.
+fn option<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
+    Ok(Option::deserialize(from)?.map(Some))
+}
+
+fn canary<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<Canary>>, D::Error> {
+    Ok(object_option(from)?.map(Some))
+}
+
+impl Form for Option<WallMs> {
+    const KIND: Kind = Kind::Time;
+
+    fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<WallMs>>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        let at = text.map(|text| WallMs::from_rfc3339(&text).map_err(D::Error::custom));
+        Ok(at.transpose()?.map(Some))
+    }
+
+    fn write<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.map(WallMs::to_rfc3339).serialize(to)
+    }
+}
+
+/// Number of shards that a task is cut into; 1 unless it is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Shards(pub Auto<NonZeroU32>);
+
+impl Default for Shards {
+    fn default() -> Shards {
+        Shards(Auto::Fixed(NonZeroU32::MIN))
+    }
+}
+
+/// JSON as it was written, which keeps the digits of large numbers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct JsonText(pub Box<RawValue>);
+
+impl JsonText {
+    /// The same as a tree; `null` where a number is beyond those that a tree holds.
+    pub fn value(&self) -> Value {
+        serde_json::from_str(self.0.get()).unwrap_or_default()
+    }
+}
+
+impl Deref for JsonText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for JsonText {
+    fn eq(&self, other: &JsonText) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
+impl Eq for JsonText {}
+
+/// A value in the form of its attribute.
+pub(super) struct Shown<'a, T>(pub(super) &'a T);
+
+impl<T: Form> Serialize for Shown<'_, T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.write(to)
+    }
+}
+
+/// The serde form of an attribute.
+pub(super) mod written {
+    use super::{Deserializer, Form, Serializer};
+
+    pub(in super::super) fn serialize<T: Form, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+        value.write(to)
+    }
+
+    pub(in super::super) fn deserialize<'de, T: Form, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+        Ok(T::read(from)?.unwrap_or_default())
+    }
+}

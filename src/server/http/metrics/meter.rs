@@ -1,0 +1,39 @@
+//! Numbers of a node between two scrapes.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::board::Board;
+use super::requests::Requests;
+use crate::service::node::actors::ActorView;
+
+/// Sums by kind, and the last number seen by path.
+type Restarts = (BTreeMap<&'static str, u64>, BTreeMap<String, u32>);
+
+/// What is measured and remembered.
+#[derive(Default)]
+pub(crate) struct Meter {
+    pub(super) requests: Requests,
+    board: Mutex<Board>,
+    /// One look at a time: a run is taken in as it lives, and once more as it ended.
+    pub(super) looking: tokio::sync::Mutex<()>,
+    /// Restarts seen, by kind; and by path as they were last seen.
+    restarts: Mutex<Restarts>,
+}
+
+impl Meter {
+    pub(super) fn board(&self) -> MutexGuard<'_, Board> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn note_restarts(&self, actors: &[ActorView]) -> BTreeMap<&'static str, u64> {
+        let mut restarts = self.restarts.lock().unwrap_or_else(PoisonError::into_inner);
+        let (sums, seen) = &mut *restarts;
+        for actor in actors {
+            let before = seen.insert(actor.path.clone(), actor.restarts).unwrap_or(0);
+            *sums.entry(actor.kind.as_str()).or_default() += u64::from(actor.restarts.saturating_sub(before));
+        }
+        seen.retain(|path, _| actors.iter().any(|actor| actor.path == *path));
+        sums.clone()
+    }
+}
