@@ -6,7 +6,7 @@ use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::schema::{NewCanary, NumberOrAuto, TaskCanary};
-use crate::settings::{nullable, number_or_auto};
+use crate::settings::{TaskSettings, nullable, number_or_auto};
 use windrow_core::ids::INDEX_MAX;
 use windrow_core::task::NAME_CHARS_MAX;
 use windrow_core::task::spec::{ATTRIBUTES, Attribute, Kind, Request};
@@ -51,11 +51,14 @@ pub(crate) fn properties(request: Request) -> impl Iterator<Item = (String, RefO
     Attribute::of(request).map(property)
 }
 
-/// Schemas that the attributes of requests refer to.
+/// Schemas that the attributes of requests refer to, and those of answers, which no derive finds behind what is flattened.
 pub(crate) fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
     for (name, schema) in [
         (NewCanary::name(), NewCanary::schema()),
         (NumberOrAuto::name(), NumberOrAuto::schema()),
+        (TaskAttributes::name(), TaskAttributes::schema()),
+        (TaskSettings::name(), TaskSettings::schema()),
+        (TaskCanary::name(), TaskCanary::schema()),
     ] {
         schemas.push((name.into(), schema));
     }
