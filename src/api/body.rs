@@ -20,14 +20,14 @@ use windrow_core::task::spec::{Attribute, Request, SpecPatch};
 
 /// A request that names attributes of a task.
 pub trait Names {
-    /// Which.
+    /// Request whose attributes it may name.
     const REQUEST: Request;
 }
 
 /// A body: members of its own, and beside them attributes and live settings of a task.
 #[derive(Clone, Debug)]
 pub struct Body<T> {
-    /// Its own members.
+    /// Members that are neither attributes nor settings.
     pub own: T,
     /// The attributes that are named.
     pub spec: SpecPatch,
@@ -69,7 +69,7 @@ impl<'de, T: Names + Deserialize<'de>> Visitor<'de> for Members<T> {
 /// The members of a body that are neither attributes nor settings; those are read on the way.
 pub(crate) struct Own<A> {
     map: A,
-    /// Of which attributes are read; of an answer all are.
+    /// Attributes of this request are read; of an answer, all.
     request: Option<Request>,
     spec: SpecPatch,
     tuning: TuningPatch,
@@ -121,7 +121,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for &mut Own<A> {
     }
 }
 
-/// What a member is.
+/// Kind of a member.
 enum Name<T> {
     Own(T),
     Attribute(&'static Attribute),

@@ -1,7 +1,7 @@
 //! Pages of lists, and dry runs.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 /// One page of a list.
@@ -38,7 +38,8 @@ pub struct DryRun {
     /// Always true: nothing was changed.
     pub dry_run: bool,
     /// The thing as it would be; null for what would be gone. What would be new has a null `id`.
-    pub would: Value,
+    #[schema(value_type = Value)]
+    pub would: Box<RawValue>,
 }
 
 /// Why, for the audit.

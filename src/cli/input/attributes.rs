@@ -17,7 +17,7 @@ const HEADING: &str = "Content";
 
 /// The request whose attributes are flags.
 pub trait Of: Clone + Debug + Default + 'static {
-    /// Which.
+    /// Request that has them.
     const REQUEST: Request;
 }
 

@@ -11,6 +11,7 @@ use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::screen;
 use windrow_client::{Answer, Request};
+use windrow_core::settings::json::tree;
 
 /// The API's description, as far as it says which operations can be tried.
 #[derive(Debug, Default, Deserialize)]
@@ -60,7 +61,7 @@ impl Link<'_> {
         let (answer, plan) = self.try_out(request).await?;
         screen::put(&match self.look.form {
             Form::Table | Form::Wide => {
-                serde_json::to_string_pretty(&plan.would).map_err(|error| Fault::bug(error.to_string()))?
+                format!("{:#}", tree(plan.would.get()))
             }
             Form::Json | Form::Ndjson | Form::Name | Form::Csv => answer.text(),
         })?;

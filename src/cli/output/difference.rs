@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::body::{joined, shown};
 use super::table::times::Times;
 use super::table::{Cell, clean};
+use windrow_core::settings::json::trees;
 
 /// Members that say nothing of what was changed: some grow with every change, and a new secret is told for itself.
 const BESIDE: [&str; 3] = ["revision", "updated_at", "secret"];
@@ -96,6 +97,12 @@ pub(crate) fn difference_but(before: &Value, after: &Value, but: &[&str]) -> Str
         Some(format!("{name} {} → {}", value(&one.from), value(&one.to)))
     });
     joined(&changes.collect::<Vec<_>>(), "  ").unwrap_or_else(|| "unchanged".to_owned())
+}
+
+/// The same of two things; members that no tree holds are compared as they are written.
+pub(crate) fn difference_of<T: Serialize>(before: &T, after: &T, but: &[&str]) -> String {
+    let [before, after] = [before, after].map(|thing| trees(thing).unwrap_or_default());
+    difference_but(&before, &after, but)
 }
 
 fn value(value: &Value) -> String {

@@ -10,6 +10,8 @@ use std::time::Duration;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::settings::text::{ByteSize, TextError, parse_span, span_text};
 use crate::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, Rate, RateLimit, Results};
@@ -163,6 +165,21 @@ pub fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result
 pub fn object_option<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     let read = Option::<Object<T>>::deserialize(from)?;
     Ok(read.map(|Object(value)| value))
+}
+
+/// JSON text as a tree; the text itself where no tree holds it, such as the number 1e400.
+pub fn tree(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+}
+
+/// The same of the members of something that is written as an object, each for itself.
+///
+/// # Errors
+/// When it can't be written, or is no object.
+pub fn trees(thing: &impl Serialize) -> Result<Value, serde_json::Error> {
+    let members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&serde_json::to_string(thing)?)?;
+    let member = |(name, value): (String, Box<RawValue>)| (name, tree(value.get()));
+    Ok(Value::Object(members.into_iter().map(member).collect()))
 }
 
 /// Reads a member whose null means its default.

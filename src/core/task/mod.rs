@@ -11,7 +11,8 @@ pub mod supply;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::ids::{ItemCount, ItemIndex};
 use super::settings::Auto;
@@ -63,10 +64,15 @@ impl Tuning {
 #[serde(deny_unknown_fields)]
 pub struct Canary {
     /// How many, counted from the first that is not excluded.
+    #[serde(deserialize_with = "at_least_one")]
     pub items: NonZeroU64,
     /// What follows when they are settled.
     #[serde(default, deserialize_with = "crate::settings::json::or_default")]
     pub then: CanaryThen,
+}
+
+fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<NonZeroU64, D::Error> {
+    NonZeroU64::new(u64::deserialize(from)?).ok_or_else(|| D::Error::custom("a canary has at least one item"))
 }
 
 /// What follows a canary.

@@ -21,7 +21,7 @@ const STREAMS_MAX: u64 = 256;
 /// Readers of the node that wait for a publication; one caller may have a quarter.
 const WAITERS_MAX: u64 = 1024;
 
-/// What every handler of a request is given.
+/// State that every handler of a request is given.
 #[derive(Clone)]
 pub struct App {
     /// The verbs.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, to_value};
+use serde_json::{Map, Value};
 
 use crate::exit::Exit;
 use crate::fault::Fault;
@@ -20,6 +20,7 @@ use crate::task::wait::until;
 use crate::task::which::{Became, each};
 use crate::task::words;
 use windrow_client::{Answer, Request as Ask};
+use windrow_core::settings::json::{tree, trees};
 use windrow_core::settings::table::TuningPatch;
 use windrow_core::task::spec::{Attribute, Request};
 
@@ -103,12 +104,12 @@ fn read(path: &Path) -> Result<Members, Fault> {
 
 /// What of the file isn't so.
 fn change(wanted: &Members, task: &api::Task) -> Result<Draft, Fault> {
-    let is = to_value(task).map_err(|error| Fault::bug(error.to_string()))?;
+    let is = trees(task).map_err(|error| Fault::bug(error.to_string()))?;
     let mut draft = Draft::default();
     let mut fixed = Vec::new();
     let mut settings = Map::new();
     for (name, raw) in wanted {
-        let value: Value = serde_json::from_str(raw.get()).map_err(|error| Fault::bug(error.to_string()))?;
+        let value = tree(raw.get());
         match name.as_str() {
             name if OF_THE_MAKING.contains(&name) || OF_THE_NAME.contains(&name) => {}
             "source" => source(&mut draft, raw, task)?,

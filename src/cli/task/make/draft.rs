@@ -14,7 +14,7 @@ use crate::input::flags::Items;
 use crate::input::moment::{self, Lean};
 use crate::input::settings::Settings;
 use crate::link::{Link, Write, word};
-use crate::output::difference::difference_but;
+use crate::output::difference::difference_of;
 use crate::output::screen;
 use crate::task::args::make::{
     Begin, CanaryArgs, Content, Identity, NamedItems, NewTask, PublishArgs, Strict, Then, Times,
@@ -300,8 +300,8 @@ pub(crate) async fn plan(link: &Link<'_>, task: &str, request: Request) -> Resul
         let card = show::card(&would(&answer)?, &link.times(&answer));
         return screen::put(&card.text(link.look.paper));
     }
-    let before = until::look(link, task).await?.answer.json()?;
-    let change = difference_but(&before, &would(&answer)?, &PASSING);
+    let before = until::look(link, task).await?.task;
+    let change = difference_of(&before, &would::<api::Task>(&answer)?, &PASSING);
     screen::put(&link.look.style.within(&format!("{task}  {change}")))
 }
 

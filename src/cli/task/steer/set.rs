@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, to_value};
+use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::Link;
-use crate::output::difference::difference_but;
+use crate::output::difference::difference_of;
 use crate::shell::Shell;
 use crate::task::args::steer::SetArgs;
 use crate::task::make::draft::{Draft, plan};
@@ -128,8 +128,7 @@ fn labels(task: &api::Task, args: &SetArgs) -> BTreeMap<String, String> {
 
 /// `rate 500/s → 1000/s  window auto → 1500` of a task.
 pub(crate) fn difference(before: &api::Task, after: &api::Task) -> String {
-    let members = |task| to_value(task).unwrap_or_default();
-    difference_but(&members(before), &members(after), &MOVING)
+    difference_of(before, after, &MOVING)
 }
 
 #[cfg(test)]
@@ -167,5 +166,8 @@ mod tests {
             "label a 1 → none  label b 2 → 3  label c none → 4  max attempts 3 → 5  name none → x  rate 500/s → 1000/s"
         );
         assert_eq!(difference(&before, &before), "unchanged");
+        // No tree of JSON holds such a number.
+        after.spec.params = serde_json::from_str(r#"{"n":1e400}"#).ok();
+        assert!(difference(&before, &after).contains("params none → {\"n\":1e400}"));
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::to_value;
+use serde_json::to_string;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
@@ -227,8 +227,8 @@ impl Lines<'_> {
         match self.feed.link.look.form {
             Form::Table | Form::Wide | Form::Csv => screen::put(&line(&self.state.task)),
             Form::Json => {
-                let task = to_value(&self.state.task).map_err(|error| Fault::bug(error.to_string()))?;
-                screen::put(&task.to_string())
+                let task = to_string(&self.state.task).map_err(|error| Fault::bug(error.to_string()))?;
+                screen::put(&task)
             }
             Form::Name => screen::put(self.state.id()),
             Form::Ndjson => Ok(()),

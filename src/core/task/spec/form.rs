@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::ids::{ItemIndex, WallMs};
 use crate::settings::Auto;
-use crate::settings::json::{few_texts, object_option};
+use crate::settings::json::{few_texts, object_option, tree};
 use crate::task::Canary;
 
 /// Kind of an attribute's value.
@@ -106,7 +106,11 @@ impl Form for Option<WallMs> {
 
     fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<WallMs>>, D::Error> {
         let text = Option::<String>::deserialize(from)?;
-        let at = text.map(|text| WallMs::from_rfc3339(&text).map_err(D::Error::custom));
+        let at = text.map(|text| {
+            WallMs::from_rfc3339(&text).map_err(|error| {
+                D::Error::custom(format!("{error}: RFC 3339, such as 2026-11-20T17:02:11Z,"))
+            })
+        });
         Ok(at.transpose()?.map(Some))
     }
 
@@ -132,9 +136,9 @@ impl Default for Shards {
 pub struct JsonText(pub Box<RawValue>);
 
 impl JsonText {
-    /// The same as a tree; `null` where a number is beyond those that a tree holds.
+    /// The same as a tree ([`tree`]).
     pub fn value(&self) -> Value {
-        serde_json::from_str(self.0.get()).unwrap_or_default()
+        tree(self.0.get())
     }
 }
 

@@ -14,6 +14,7 @@ pub use self::form::{Form, JsonText, Kind, Shards};
 use self::form::{Shown, written};
 use crate::ids::{ItemIndex, WallMs};
 use crate::task::Canary;
+use crate::task::meaning::fixed_for_good;
 
 /// Request that names attributes of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +93,7 @@ pub struct Attribute {
     pub kind: Kind,
     /// Meaning, a sentence.
     pub about: &'static str,
-    /// Its rules.
+    /// Requests, inheritance and changes.
     pub rule: Rule,
 }
 
@@ -103,7 +104,11 @@ impl Attribute {
         match self.rule {
             Rule { clears: true, .. } if request == Request::Edit => format!("{about}; null takes it away"),
             Rule { fixed: true, .. } if request == Request::Edit => {
-                format!("{about}; only while the task doesn't run")
+                let until = match fixed_for_good(self.name) {
+                    Some(_) => "before it has run",
+                    None => "while the task doesn't run",
+                };
+                format!("{about}; only {until}")
             }
             _ => about.to_owned(),
         }
@@ -213,19 +218,19 @@ macro_rules! attributes {
 }
 
 attributes! {
-    /// Its name, unique within the business.
+    /// Name, unique within the business.
     name: Option<String>, EVERYWHERE.clears().column();
     /// Labels, to find it by.
     labels: BTreeMap<String, String>, EVERYWHERE.inherited(BOTH).column();
     /// Items left out at the head.
     skip_first: ItemIndex, FIXED.inherited(&[On::Clone]).column();
-    /// What the handler is given, any JSON.
+    /// Parameters for the handler, any JSON.
     params: Option<JsonText>, FIXED.inherited(BOTH);
-    /// Whether it goes with each call.
+    /// Send the parameters with each call; by default as the node is configured.
     send_params: bool, MAKING.inherited(BOTH);
     /// Named limits that its items count against, beside those of its business; they stay as long as the task does.
     limits: Vec<String>, MAKING.inherited(BOTH).column();
-    /// Parts that different nodes can own: a number, or `auto`.
+    /// Parts that different nodes can own: a number, or auto.
     shards: Shards, FIXED.inherited(&[On::Clone]);
     /// Higher goes first.
     priority: i32, EVERYWHERE.inherited(BOTH).column();

@@ -3,12 +3,14 @@
 //! Only what says so in its description can be tried; `parameters` refuses it everywhere else, so that nobody changes
 //! something who believes to try it.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::Query;
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 use utoipa::IntoParams;
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::path::Operation;
@@ -31,10 +33,16 @@ pub(crate) struct DryRunQuery {
 
 /// The answer to a dry run. What would be made has no number yet.
 pub(crate) fn would<T: Serialize>(body: &T, is_new: bool) -> Result<Response, ServiceError> {
-    let mut would = serde_json::to_value(body).map_err(|error| ServiceError::Internal(error.to_string()))?;
-    if let Some(id) = would.get_mut("id").filter(|_| is_new) {
-        *id = Value::Null;
-    }
+    // No tree: parameters stay as they were written.
+    let written = to_raw_value(body).and_then(|would| {
+        let mut members: BTreeMap<&str, &RawValue> = match is_new {
+            true => serde_json::from_str(would.get())?,
+            false => return Ok(would),
+        };
+        members.entry("id").and_modify(|id| *id = RawValue::NULL);
+        to_raw_value(&members)
+    });
+    let would = written.map_err(|error| ServiceError::Internal(error.to_string()))?;
     Ok(Json(api::DryRun { dry_run: true, would }).into_response())
 }
 
@@ -87,6 +95,26 @@ mod tests {
     use serde_json::json;
 
     use crate::http::{document, routes};
+
+    #[tokio::test]
+    async fn what_would_be_made_has_no_number_and_keeps_what_no_tree_of_json_holds() {
+        let raw = |text| serde_json::from_str::<Box<serde_json::value::RawValue>>(text).expect("JSON");
+        let told = async |is_new| {
+            let body = raw(r#"{"id":"t1","params":{"n":1e400}}"#);
+            let answer = super::would(&body, is_new).expect("it can be written");
+            axum::body::to_bytes(answer.into_body(), 1 << 10)
+                .await
+                .expect("a body")
+        };
+        assert_eq!(
+            told(true).await,
+            r#"{"dry_run":true,"would":{"id":null,"params":{"n":1e400}}}"#
+        );
+        assert_eq!(
+            told(false).await,
+            r#"{"dry_run":true,"would":{"id":"t1","params":{"n":1e400}}}"#
+        );
+    }
 
     #[test]
     fn what_can_be_tried_says_so_with_its_answer_and_is_no_read() {

@@ -14,7 +14,7 @@ const PLAIN_MAX: u64 = 1 << 20;
 pub(super) const AROUND_PARAMS: u64 = 64 << 10;
 /// How often a byte of such a body counts: it becomes a tree of values, each many times as long as its text.
 const PLAIN_WEIGHT: u64 = 16;
-/// What of a route's body is taken.
+/// Limit of a route's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Measure {
     /// Unit: bytes.

@@ -10,7 +10,7 @@ use crate::service::node::actors::ActorView;
 /// Sums by kind, and the last number seen by path.
 type Restarts = (BTreeMap<&'static str, u64>, BTreeMap<String, u32>);
 
-/// What is measured and remembered.
+/// Measures of a node, and what they were at the last look.
 #[derive(Default)]
 pub(crate) struct Meter {
     pub(super) requests: Requests,

@@ -6,6 +6,7 @@ use crate::sql::entity::{failure_group, item, run, shard_head, task};
 use crate::sql::run::items;
 use crate::sql::task::life;
 use windrow_core::ids::{ScheduleId, StoreId, TaskId, WallMs};
+use windrow_core::settings::json::tree;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::statistics::ShardDay;
 
@@ -24,10 +25,8 @@ fn maybe(at: Option<i64>) -> Option<String> {
     at.map(time)
 }
 
-/// The JSON of a text; the text itself where it is none.
 fn parsed(text: Option<&str>) -> Value {
-    let read = |text| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
-    text.map_or(Value::Null, read)
+    text.map_or(Value::Null, tree)
 }
 
 /// The first line: what the task was, and what became of it.
