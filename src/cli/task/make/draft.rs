@@ -288,7 +288,7 @@ pub(crate) async fn plan(link: &Link<'_>, task: &str, request: Request) -> Resul
     let is_delete = request.method() == "DELETE";
     let path = request.path();
     let makes_another = path == "/v1/tasks" || path.ends_with("/clone") || path.ends_with("/redrives");
-    let (answer, _) = link.try_out(request).await?;
+    let (answer, tried) = link.try_out(request).await?;
     if !link.look.form.is_for_people() {
         return screen::put(&answer.text());
     }
@@ -300,8 +300,9 @@ pub(crate) async fn plan(link: &Link<'_>, task: &str, request: Request) -> Resul
         let card = show::card(&would(&answer)?, &link.times(&answer));
         return screen::put(&card.text(link.look.paper));
     }
-    let before = until::look(link, task).await?.task;
-    let change = difference_of(&before, &would::<api::Task>(&answer)?, &PASSING);
+    // As they were sent: some answers say more than a task.
+    let before: Box<RawValue> = until::look(link, task).await?.answer.read()?;
+    let change = difference_of(&before, &tried.would, &PASSING);
     screen::put(&link.look.style.within(&format!("{task}  {change}")))
 }
 
