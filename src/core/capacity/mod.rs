@@ -148,7 +148,7 @@ struct Booking {
 /// The bookings of one node.
 ///
 /// ```
-/// use windrow_core::capacity::{Capacity, Ledger, Obstacle, Request};
+/// use windrow_core::capacity::{Capacity, Ledger, Obstacle, Rank, Request};
 /// use windrow_core::ids::{ShardId, TaskId, WallMs};
 /// use windrow_core::shards::Share;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

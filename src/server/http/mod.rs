@@ -1,4 +1,4 @@
-//! The façade: HTTP in front of the [`Service`]. Decides nothing; translates.
+//! The façade: HTTP in front of the [`Service`](crate::service::Service). Decides nothing; translates.
 //!
 //! Each resource is one file that holds its routes, bodies and conversions. A route is registered together with its
 //! OpenAPI description, and that description is where [`guard::access`] reads who may call it: a route that doesn't say so
