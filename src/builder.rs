@@ -131,7 +131,7 @@ impl Windrow {
             source: opened.source,
             limits: Vec::new(),
         };
-        self.jobs.add(task.id, provision);
+        self.jobs.add(&task, provision);
         node.wake();
         // Its last process died while it was stopping; it has to be stopped before it can be started.
         let starts_again = AtomicBool::new(task.status == Status::Stopping);

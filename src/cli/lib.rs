@@ -96,6 +96,7 @@ fn quiet_shell() -> Shell {
         environment: process_env_os(),
         colors: None,
         screen,
+        here: None,
     }
 }
 
@@ -117,6 +118,7 @@ fn execute(cli: Cli, wants_json: bool) -> Exit {
         environment: process_env_os(),
         colors: cli.colors.wanted(),
         screen: screen.clone(),
+        here: None,
     };
     obey(cli.command, &shell).unwrap_or_else(|fault| {
         screen.refuse(&fault);
@@ -142,7 +144,7 @@ fn screen(command: &Command, env: &[(String, String)]) -> Result<Screen, Fault> 
 fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
     match command {
         Command::Run(args) => on_runtimes(|runtimes| run::run(args, shell, runtimes)),
-        Command::Job(args) => on_client(run::job::job(&args, shell)),
+        Command::Job(args) => on_runtimes(|runtimes| run::job::job(args, shell, runtimes)),
         Command::Try(args) => on_runtimes(|runtimes| local::trial::trial(&args, shell, runtimes)),
         Command::Serve(args) => on_runtimes(|runtimes| local::serve::serve(&args, shell, runtimes)),
         Command::Task(args) => on_client(task::task(&args, shell)),

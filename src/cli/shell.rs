@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::fault::Fault;
+use crate::link::here::Here;
 use crate::output::screen::Screen;
 use windrow_client::EnvironmentProxies;
 use windrow_config::Config;
@@ -19,9 +20,22 @@ pub struct Shell {
     pub(crate) colors: Option<bool>,
     /// Standard error.
     pub(crate) screen: Arc<Screen>,
+    /// The job of this machine that is asked instead of a server.
+    pub(crate) here: Option<Here>,
 }
 
 impl Shell {
+    /// The same for verbs of tasks that are about a job of this machine.
+    pub(crate) fn on(&self, here: Here) -> Shell {
+        Shell {
+            env: self.env.clone(),
+            environment: self.environment.clone(),
+            colors: self.colors,
+            screen: self.screen.clone(),
+            here: Some(here),
+        }
+    }
+
     /// Who runs this, for the audit.
     pub(crate) fn user(&self) -> String {
         self.known_user().unwrap_or("unknown").to_owned()

@@ -6,6 +6,7 @@
 //! | `send` | one exchange; tried again where that is safe |
 //! | `upload`, `download`, `events` | what is longer than memory, or never ends |
 //! | `error` | what went wrong; what a node says of itself that didn't answer in time |
+//! | `local` | connections to a node of this machine that has no address |
 //! | `tap`, `tls` | shows the exchange with its secrets masked; which certificates are trusted, and who speaks TLS |
 //!
 //! It knows the wire only: of the node it names `api` and `tls`. It prints nothing, asks nobody,
@@ -15,6 +16,7 @@ mod answer;
 mod download;
 mod error;
 mod events;
+mod local;
 mod request;
 mod send;
 mod tap;
@@ -29,8 +31,8 @@ use http_body_util::combinators::UnsyncBoxBody;
 use hyper::Uri;
 use hyper::header::HeaderValue;
 use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::Client as Pool;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{Builder, Client as Connections, ResponseFuture};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde_json::Value;
 use windrow_tls::idn::with_ascii_host;
@@ -40,6 +42,7 @@ pub use self::answer::Answer;
 pub use self::download::Download;
 pub use self::error::ClientError;
 pub use self::events::{Event, Events, StreamNews};
+pub use self::local::{Dial, Duplex};
 pub use self::request::{Request, segment};
 pub use self::tap::{Depth, Tap};
 pub use windrow_api::{Problem, ProblemField, Readiness};
@@ -65,6 +68,25 @@ pub struct Options {
     pub tap: Tap,
 }
 
+/// The connections to a node.
+#[derive(Debug)]
+enum Pool {
+    Net(Connections<HttpsConnector<tls::Tcp>, Body>),
+    Here(Connections<local::Dialled, Body>),
+}
+
+impl Pool {
+    fn request(&self, request: hyper::Request<Body>) -> ResponseFuture {
+        match self {
+            Pool::Net(connections) => connections.request(request),
+            Pool::Here(connections) => connections.request(request),
+        }
+    }
+}
+
+/// What a node without an address is called in requests.
+const HERE: &str = "http://localhost";
+
 /// A client of one node.
 #[derive(Debug)]
 pub struct Client {
@@ -74,7 +96,7 @@ pub struct Client {
     proxy_authorization: Option<HeaderValue>,
     timeout: Duration,
     tap: Tap,
-    pool: Pool<HttpsConnector<tls::Tcp>, Body>,
+    pool: Pool,
 }
 
 impl Client {
@@ -101,9 +123,7 @@ impl Client {
             .https_or_http()
             .enable_http1()
             .wrap_connector(tls::Tcp { connector, proxy });
-        let pool = Pool::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .build(connector);
+        let pool = Pool::Net(pool().build(connector));
         Ok(Client {
             server,
             authorization,
@@ -112,6 +132,19 @@ impl Client {
             tap: options.tap,
             pool,
         })
+    }
+
+    /// A client of a node of this machine that is reached by dialling; a request may take this long with all that is tried
+    /// again.
+    pub fn here(dial: Dial, timeout: Duration, tap: Tap) -> Client {
+        Client {
+            server: HERE.to_owned(),
+            authorization: None,
+            proxy_authorization: None,
+            timeout,
+            tap,
+            pool: Pool::Here(pool().build(local::Dialled(dial))),
+        }
     }
 
     /// The address of the node.
@@ -142,6 +175,12 @@ impl Client {
     pub async fn patch(&self, path: &str, body: &Value) -> Result<Answer, ClientError> {
         self.send(Request::patch(path).json(body)).await
     }
+}
+
+fn pool() -> Builder {
+    let mut builder = Connections::builder(TokioExecutor::new());
+    builder.pool_timer(TokioTimer::new());
+    builder
 }
 
 /// The address in its plain form, without a slash at its end.

@@ -28,7 +28,7 @@ use windrow_engine::ports::tasks::list::TaskFilter;
 use windrow_engine::ports::tasks::store::{TaskView, Write};
 use windrow_handlers::rust::InProcess;
 use windrow_server::http::answer::sample;
-use windrow_server::http::server::{Limits, Server};
+use windrow_server::http::server::{Limits, Listener, Server};
 use windrow_server::service::businesses::BusinessBody;
 use windrow_server::service::tasks::create::{TaskPlan, TaskRequest};
 use windrow_server::service::{Service, ServiceError};
@@ -266,8 +266,7 @@ impl SampleBusiness {
         // The sender going away is the end as well.
         let ending = async move { drop(stopped.await) };
         let server = Server {
-            listener,
-            tls: None,
+            listener: Listener::Tcp(listener, None),
             router: sample::router(),
             limits: Limits::default(),
         };

@@ -27,6 +27,7 @@ use windrow_engine::ports::ownership::session_store::SessionStore;
 use windrow_engine::ports::sources::provision::{Provider, Provision, ProvisionError};
 use windrow_engine::ports::tasks::store::{CommandError, TaskCommand, TaskStore, TaskView, Write};
 use windrow_engine::ports::tasks::upkeep::UpkeepStore;
+use windrow_server::http::jobs::BegunJob;
 
 /// The business that all jobs of a store belong to.
 pub const BUSINESS: &str = "run";
@@ -60,19 +61,30 @@ pub async fn forget(
 
 /// The handlers and items of the jobs that were begun in this process.
 #[derive(Default)]
-pub struct Jobs(Mutex<HashMap<TaskId, Provision>>);
+pub struct Jobs(Mutex<HashMap<TaskId, (String, Provision)>>);
 
 impl Jobs {
     /// One more, which runs from now on.
-    pub fn add(&self, task: TaskId, provision: Provision) {
-        self.all().insert(task, provision);
+    pub fn add(&self, task: &TaskView, provision: Provision) {
+        let name = task.spec.name.clone().unwrap_or_default();
+        self.all().insert(task.id, (name, provision));
+    }
+
+    /// Those that were begun in this process.
+    pub fn begun(&self) -> Vec<BegunJob> {
+        let all = self.all();
+        let begun = all.iter().map(|(task, (name, _))| BegunJob {
+            task: task.to_string(),
+            name: name.clone(),
+        });
+        begun.collect()
     }
 
     fn has(&self, task: TaskId) -> bool {
         self.all().contains_key(&task)
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<TaskId, Provision>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<TaskId, (String, Provision)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -81,7 +93,9 @@ impl Jobs {
 impl Provider for Jobs {
     async fn provide(&self, task: &TaskView) -> Result<Provision, ProvisionError> {
         let none = || ProvisionError::Unavailable("nobody has begun it in this process".to_owned());
-        self.all().get(&task.id).cloned().ok_or_else(none)
+        let all = self.all();
+        let found = all.get(&task.id).map(|(_, provision)| provision.clone());
+        found.ok_or_else(none)
     }
 }
 

@@ -366,3 +366,93 @@ fn one_who_connects_and_says_nothing_keeps_nobody_from_an_answer() {
     job.signal(Signal::KILL);
     job.end();
 }
+
+#[test]
+fn verbs_of_tasks_work_on_a_job_that_runs() {
+    let (place, gate) = (Place::new(), Gate::open());
+    let job = gate.begin_seven(&place, "mine", &[]);
+    let mut worker = gate.accept();
+    hold_at(&mut worker, 3);
+    let told = |words: &[&str]| place.windrow(&[&["job"], words].concat()).expect(0).stdout;
+    let why = told(&["explain", "mine"]);
+    assert!(why.contains("why:"), "{why}");
+    let listed = told(&["runs", "mine", "-o", "json"]);
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(&listed).unwrap()["items"][0]["run"],
+        1
+    );
+    let skipped = told(&["skip", "mine", "--indexes", "6", "--reason", "withdrawn"]);
+    assert!(skipped.contains("1 item skipped"), "{skipped}");
+    let revisions = told(&["revisions", "mine", "-o", "json"]);
+    assert!(revisions.contains("withdrawn"), "{revisions}");
+    place
+        .windrow(&["job", "explain", "mine", "--server", "http://127.0.0.1:1"])
+        .refused(2, &["a job has no server"]);
+    place
+        .windrow(&["job", "explain", "mien"])
+        .refused(3, &["did you mean mine?"]);
+    // The wait goes on through the end of the process.
+    let wait = place.start(&["job", "wait", "mine"]);
+    worker.answer(r#"{"result":"ok"}"#);
+    assert_eq!(worker.serve(), [4, 5]);
+    let waited = wait.end().expect(0).stdout;
+    assert!(waited.contains("finished"), "{waited}");
+    job.end().expect(0);
+}
+
+#[test]
+fn verbs_of_tasks_work_on_a_job_that_rests() {
+    let place = Place::new();
+    let words = [
+        "run",
+        "--total",
+        "3",
+        "--name",
+        "rests",
+        "--shell",
+        "--max-attempts",
+        "1",
+    ];
+    let each = [
+        "--each",
+        "test $WINDROW_INDEX != 1 && echo out",
+        "--results-out",
+        "out.ndjson",
+    ];
+    place.windrow(&[&words[..], &each].concat()).expect(8);
+    let told = |words: &[&str]| place.windrow(&[&["job"], words].concat()).expect(0);
+    let failures = told(&["failures", "rests"]);
+    assert!(failures.stdout.contains("EXIT_1"), "{failures:?}");
+    let hint = "windrow run --resume rests --only-failed";
+    assert!(failures.stderr.contains(hint), "{failures:?}");
+    let report = told(&["report", "rests"]).stdout;
+    assert!(report.contains("every item is accounted for"), "{report}");
+    let results = told(&["results", "rests"]).stdout;
+    assert_eq!(results.lines().count(), 2, "{results}");
+    let item = told(&["item", "rests", "1", "-o", "json"]).stdout;
+    assert!(item.contains("abandoned"), "{item}");
+    place.windrow(&["job", "wait", "rests"]).expect(8);
+    let state = place.path(".local/state/windrow");
+    let mut held = std::fs::read_dir(state)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    assert!(held.all(|place| !windrow_node::StateDir::is_held(&place)));
+}
+
+#[test]
+fn a_wait_for_a_job_that_was_cut_off_does_not_begin() {
+    let (place, gate) = (Place::new(), Gate::open());
+    let job = gate.begin_seven(&place, "cut", &[]);
+    let mut worker = gate.accept();
+    hold_at(&mut worker, 2);
+    job.signal(Signal::KILL);
+    job.end();
+    place
+        .windrow(&["job", "wait", "cut"])
+        .refused(4, &["doesn't run now", "windrow run --resume cut"]);
+    let report = place.windrow(&["job", "report", "cut"]).expect(0);
+    assert!(report.stdout.contains("running"), "{report:?}");
+    let job = place.start(&["run", "--resume", "cut"]);
+    gate.accept().serve();
+    job.end().expect(0);
+}

@@ -33,6 +33,10 @@ impl Link<'_> {
             _ => None,
         };
         let fault = Fault::of_client(error, self.names);
+        let fault = Fault {
+            hint: fault.hint.map(|hint| self.said(&hint)),
+            ..fault
+        };
         match missing {
             Some((list, of, name)) => self.guessed(fault, list, of, &name).await,
             None => fault,

@@ -6,6 +6,7 @@ pub mod change;
 pub(crate) mod checks;
 pub mod contexts;
 pub(crate) mod document;
+pub(crate) mod here;
 mod look;
 pub(crate) mod meant;
 mod open;

@@ -42,21 +42,27 @@ impl<'a> Link<'a> {
     /// # Errors
     /// When a context, a token or an address can't be used.
     pub fn open(remote: &'a Remote, shell: &'a Shell) -> Result<Link<'a>, Fault> {
-        let reach = reach::reach(remote, shell)?;
         let depth = match remote.verbose {
             0 => Depth::Nothing,
             1 => Depth::Lines,
             _ => Depth::Everything,
         };
         let screen = shell.screen.clone();
-        let client = Client::new(Options {
-            server: reach.server,
-            token: reach.token,
-            timeout: remote.request_timeout,
-            ca_file: reach.ca_file,
-            proxies: shell.proxies(),
-            tap: Tap::new(depth, move |line| screen.must_say(line)),
-        })?;
+        let tap = Tap::new(depth, move |line| screen.must_say(line));
+        let client = match &shell.here {
+            Some(here) => here.client(remote, tap)?,
+            None => {
+                let reach = reach::reach(remote, shell)?;
+                Client::new(Options {
+                    server: reach.server,
+                    token: reach.token,
+                    timeout: remote.request_timeout,
+                    ca_file: reach.ca_file,
+                    proxies: shell.proxies(),
+                    tap,
+                })?
+            }
+        };
         Ok(Link {
             client,
             look: Look::new(&remote.view, shell),
@@ -110,6 +116,9 @@ impl<'a> Link<'a> {
     /// # Errors
     /// `Usage` for any other text, `NotFound` when no task has the name; else as [`Link::send`].
     pub async fn task(&self, address: &str) -> Result<String, Fault> {
+        if let Some(here) = self.shell.here.as_ref().filter(|here| here.job == address) {
+            return Ok(here.task.to_string());
+        }
         if let Ok(id) = address.parse::<TaskId>() {
             return Ok(id.to_string());
         }
@@ -143,13 +152,21 @@ impl<'a> Link<'a> {
     /// Says a line on standard error, unless it is to be quiet.
     pub fn say(&self, line: &str) {
         if !self.look.is_quiet {
-            self.shell.screen.must_say(line);
+            self.shell.screen.must_say(&self.said(line));
+        }
+    }
+
+    /// A text with the commands that whoever reads it can type.
+    pub(crate) fn said(&self, text: &str) -> String {
+        match &self.shell.here {
+            Some(here) => here.said(text),
+            None => text.to_owned(),
         }
     }
 
     /// Says a line on standard error even when it is to be quiet: errors.
     pub fn must_say(&self, line: &str) {
-        self.shell.screen.must_say(line);
+        self.shell.screen.must_say(&self.said(line));
     }
 
     /// A line on standard error that changes in place; nothing where there is no terminal, or when it is to be quiet.

@@ -3,7 +3,6 @@
 
 pub(super) mod args;
 mod begin;
-pub(super) mod control;
 mod end;
 pub(crate) mod handler;
 pub(crate) mod items;
@@ -18,14 +17,10 @@ mod watch;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::sync::watch::{Receiver, channel};
-
-use self::control::{Control, ControlTarget};
 use self::end::outcome::Outcome;
 use self::end::results_out::ResultsOut;
 use self::kept::resume::Before;
 use self::kept::{apart, beside, only_failed, recall, refused, resume};
-use self::picture::Picture;
 use self::prepare::Prepared;
 use self::watch::{End, Watch};
 use super::exit::Exit;
@@ -45,6 +40,7 @@ use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::{Actor, TaskStore, TaskView, Write};
 use windrow_node::handler_log::{self, HandlerLog};
 use windrow_node::jobs::{BUSINESS, Jobs};
+use windrow_node::local::{Local, LocalOptions};
 use windrow_node::sources::{OpenedSource, stored_sources};
 use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
 use windrow_server::service::{self, Job, JobError, JobStart};
@@ -273,12 +269,9 @@ impl JobRun<'_> {
     ) -> Result<Exit, Fault> {
         let how = resume::how(&task);
         self.tell_of_rate(&task);
-        let (node, log) = self.start(&task, source.clone()).await?;
+        let (node, local, log) = self.start(&task, source.clone()).await?;
         let (begun, settled_before) = (self.clock.now(), task.counters.settled());
-        let (shown, seen) = channel(None);
-        let control = self.control(&node, &task, seen);
         let watch = Watch {
-            shown,
             stops_for: OnceLock::new(),
             node: &node,
             screen: &self.shell.screen,
@@ -295,9 +288,7 @@ impl JobRun<'_> {
         let calmly = matches!(end, Ok(End::Stopped(..)));
         // Once the task has ended, a signal only cuts the wait for its handler's end.
         let is_closed = watch::close(node, signals, calmly).await;
-        if let Some(control) = control {
-            control.close().await;
-        }
+        local.close().await;
         if is_closed {
             log.close().await;
         }
@@ -315,33 +306,36 @@ impl JobRun<'_> {
         }
     }
 
-    /// Other terminals may steer the run; one that they can't reach runs all the same, and says so.
-    fn control(&self, node: &Node, task: &TaskView, shown: Receiver<Option<Picture>>) -> Option<Control> {
-        if self.args.control == Switch::Off {
-            return None;
+    /// The façade of the run. Other terminals may use it; a run that they can't reach runs all the same, and says so.
+    fn local(&self, node: &Node, jobs: Arc<Jobs>) -> Local {
+        let mut local = Local::of(
+            node,
+            LocalOptions {
+                config: self.prepared.config.clone(),
+                state: self.state.clone(),
+                store: self.store.clone(),
+                jobs,
+                runtimes: self.runtimes.clone(),
+                user: self.shell.user(),
+            },
+        );
+        if self.args.control == Switch::On
+            && let Err(error) = local.listen(&self.state)
+        {
+            let place = self.state.path().display();
+            self.say(&format!(
+                "windrow job can't reach this run: no socket in {place}: {error}"
+            ));
         }
-        let (supervisor, id) = (node.supervisor().clone(), task.id);
-        let steered = ControlTarget {
-            name: task.spec.name.clone().unwrap_or_default(),
-            task: id,
-            tasks: self.store.clone(),
-            nudge: Box::new(move || supervisor.nudge(id)),
-            clock: self.clock.clone(),
-            write: self.write.clone(),
-            shown,
-        };
-        Control::open(self.state.path(), steered)
-            .map_err(|error| {
-                let place = self.state.path().display();
-                self.say(&format!(
-                    "windrow job can't reach this run: no socket in {place}: {error}"
-                ));
-            })
-            .ok()
+        local
     }
 
     /// The node of this task, and what keeps the lines of its handler.
-    async fn start(&self, task: &TaskView, source: Arc<dyn Source>) -> Result<(Node, HandlerLog), Fault> {
+    async fn start(
+        &self,
+        task: &TaskView,
+        source: Arc<dyn Source>,
+    ) -> Result<(Node, Local, HandlerLog), Fault> {
         let (state, store, runtimes) = (self.state.clone(), self.store.clone(), self.runtimes.clone());
         let shard = ShardId { task: task.id, no: 0 };
         let (sink, log) = handler_log::open(store.clone(), shard, self.clock.clone(), runtimes.work());
@@ -351,12 +345,13 @@ impl JobRun<'_> {
             limits: Vec::new(),
         };
         let jobs = Arc::new(Jobs::default());
-        jobs.add(task.id, provision);
-        let mut options = NodeOptions::of_jobs(&self.prepared.config, state, store, jobs, runtimes);
+        jobs.add(task, provision);
+        let mut options = NodeOptions::of_jobs(&self.prepared.config, state, store, jobs.clone(), runtimes);
         options.times.first_contact = self.prepared.first_contact;
         let node = Node::start(options).await?;
+        let local = self.local(&node, jobs);
         node.wake();
-        Ok((node, log))
+        Ok((node, local, log))
     }
 
     /// Calls under way may take their whole time; only a handler that hangs is cut off.

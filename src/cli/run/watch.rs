@@ -3,14 +3,13 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::signals::{ProcessSignal, Signals};
 use super::end::outcome::{self, Seen};
-use super::picture::{Meter, Picture};
+use super::picture::Meter;
 use crate::output::screen::Screen;
 use crate::run::lines::RunLines;
 use windrow_core::execution::Progress;
@@ -58,8 +57,6 @@ pub(super) struct Watch<'a> {
     pub(super) meters: &'a Meters,
     /// Why this process stops it, where that isn't what somebody asked for.
     pub(super) stops_for: OnceLock<String>,
-    /// What was shown last, for other terminals.
-    pub(super) shown: watch::Sender<Option<Picture>>,
 }
 
 /// How far a stop is.
@@ -201,7 +198,6 @@ impl Watch<'_> {
             picture.why = Some(why.clone());
         }
         lines.show(self.screen, &picture, clock.now());
-        self.shown.send_replace(Some(picture));
     }
 
     /// Stops the task calmly.

@@ -147,7 +147,7 @@ where
             Ok(became) => {
                 exit = first(exit, became.exit);
                 match link.look.form {
-                    Form::Table | Form::Wide => screen::put(&became.line)?,
+                    Form::Table | Form::Wide => screen::put(&link.said(&became.line))?,
                     Form::Name => screen::put(id)?,
                     Form::Json | Form::Ndjson | Form::Csv => bodies.push(became.answer),
                 }

@@ -169,6 +169,7 @@ pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>), Serv
         cluster,
         supervisor: node.supervisor().clone(),
         clock: from.clock,
+        user: "local".to_owned(),
     };
     Ok((node, parts))
 }

@@ -31,7 +31,7 @@ pub use windrow_handlers::rust::InProcess;
 pub use windrow_server::http::dashboard::Pages;
 use windrow_server::http::metrics::watch;
 use windrow_server::http::schedules::maker::Maker;
-use windrow_server::http::server::{self, BadTls, Limits, Server, TlsAcceptor};
+use windrow_server::http::server::{self, BadTls, Limits, Listener, Server, TlsAcceptor};
 use windrow_server::http::{App, Front, facade};
 use windrow_server::service::{Service, stats};
 use windrow_server::telemetry::{Filter, LogControl};
@@ -112,8 +112,7 @@ impl Serve {
         let watchers = watchers(runtimes, app.clone());
         starting.end().await;
         let server = Server {
-            listener,
-            tls,
+            listener: Listener::Tcp(listener, tls),
             router: facade(app).0,
             limits,
         };

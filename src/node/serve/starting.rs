@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use super::{Server, TlsAcceptor, limits};
 use crate::Runtimes;
 use windrow_config::Config;
-use windrow_server::http::server::Limits;
+use windrow_server::http::server::{Limits, Listener};
 use windrow_server::http::starting;
 
 /// A start that takes no longer needs nobody to answer. (Probes wait for a second at least.)
@@ -37,8 +37,7 @@ impl Starting {
     ) -> std::io::Result<Starting> {
         let listener = std::net::TcpListener::from(listener.as_fd().try_clone_to_owned()?);
         let server = Server {
-            listener: TcpListener::from_std(listener)?,
-            tls,
+            listener: Listener::Tcp(TcpListener::from_std(listener)?, tls),
             router: starting::facade(config.http.public_url.clone().unwrap_or_default()),
             limits: Limits {
                 end_patience: END_PATIENCE,

@@ -13,6 +13,7 @@ pub mod document;
 mod events;
 pub mod front;
 pub mod guard;
+pub mod jobs;
 mod limits;
 mod logs;
 pub mod metrics;

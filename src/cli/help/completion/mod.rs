@@ -127,6 +127,7 @@ fn kind(path: &[String], arg: &Arg) -> Option<Kind> {
         })),
         (Some("ctx"), "name") | (_, "context") => Some(Kind::Context),
         (Some("job"), "name") if ["rm", "show"].contains(&verb) => Some(Kind::Begun),
+        (Some("job"), "task" | "tasks") => Some(Kind::Begun),
         (Some("job"), "name") => Some(Kind::Running),
         (Some("run"), "resume") => Some(Kind::Begun),
         (Some("help"), "words") => Some(Kind::Topic),

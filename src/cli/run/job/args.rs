@@ -2,15 +2,21 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Arg, Args, Subcommand};
 
 use crate::link::View;
 use crate::run::args::Tunes;
+use crate::task::args::look::{FailuresArgs, ItemArgs, LogArgs, PagesArgs, ReportArgs, ResultsArgs};
+use crate::task::args::steer::{AbandonArgs, SkipArgs};
+use crate::task::look::explain::ExplainArgs;
+use crate::task::wait::WaitArgs;
+use crate::task::watch::WatchArgs;
 
 /// How a run is steered.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   windrow job
+  windrow job explain nightly
   windrow job set nightly --rate 50/s
   windrow job stop nightly
   windrow job rm nightly
@@ -55,6 +61,55 @@ pub enum Verb {
     /// Delete what a job that doesn't run keeps on this machine
     #[command(visible_alias = "delete")]
     Rm(RemoveArgs),
+    /// Why a job is as fast as it is, and what would help
+    #[command(mut_args(of_job))]
+    Explain(ExplainArgs),
+    /// Watch a job as it goes on
+    #[command(mut_args(of_job))]
+    Watch(WatchArgs),
+    /// Wait until jobs are over
+    #[command(mut_args(of_job))]
+    Wait(WaitArgs),
+    /// Skip items that nobody should call any more
+    #[command(mut_args(of_job))]
+    Skip(SkipArgs),
+    /// Give up the items that wait after a failure with a code
+    #[command(
+        mut_args(of_job),
+        override_usage = "windrow job abandon [OPTIONS] --code CODE NAME"
+    )]
+    Abandon(AbandonArgs),
+    /// Show failures by code, or item by item
+    #[command(mut_args(of_job))]
+    Failures(FailuresArgs),
+    /// Show an item with its attempts
+    #[command(mut_args(of_job))]
+    Item(ItemArgs),
+    /// What items came to, in index order, of a job that keeps it (--results-out, or results = keep)
+    #[command(mut_args(of_job))]
+    Results(ResultsArgs),
+    /// Tell the whole story of a job, with the proof that every item is accounted for
+    #[command(mut_args(of_job))]
+    Report(ReportArgs),
+    /// Show a job's log, the newest line last, or follow it
+    #[command(mut_args(of_job))]
+    Log(LogArgs),
+    /// List the runs of a job, the newest first, each with its counts at its end
+    #[command(mut_args(of_job), visible_alias = "history")]
+    Runs(PagesArgs),
+    /// List who changed what of a job and why, the newest first
+    #[command(mut_args(of_job))]
+    Revisions(PagesArgs),
+}
+
+/// An argument of a verb of tasks as it is for a job: the job is named, and no server is asked.
+fn of_job(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "task" | "tasks" => arg.value_name("NAME").help("The job's name"),
+        "state" => arg.hide(false).help_heading(None),
+        "context" | "server" | "token_file" | "ca_file" | "business" | "status" | "label" => arg.hide(true),
+        _ => arg,
+    }
 }
 
 /// Which job.

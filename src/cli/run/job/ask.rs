@@ -4,65 +4,165 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
-
 use super::args::Which;
 use super::list;
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::run::control::{Address, Command, Refusal, Reply};
-use crate::run::json::Job;
+use crate::link::here;
+use crate::output::table::times::parsed;
+use crate::run::end::outcome;
+use crate::run::json::{Job, JobLive, settings};
 use crate::run::kept::resume::{command_in, meant};
-use crate::run::kept::{only_failed, place};
+use crate::run::kept::{only_failed, place, shelf};
 use crate::shell::Shell;
+use windrow_client::{Client, ClientError, Request};
+use windrow_core::ids::TaskId;
+use windrow_core::settings::text::span_text;
+use windrow_core::task::lifecycle::StopReason;
+use windrow_server::http::jobs::{self, BegunJob};
 
 /// For so long a run may take to answer: its store may be busy.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// The longest answer. Unit: bytes.
-const TOLD_BYTES_MAX: u64 = 1 << 20;
 
-/// Asks a job; its answer.
-///
-/// # Errors
-/// As [`ask_in`].
-pub(super) async fn ask<T: DeserializeOwned>(
-    which: &Which,
-    ask: &Command,
-    shell: &Shell,
-) -> Result<T, Fault> {
-    ask_in(which, ask, shell).await.map(|(answer, _)| answer)
+/// A process that runs a job.
+pub(super) struct There {
+    /// Asks it.
+    client: Client,
+    process: Option<u32>,
+    /// The directory that it holds.
+    place: PathBuf,
+    pub(super) job: BegunJob,
 }
 
-/// Asks a job; its answer, and the directory that its process holds. A job that doesn't run is, while its failures are gone
-/// over, the run that does.
-///
-/// # Errors
-/// `NotFound` when there is none; `Conflict` when it doesn't run; `Rejected` with what it refused.
-pub(super) async fn ask_in<T: DeserializeOwned>(
-    which: &Which,
-    ask: &Command,
-    shell: &Shell,
-) -> Result<(T, PathBuf), Fault> {
-    let state = which.state.as_deref();
-    let mut places = place::candidates(&which.name, state, &shell.env)?;
-    if let Some(job) = only_failed::over(&which.name) {
-        // It is kept where its job is.
-        places.extend(place::candidates(job, state, &shell.env)?);
+impl There {
+    /// Looks at the job's task.
+    ///
+    /// # Errors
+    /// When the process doesn't answer.
+    pub(super) async fn look(self) -> Result<Live, Fault> {
+        let answer = self.client.get(&format!("/v1/tasks/{}", self.job.task)).await;
+        let answer = answer.map_err(|error| fault(error, &self.place))?;
+        let (task, at_ms) = (answer.read()?, answer.date_ms().unwrap_or_default());
+        Ok(Live {
+            there: self,
+            task,
+            at_ms,
+        })
     }
-    for place in places {
-        let Some(found) = reach(&place).await? else {
-            continue;
+}
+
+/// A job that runs, as its process tells of it.
+pub(super) struct Live {
+    there: There,
+    /// Its task now.
+    pub(super) task: api::Task,
+    /// The node's time then. Unit: milliseconds since 1970.
+    at_ms: i64,
+}
+
+impl Live {
+    /// The directory that its process holds.
+    pub(super) fn place(&self) -> &Path {
+        &self.there.place
+    }
+
+    /// The path of its task, and what follows there.
+    pub(super) fn path(&self, rest: &str) -> String {
+        format!("/v1/tasks/{}{rest}", self.task.id)
+    }
+
+    /// Changes its task.
+    ///
+    /// # Errors
+    /// What the process refused.
+    pub(super) async fn send(&self, request: Request) -> Result<api::Task, Fault> {
+        let answer = self.there.client.send(request).await;
+        let answer = answer.map_err(|error| fault(error, &self.there.place))?;
+        Ok(answer.read()?)
+    }
+
+    /// It as `windrow job` shows it.
+    pub(super) async fn job(&self) -> Job {
+        let task = &self.task;
+        let is_moving = matches!(task.status.as_str(), "running" | "stopping");
+        let live = task.live.as_ref();
+        let handler = task.status_text.clone().filter(|_| task.status == "running");
+        let who = match &handler {
+            Some(_) => self.who().await,
+            None => String::new(),
         };
-        let shown: Job = told(found, &place, &Command::Show).await?;
-        let is_it = shown.name == which.name || only_failed::over(&shown.name) == Some(&which.name);
-        if let (true, Some(again)) = (is_it, reach(&place).await?) {
-            return Ok((told(again, &place, ask).await?, place));
+        Job {
+            name: self.there.job.name.clone(),
+            task: Some(task.id.clone()),
+            process: self.there.process,
+            status: Some(task.status.clone()),
+            why: self.why(),
+            total: Some(task.total),
+            percent: Some(task.pace.progress.percent),
+            counts: Some(task.counts.clone()),
+            actual_rate: task.pace.actual_rate.filter(|_| is_moving),
+            eta_seconds: task.pace.eta_seconds,
+            settings: Some(settings(&task.settings.tuning)),
+            live: Some(JobLive {
+                latency_p95_seconds: live.and_then(|live| live.latency_p95_seconds),
+                stall: live.and_then(|live| live.stall.clone()),
+                handler: handler.map(|handler| handler + &who),
+            }),
+            ..Job::default()
         }
     }
+
+    /// What the item carries with which a call failed last. An outage is about no item.
+    async fn who(&self) -> String {
+        let error = self
+            .task
+            .last_error
+            .as_ref()
+            .filter(|_| self.task.handler_down.is_none());
+        let Some(error) = error else { return String::new() };
+        let path = self.path(&format!("/items/{}", error.index));
+        let item: Option<api::Item> = match self.there.client.get(&path).await {
+            Ok(answer) => answer.read().ok(),
+            Err(_) => None,
+        };
+        let data = item.and_then(|item| item.data);
+        data.map(|data| outcome::who(data.get())).unwrap_or_default()
+    }
+
+    /// Why it stands, and when it goes on.
+    fn why(&self) -> Option<String> {
+        let task = &self.task;
+        let reason = match task.status.as_str() {
+            "running" | "finished" => return None,
+            "stopping" | "stopped" => task.stop_reason.as_deref(),
+            _ => task.status_reason.as_deref(),
+        };
+        let reason = reason.map(|slug| StopReason::parse(slug).map_or(slug, |reason| reason.text()));
+        let text = task.status_text.as_deref();
+        let told: Vec<&str> = reason.into_iter().chain(text).collect();
+        let next = task.next.as_ref().and_then(|next| parsed(&next.at));
+        let next =
+            next.map(|at| Duration::from_millis((at.timestamp_millis() - self.at_ms).max(0).unsigned_abs()));
+        let next = next.map(|span| format!("next try in {}", span_text(Duration::from_secs(span.as_secs()))));
+        let parts: Vec<String> = [told.join(", ")]
+            .into_iter()
+            .chain(next)
+            .filter(|part| !part.is_empty())
+            .collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+/// A job that runs. A job that doesn't is, while its failures are gone over, the run that does.
+///
+/// # Errors
+/// `NotFound` when there is none; `Conflict` when it doesn't run.
+pub(super) async fn live(which: &Which, shell: &Shell) -> Result<Live, Fault> {
+    if let Some(live) = live_in(&places_of(which, shell)?, &which.name).await? {
+        return Ok(live);
+    }
     let running = all(shell).await?;
-    let running: Vec<&str> = running.iter().map(|job| job.name.as_str()).collect();
+    let running: Vec<&str> = running.iter().map(|there| there.job.name.as_str()).collect();
     let names = place::names(&shell.env);
     Err(match list::kept(which, shell).await? {
         Some(_) => not_running(which, &running),
@@ -71,15 +171,78 @@ pub(super) async fn ask_in<T: DeserializeOwned>(
     })
 }
 
+/// The directories that may keep a job.
+fn places_of(which: &Which, shell: &Shell) -> Result<Vec<PathBuf>, Fault> {
+    let state = which.state.as_deref();
+    let mut places = place::candidates(&which.name, state, &shell.env)?;
+    if let Some(job) = only_failed::over(&which.name) {
+        // It is kept where its job is.
+        places.extend(place::candidates(job, state, &shell.env)?);
+    }
+    Ok(places)
+}
+
+async fn live_in(places: &[PathBuf], name: &str) -> Result<Option<Live>, Fault> {
+    for place in places {
+        let Some(there) = Box::pin(in_place(place)).await.transpose()? else {
+            continue;
+        };
+        if there.job.name == name || only_failed::over(&there.job.name) == Some(name) {
+            return Box::pin(there.look()).await.map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// Where a job is kept, and which task it is.
+pub(super) struct Found {
+    pub(super) place: PathBuf,
+    pub(super) task: TaskId,
+    /// Whether a process works at it, or nothing is to be done.
+    pub(super) goes_on: bool,
+}
+
+/// A job, whether it runs or not.
+///
+/// # Errors
+/// As [`live`], but for one that doesn't run.
+pub(super) async fn find(which: &Which, shell: &Shell) -> Result<Found, Fault> {
+    let fault = match live(which, shell).await {
+        Ok(live) => {
+            return Ok(Found {
+                task: live
+                    .task
+                    .id
+                    .parse()
+                    .map_err(|_| Fault::bug("a task without a number"))?,
+                place: live.there.place,
+                goes_on: true,
+            });
+        }
+        Err(fault) if fault.exit == Exit::Conflict => fault,
+        Err(fault) => return Err(fault),
+    };
+    for place in places_of(which, shell)? {
+        if let Some(kept) = shelf::named(&place, &which.name).await {
+            return Ok(Found {
+                task: kept.task.id,
+                goes_on: !kept.claims_to_run(),
+                place,
+            });
+        }
+    }
+    Err(fault)
+}
+
 /// All jobs of this user that run.
 ///
 /// # Errors
 /// When the place of jobs can't be read.
-pub(super) async fn all(shell: &Shell) -> Result<Vec<Job>, Fault> {
+async fn all(shell: &Shell) -> Result<Vec<There>, Fault> {
     let mut found = Vec::new();
-    for shown in each(shell).await? {
-        match shown {
-            Ok(shown) => found.push(shown),
+    for there in each(shell).await? {
+        match there {
+            Ok(there) => found.push(there),
             // It ended meanwhile, or can't be asked; the others can.
             Err(fault) => shell.screen.say(&fault.what),
         }
@@ -87,25 +250,44 @@ pub(super) async fn all(shell: &Shell) -> Result<Vec<Job>, Fault> {
     Ok(found)
 }
 
-/// What each job that runs says of itself.
+/// Each job that runs.
 ///
 /// # Errors
 /// As [`all`].
-pub(super) async fn each(shell: &Shell) -> Result<Vec<Result<Job, Fault>>, Fault> {
+pub(super) async fn each(shell: &Shell) -> Result<Vec<Result<There, Fault>>, Fault> {
     let mut found = Vec::new();
     for place in places(shell)? {
-        found.extend(in_place(&place).await);
+        found.extend(Box::pin(in_place(&place)).await);
     }
     Ok(found)
 }
 
-/// What the job that runs in a directory says of itself.
-pub(super) async fn in_place(place: &Path) -> Option<Result<Job, Fault>> {
-    match reach(place).await {
-        Ok(Some(stream)) => Some(told(stream, place, &Command::Show).await),
-        Ok(None) => None,
-        Err(fault) => Some(Err(fault)),
+/// The job that runs in a directory.
+pub(super) async fn in_place(place: &Path) -> Option<Result<There, Fault>> {
+    let stream = match here::held(place).await {
+        Ok(stream) => stream?,
+        Err(error) => return Some(Err(unread(place, &error))),
+    };
+    let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
+    drop(stream);
+    let client = here::client_of(place, PATIENCE);
+    match begun(&client).await {
+        Ok(job) => job.map(|job| {
+            Ok(There {
+                client,
+                process: process.and_then(|process| process.try_into().ok()),
+                place: place.to_owned(),
+                job,
+            })
+        }),
+        Err(error) => Some(Err(fault(error, place))),
     }
+}
+
+/// The job that a process runs; none where it runs none.
+async fn begun(client: &Client) -> Result<Option<BegunJob>, ClientError> {
+    let begun: Vec<BegunJob> = client.get(jobs::PATH).await?.read()?;
+    Ok(begun.into_iter().next())
 }
 
 /// Directories in which jobs without `--state` keep their progress.
@@ -126,56 +308,25 @@ pub(super) fn places(shell: &Shell) -> Result<Vec<PathBuf>, Fault> {
     Ok(places)
 }
 
-/// The run that holds a directory; none where nobody does.
-async fn reach(place: &Path) -> Result<Option<UnixStream>, Fault> {
-    use io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound};
-    let reached = match Address::of(place) {
-        Ok(address) => address.connect().await,
-        Err(error) => Err(error),
-    };
-    match reached {
-        Ok(stream) => Ok(Some(stream)),
-        Err(error) if [NotFound, ConnectionRefused, NotADirectory].contains(&error.kind()) => Ok(None),
-        Err(error) => Err(unread(place, &error)),
-    }
-}
-
-async fn told<T: DeserializeOwned>(mut stream: UnixStream, place: &Path, ask: &Command) -> Result<T, Fault> {
-    let broken = |error: io::Error| {
-        Fault::new(
-            Exit::Unreachable,
-            format!("the run in {} did not answer", place.display()),
-            error.to_string(),
-        )
-        .hint("it may just have ended: windrow job list --running has those that run")
-    };
-    let talk = async {
-        stream
-            .write_all(format!("{}\n", serde_json::to_string(ask)?).as_bytes())
-            .await?;
-        let mut text = String::new();
-        stream.take(TOLD_BYTES_MAX).read_to_string(&mut text).await?;
-        Ok(serde_json::from_str::<Reply<T>>(&text)?)
-    };
-    let told = tokio::time::timeout(PATIENCE, talk)
-        .await
-        .unwrap_or_else(|late| Err(late.into()));
-    match told.map_err(broken)? {
-        Reply::Done(value) => Ok(value),
-        Reply::Refused(Refusal { because, hint }) => {
+fn fault(error: ClientError, place: &Path) -> Fault {
+    match error {
+        ClientError::Problem(_) => {
             let fault = Fault {
-                exit: Exit::Rejected,
                 what: "the run refused the command".to_owned(),
-                because,
-                hint,
+                ..error.into()
             };
-            Err(fault.or_hint("windrow job show NAME says how it is driven now"))
+            fault.or_hint("windrow job show NAME says how it is driven now")
+        }
+        error => {
+            let what = format!("the run in {} did not answer", place.display());
+            Fault::new(Exit::Unreachable, what, error.to_string())
+                .hint("it may just have ended: windrow job list --running has those that run")
         }
     }
 }
 
 /// It is kept, and no process runs it.
-fn not_running(which: &Which, running: &[&str]) -> Fault {
+pub(super) fn not_running(which: &Which, running: &[&str]) -> Fault {
     let because = match &which.state {
         Some(place) => format!("nobody runs it in {}", place.display()),
         None => "no `windrow run` of this user runs it".to_owned(),

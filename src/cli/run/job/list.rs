@@ -38,8 +38,13 @@ async fn in_place(place: &Path, shell: &Shell) -> Vec<Row> {
     if !StateDir::database_in(place).is_file() {
         return Vec::new();
     }
-    let mut live = match ask::in_place(place).await {
-        Some(Ok(job)) => Some(job),
+    let live = match Box::pin(ask::in_place(place)).await {
+        Some(Ok(there)) => Some(Box::pin(there.look()).await),
+        Some(Err(fault)) => Some(Err(fault)),
+        None => None,
+    };
+    let mut live = match live {
+        Some(Ok(live)) => Some(Box::pin(live.job()).await),
         Some(Err(fault)) => {
             // It ended meanwhile, or can't be asked; the others can.
             shell.screen.say(&fault.what);

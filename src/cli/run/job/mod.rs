@@ -1,5 +1,5 @@
-//! `windrow job`: the jobs of `windrow run` on this machine: those that run are steered from another terminal, the others
-//! are listed, shown and deleted.
+//! `windrow job`: the jobs of `windrow run` on this machine: steered and looked at from another terminal while they run, listed,
+//! shown and deleted once they don't. What a job shares with tasks are the verbs of `windrow task` over the job's directory.
 
 pub mod args;
 mod ask;
@@ -8,6 +8,7 @@ mod remove;
 mod shown;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -17,17 +18,19 @@ use tokio::time::{Instant, sleep};
 use self::args::{JobArgs, OneArgs, SetArgs, StopArgs, Verb, Which};
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::link::View;
+use crate::link::here::{Directory, Here};
+use crate::link::{Remote, View};
 use crate::output::difference::difference_but;
 use crate::output::screen;
 use crate::output::shell_word;
 use crate::output::table::human;
-use crate::run::control::Command;
-use crate::run::json::{Job, JobChange};
+use crate::run::json::{self, Job, JobChange};
 use crate::run::kept::{only_failed, shelf};
 use crate::shell::Shell;
+use crate::task::args as task;
+use windrow_client::Request;
 use windrow_core::settings::table::TuningPatch;
-use windrow_node::StateDir;
+use windrow_node::{Runtimes, StateDir};
 
 /// For so long a process may take to end once its last call may be over: what its items came to is still written.
 const END_PATIENCE: Duration = Duration::from_secs(60);
@@ -38,14 +41,76 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// `NotFound` when there is no such job; `Conflict` when it doesn't run; `Rejected` with what it refused.
-pub(crate) async fn job(args: &JobArgs, shell: &Shell) -> Result<Exit, Fault> {
-    match &args.verb {
-        None => list::list(&args.list, shell).await,
-        Some(Verb::List(args)) => list::list(args, shell).await,
-        Some(Verb::Show(args)) => show(args, shell).await,
-        Some(Verb::Set(args)) => set(args, shell).await,
-        Some(Verb::Stop(args)) => stop(args, shell).await,
-        Some(Verb::Rm(args)) => remove::remove(args, shell).await,
+pub(crate) async fn job(args: Box<JobArgs>, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
+    let verb = match args.verb {
+        None => return list::list(&args.list, shell).await,
+        Some(Verb::List(args)) => return list::list(&args, shell).await,
+        Some(Verb::Show(args)) => return show(&args, shell).await,
+        Some(Verb::Set(args)) => return set(&args, shell).await,
+        Some(Verb::Stop(args)) => return stop(&args, shell).await,
+        Some(Verb::Rm(args)) => return remove::remove(&args, shell).await,
+        Some(Verb::Explain(args)) => task::Verb::Explain(args),
+        Some(Verb::Watch(args)) => task::Verb::Watch(args),
+        Some(Verb::Wait(args)) => task::Verb::Wait(args),
+        Some(Verb::Skip(args)) => task::Verb::Skip(args),
+        Some(Verb::Abandon(args)) => task::Verb::Abandon(args),
+        Some(Verb::Failures(args)) => task::Verb::Failures(args),
+        Some(Verb::Item(args)) => task::Verb::Item(args),
+        Some(Verb::Results(args)) => task::Verb::Results(args),
+        Some(Verb::Report(args)) => task::Verb::Report(args),
+        Some(Verb::Log(args)) => task::Verb::Log(args),
+        Some(Verb::Runs(args)) => task::Verb::Runs(args),
+        Some(Verb::Revisions(args)) => task::Verb::Revisions(args),
+    };
+    Box::pin(on_task(&verb, shell, runtimes)).await
+}
+
+/// Does what a verb of tasks says to the task of a job.
+async fn on_task(verb: &task::Verb, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
+    let (names, remote) = named(verb);
+    let [name] = names else {
+        let because = format!("{} were named", human::counted(names.len() as u64, "job"));
+        return Err(Fault::new(Exit::Usage, "one job at a time", because)
+            .hint("the name of one; `windrow job list` has them"));
+    };
+    let which = Which {
+        name: name.clone(),
+        state: remote.state.clone(),
+    };
+    let found = Box::pin(ask::find(&which, shell)).await?;
+    // A wait for what nobody works at would never end.
+    if matches!(verb, task::Verb::Wait(_) | task::Verb::Watch(_)) && !found.goes_on {
+        return Err(ask::not_running(&which, &[]));
+    }
+    let directory = Directory::new(&found.place, shell.user(), runtimes);
+    let done = {
+        let shell = shell.on(Here {
+            job: which.name,
+            task: found.task,
+            directory: directory.clone(),
+        });
+        crate::task::obey(verb, &shell).await
+    };
+    directory.close().await;
+    done
+}
+
+/// The jobs that a verb is about, and how they are asked.
+fn named(verb: &task::Verb) -> (&[String], &Remote) {
+    use std::slice::from_ref;
+    match verb {
+        task::Verb::Explain(args) => (from_ref(&args.task), &args.write.remote),
+        task::Verb::Watch(args) => (from_ref(&args.task), &args.remote),
+        task::Verb::Wait(args) => (&args.tasks, &args.remote),
+        task::Verb::Skip(args) => (from_ref(&args.task), &args.write.remote),
+        task::Verb::Abandon(args) => (&args.which.tasks, &args.write.remote),
+        task::Verb::Failures(args) => (from_ref(&args.task), &args.remote),
+        task::Verb::Item(args) => (from_ref(&args.task), &args.remote),
+        task::Verb::Results(args) => (from_ref(&args.task), &args.remote),
+        task::Verb::Report(args) => (from_ref(&args.task), &args.remote),
+        task::Verb::Log(args) => (from_ref(&args.task), &args.flags.remote),
+        task::Verb::Runs(args) | task::Verb::Revisions(args) => (from_ref(&args.task), &args.remote),
+        _ => unreachable!("jobs have no other verb of tasks"),
     }
 }
 
@@ -55,17 +120,17 @@ pub(crate) async fn running(state: Option<&Path>, shell: &Shell) -> Vec<String> 
         Some(place) => ask::in_place(place).await.into_iter().collect(),
         None => ask::each(shell).await.unwrap_or_default(),
     };
-    jobs.into_iter().flatten().map(|job| job.name).collect()
+    jobs.into_iter().flatten().map(|there| there.job.name).collect()
 }
 
 /// One that runs as it tells itself; else as it is kept.
 async fn show(args: &OneArgs, shell: &Shell) -> Result<Exit, Fault> {
     let which = &args.which;
-    let job = match ask::ask(which, &Command::Show, shell).await {
+    let job = match Box::pin(ask::live(which, shell)).await {
         Err(fault) if [Exit::NotFound, Exit::Conflict].contains(&fault.exit) => {
             list::kept(which, shell).await?.ok_or(fault)?
         }
-        asked => asked?,
+        live => Box::pin(live?.job()).await,
     };
     shown::one(&job, &args.view, shell)
 }
@@ -78,10 +143,13 @@ async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
                 .hint("--rate 50/s, --concurrency 8 … `windrow job set --help` has them all"),
         );
     }
-    let ask = Command::Set {
-        settings: Box::new(settings),
+    let live = Box::pin(ask::live(&args.which, shell)).await?;
+    let request = Request::patch(&live.path("")).json(&json!(settings));
+    let after = Box::pin(live.send(request)).await?;
+    let changed = JobChange {
+        before: json::settings(&live.task.settings.tuning),
+        after: json::settings(&after.settings.tuning),
     };
-    let changed: JobChange = ask::ask(&args.which, &ask, shell).await?;
     let difference = difference_but(&json!(changed.before), &json!(changed.after), &[]);
     say(
         &changed,
@@ -93,7 +161,14 @@ async fn set(args: &SetArgs, shell: &Shell) -> Result<Exit, Fault> {
 /// Stops a job and waits for the end of its process, so that the next command finds its directory free.
 async fn stop(args: &StopArgs, shell: &Shell) -> Result<Exit, Fault> {
     let which = &args.which;
-    let (stopping, place): (Job, _) = ask::ask_in(which, &Command::Stop { now: args.now }, shell).await?;
+    let mut live = Box::pin(ask::live(which, shell)).await?;
+    let stop = match args.now {
+        true => json!({"now": true}),
+        false => json!({}),
+    };
+    let request = Request::post(&live.path("/stop")).json(&stop);
+    live.task = Box::pin(live.send(request)).await?;
+    let (stopping, place) = (Box::pin(live.job()).await, live.place().to_owned());
     let in_flight = stopping.counts.as_ref().map_or(0, |counts| counts.in_flight);
     let in_flight = human::counted(in_flight, "item");
     let what = match args.now {

@@ -70,7 +70,11 @@ pub(crate) async fn explain(args: &ExplainArgs, shell: &Shell) -> Result<Exit, F
     // What is applied is what was shown: another look may advise something else.
     if is_for_people && !args.apply {
         let text = link.send(request.clone().accept("text/plain")).await?.text();
-        screen::put(&painted(&text, link.look.paper.colours, link.look.style))?;
+        screen::put(&painted(
+            &link.said(&text),
+            link.look.paper.colours,
+            link.look.style,
+        ))?;
         return Ok(Exit::Ok);
     }
     let answer = link.send(request).await?;

@@ -6,6 +6,7 @@
 //! in time, stalls in its body or doesn't read its answer is cut off.
 
 mod body_timeout;
+mod listener;
 mod places;
 #[cfg(test)]
 mod tests;
@@ -28,11 +29,12 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
 pub use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
 use self::body_timeout::BodyTimeout;
+use self::listener::Accepted;
+pub use self::listener::Listener;
 use self::places::{Place, Places};
 pub use self::tls::{BadTls, acceptor};
 use self::write_timeout::WriteTimeout;
@@ -86,12 +88,10 @@ const BRIEF: Duration = Duration::from_secs(2);
 /// After an error of the listener (no more file descriptors).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// A façade on a port.
+/// A façade on a port, on a socket of this machine, or in this process alone.
 pub struct Server {
     /// Where it listens.
-    pub listener: TcpListener,
-    /// Over TLS, if so.
-    pub tls: Option<TlsAcceptor>,
+    pub listener: Listener,
     /// What it serves.
     pub router: Router,
     /// What clients may take.
@@ -104,7 +104,6 @@ pub(super) struct Crowded;
 
 /// What each connection is given.
 struct Serving {
-    tls: Option<TlsAcceptor>,
     router: Router,
     limits: Limits,
     builder: Builder<TokioExecutor>,
@@ -117,8 +116,7 @@ impl Server {
     /// in time. Streams without an end must hear of the end by themselves.
     pub async fn serve(self, ending: impl Future<Output = ()>) -> bool {
         let Server {
-            listener,
-            tls,
+            mut listener,
             router,
             limits,
         } = self;
@@ -129,7 +127,6 @@ impl Server {
         let end_patience = limits.end_patience;
         let places = Places::new(&limits);
         let serving = Arc::new(Serving {
-            tls,
             router,
             limits,
             builder,
@@ -143,15 +140,13 @@ impl Server {
                 accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, peer)) => match places.take(peer.ip()) {
+                Ok(accepted) => match places.take(accepted.peer().ip()) {
                     Some(place) => {
-                        tokio::spawn(
-                            serving
-                                .clone()
-                                .connection(stream, peer, graceful.watcher(), place),
-                        );
+                        tokio::spawn(serving.clone().connection(accepted, graceful.watcher(), place));
                     }
-                    None => tracing::debug!(%peer, "a connection too many was dropped"),
+                    None => {
+                        tracing::debug!(peer = %accepted.peer(), "a connection too many was dropped");
+                    }
                 },
                 Err(error) => {
                     tracing::warn!(%error, "a connection was not taken");
@@ -185,16 +180,14 @@ fn builder(head_patience: Duration) -> Builder<TokioExecutor> {
 }
 
 impl Serving {
-    async fn connection(
-        self: Arc<Self>,
-        stream: TcpStream,
-        peer: SocketAddr,
-        watcher: Watcher,
-        place: Place,
-    ) {
-        let Some(tls) = &self.tls else {
-            // The version is not guessed: a client that says nothing would keep the guess waiting for ever.
-            return self.serve(stream, peer, watcher, place, false).await;
+    async fn connection(self: Arc<Self>, accepted: Accepted, watcher: Watcher, place: Place) {
+        let peer = accepted.peer();
+        // The version is not guessed: a client that says nothing would keep the guess waiting for ever.
+        let (stream, tls) = match accepted {
+            Accepted::Tcp(stream, _, Some(tls)) => (stream, tls),
+            Accepted::Tcp(stream, _, None) => return self.serve(stream, peer, watcher, place, false).await,
+            Accepted::Unix(stream) => return self.serve(stream, peer, watcher, place, false).await,
+            Accepted::Memory(stream) => return self.serve(stream, peer, watcher, place, false).await,
         };
         match tokio::time::timeout(self.limits.head_patience, tls.accept(stream)).await {
             Ok(Ok(stream)) => {

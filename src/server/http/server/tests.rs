@@ -6,6 +6,7 @@ use std::sync::mpsc;
 
 use axum::Extension;
 use axum::routing::{get, post};
+use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::*;
@@ -36,8 +37,7 @@ impl Running {
                     .send(listener.local_addr().expect("an address"))
                     .expect("somebody waits");
                 let server = Server {
-                    listener,
-                    tls: None,
+                    listener: Listener::Tcp(listener, None),
                     router,
                     limits,
                 };

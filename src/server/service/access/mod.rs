@@ -87,10 +87,12 @@ pub struct Access {
     pub sign_ins: Arc<dyn SignInStore>,
     pub(super) businesses: Arc<dyn BusinessStore>,
     pub(super) tasks: Arc<dyn TaskStore>,
+    /// The name of every caller where nobody is asked who calls.
+    user: String,
 }
 
 impl Access {
-    pub(in crate::service) fn new<S>(node: Arc<ThisNode>, store: &Arc<S>) -> Access
+    pub(in crate::service) fn new<S>(node: Arc<ThisNode>, store: &Arc<S>, user: String) -> Access
     where
         S: TokenStore + SignInStore + BusinessStore + TaskStore + 'static,
     {
@@ -100,6 +102,7 @@ impl Access {
             sign_ins: store.clone(),
             businesses: store.clone(),
             tasks: store.clone(),
+            user,
         }
     }
 
@@ -118,7 +121,7 @@ impl Access {
     async fn identify(&self, credentials: Credentials<'_>) -> Result<Identity, ServiceError> {
         let config = self.node.config();
         if config.auth.mode == AuthMode::Off {
-            return Ok(Identity::new("local".to_owned(), "local".to_owned(), Role::Admin));
+            return Ok(Identity::new(self.user.clone(), "local".to_owned(), Role::Admin));
         }
         if let Some(person) = behind_proxy(&config.auth, credentials) {
             return Ok(person);

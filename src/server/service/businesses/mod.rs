@@ -24,13 +24,15 @@ use crate::service::node::ThisNode;
 use crate::service::tasks::merge_patch;
 use crate::service::tasks::settings::LOOKED_THROUGH_MAX;
 use windrow_core::business::secrets::BusinessSecrets;
+use windrow_core::business::{BusinessLimits, BusinessSpec, HandlerSpec, Hooks, POOL_DEFAULT};
 use windrow_core::ids::WallMs;
+use windrow_core::settings::table::TuningPatch;
 use windrow_core::text::likeness::nearest;
 use windrow_core::text::{QUOTE_CHARS_MAX, cut};
 use windrow_engine::ports::access::business_store::{Business, BusinessChange, BusinessError, BusinessStore};
 use windrow_engine::ports::access::vault::Vault;
 use windrow_engine::ports::handling::hook::{CheckLine, CheckResult, HandlerChecker};
-use windrow_engine::ports::tasks::store::Write;
+use windrow_engine::ports::tasks::store::{TaskView, Write};
 
 /// How often a change without an expected revision is made again because another one came first.
 const TRIES: u32 = 4;
@@ -108,6 +110,25 @@ impl Businesses {
     pub async fn get(&self, slug: &str) -> Result<Business, ServiceError> {
         let found = self.store.business(slug).await?;
         found.ok_or_else(|| BusinessError::NotFound(slug.to_owned()).into())
+    }
+
+    /// The business of a task. That of jobs, whose process makes their handlers, has neither hooks nor limits.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub(super) async fn of_task(&self, task: &TaskView) -> Result<Business, ServiceError> {
+        let found = self.store.business(&task.business).await?;
+        Ok(found.unwrap_or_else(|| {
+            let spec = BusinessSpec {
+                display_name: None,
+                pool: POOL_DEFAULT.to_owned(),
+                handler: HandlerSpec::Command(String::new()),
+                hooks: Hooks::default(),
+                defaults: TuningPatch::default(),
+                limits: BusinessLimits::default(),
+            };
+            tentative(&task.business, spec, Vec::new(), task.since)
+        }))
     }
 
     /// A business that may have new tasks.
@@ -346,12 +367,7 @@ fn signs_nothing(slug: &str) -> ServiceError {
 }
 
 /// A business that isn't stored yet, for a check.
-fn tentative(
-    slug: &str,
-    spec: windrow_core::business::BusinessSpec,
-    sealed: Vec<u8>,
-    now: WallMs,
-) -> Business {
+fn tentative(slug: &str, spec: BusinessSpec, sealed: Vec<u8>, now: WallMs) -> Business {
     Business {
         id: 0,
         slug: slug.to_owned(),

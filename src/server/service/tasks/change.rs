@@ -53,7 +53,7 @@ impl Tasks {
         for _ in 0..TRIES_MAX {
             let task = self.get(id).await?;
             self.check_change(&task, &change, write)?;
-            let business = self.businesses.get(&task.business).await?;
+            let business = self.businesses.of_task(&task).await?;
             let edit = self.edit(&task, &business, change.clone(), write).await?;
             if change.strict {
                 // Whether it is started isn't changed here.

@@ -123,7 +123,7 @@ impl Tasks {
         // Whoever asks for the same start again is told how it stands.
         self.check_start(at.filter(|_| task.spec.start_at != at))?;
         if strict {
-            let business = self.businesses.get(&task.business).await?;
+            let business = self.businesses.of_task(&task).await?;
             self.refuse_foreseen(&Outlook::going_on(&task).started(at), &business)
                 .await?;
         }

@@ -1,0 +1,272 @@
+//! The node of a job's directory: that of the process which works in it; while nobody does, one of this process.
+
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
+
+use super::args::Remote;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::output::shell_word;
+use windrow_client::{Client, Dial, Duplex, Tap};
+use windrow_config::Config;
+use windrow_core::ids::TaskId;
+use windrow_node::jobs::Jobs;
+use windrow_node::local::{Address, Door, Local, LocalOptions};
+use windrow_node::{LockError, Node, NodeOptions, Runtimes, StateDir, Store};
+
+/// For so long a directory is waited for whose process ends just now.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+/// Between two looks at it.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// A job of this machine, as verbs of tasks are given it.
+#[derive(Clone)]
+pub(crate) struct Here {
+    /// The job's name.
+    pub(crate) job: String,
+    /// Its task.
+    pub(crate) task: TaskId,
+    pub(crate) directory: Arc<Directory>,
+}
+
+impl Here {
+    /// Commands of tasks in a text, as they are for this job.
+    pub(crate) fn said(&self, text: &str) -> String {
+        let (task, name) = (self.task, shell_word(&self.job));
+        let run = |flag: &str| format!("windrow run --resume {name}{flag}");
+        // What isn't done to a job that rests is done by running it.
+        let by_run = [
+            ("start", "", ""),
+            ("recover", "", ""),
+            ("clone", "", " --restart"),
+            ("redrive", " --all", " --only-failed"),
+            ("redrive", " --code CODE", " --only-failed"),
+            ("redrive", "", " --only-failed"),
+        ];
+        let said = by_run.iter().fold(text.to_owned(), |text, (verb, more, flag)| {
+            replaced(&text, &format!("windrow task {verb} {task}{more}"), &run(flag))
+        });
+        VERBS.iter().fold(said, |text, verb| {
+            let job = format!("windrow job {verb} {name}");
+            replaced(&text, &format!("windrow task {verb} {task}"), &job)
+        })
+    }
+
+    pub(super) fn client(&self, remote: &Remote, tap: Tap) -> Result<Client, Fault> {
+        let elsewhere = [
+            ("--server", remote.server.is_some()),
+            ("--context", remote.context.is_some()),
+            ("--token-file", remote.token_file.is_some()),
+            ("--ca-file", remote.ca_file.is_some()),
+        ];
+        if let Some((flag, _)) = elsewhere.iter().find(|(_, is_given)| *is_given) {
+            let because = format!("{flag} is for the tasks of a node; a job is asked on this machine");
+            return Err(Fault::new(Exit::Usage, "a job has no server", because)
+                .hint("without it; or `windrow task`, for tasks of a node"));
+        }
+        Ok(self.directory.client(remote.request_timeout, tap))
+    }
+}
+
+/// Replaces a command that ends with the number of a task, where that is its end.
+fn replaced(text: &str, command: &str, by: &str) -> String {
+    let mut parts = text.split(command);
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for rest in parts {
+        let is_other = rest.starts_with(|c: char| c.is_ascii_digit());
+        whole += if is_other { command } else { by };
+        whole += rest;
+    }
+    whole
+}
+
+/// The verbs that a job shares with tasks.
+const VERBS: [&str; 13] = [
+    "explain",
+    "skip",
+    "abandon",
+    "report",
+    "failures",
+    "item",
+    "results",
+    "log",
+    "runs",
+    "revisions",
+    "wait",
+    "watch",
+    "set",
+];
+
+/// See the module.
+pub(crate) struct Directory {
+    path: PathBuf,
+    /// Who asks, for the audit.
+    user: String,
+    runtimes: Arc<Runtimes>,
+    own: Mutex<Option<Own>>,
+}
+
+/// A node of this process.
+struct Own {
+    node: Node,
+    local: Local,
+    store: Arc<Store>,
+}
+
+impl Directory {
+    pub(crate) fn new(path: &Path, user: String, runtimes: Arc<Runtimes>) -> Arc<Directory> {
+        Arc::new(Directory {
+            path: path.to_owned(),
+            user,
+            runtimes,
+            own: Mutex::default(),
+        })
+    }
+
+    fn client(self: &Arc<Directory>, timeout: Duration, tap: Tap) -> Client {
+        let directory = self.clone();
+        let dial: Dial = Arc::new(move || {
+            let directory = directory.clone();
+            Box::pin(async move { directory.dial().await })
+        });
+        Client::here(dial, timeout, tap)
+    }
+
+    async fn dial(&self) -> io::Result<Box<dyn Duplex>> {
+        let mut own = self.own.lock().await;
+        let until = Instant::now() + LOCK_PATIENCE;
+        loop {
+            if let Some(own) = &*own {
+                return connect(&own.local.door()).await;
+            }
+            if let Some(stream) = held(&self.path).await? {
+                return Ok(Box::new(stream));
+            }
+            match StateDir::lock(&self.path) {
+                Ok(state) => *own = Some(self.start(state).await?),
+                Err(LockError::LockedBy { .. }) if Instant::now() < until => sleep(LOOK_EVERY).await,
+                Err(error) => return Err(io::Error::other(error.to_string())),
+            }
+        }
+    }
+
+    async fn start(&self, state: StateDir) -> io::Result<Own> {
+        let failed = |error: String| io::Error::other(error);
+        let (state, jobs, config) = (Arc::new(state), Arc::new(Jobs::default()), Config::default());
+        let store = Store::open(&state.database()).await;
+        let store = Arc::new(store.map_err(|error| failed(error.to_string()))?);
+        let options = NodeOptions::of_jobs(
+            &config,
+            state.clone(),
+            store.clone(),
+            jobs.clone(),
+            self.runtimes.clone(),
+        );
+        let node = Node::start(options)
+            .await
+            .map_err(|error| failed(error.to_string()))?;
+        let local = Local::of(
+            &node,
+            LocalOptions {
+                config,
+                state,
+                store: store.clone(),
+                jobs,
+                runtimes: self.runtimes.clone(),
+                user: self.user.clone(),
+            },
+        );
+        Ok(Own { node, local, store })
+    }
+
+    /// Ends the node of this process, if there is one.
+    pub(crate) async fn close(&self) {
+        let Some(Own { node, local, store }) = self.own.lock().await.take() else {
+            return;
+        };
+        if !node.drain().await {
+            tracing::warn!("the node of the directory did not end in time");
+        }
+        local.close().await;
+        if let Err(error) = store.close().await {
+            tracing::warn!(%error, "the database was not closed; nothing saved is lost");
+        }
+    }
+}
+
+async fn connect(door: &Door) -> io::Result<Box<dyn Duplex>> {
+    Ok(Box::new(door.connect().await?))
+}
+
+/// A connection to the process that holds a directory; none where nobody answers there.
+///
+/// # Errors
+/// When the directory or its socket can't be used.
+pub(crate) async fn held(directory: &Path) -> io::Result<Option<tokio::net::UnixStream>> {
+    use ErrorKind::{ConnectionRefused, NotADirectory, NotFound};
+    let reached = match Address::of(directory) {
+        Ok(address) => address.connect().await,
+        Err(error) => Err(error),
+    };
+    match reached {
+        Ok(stream) => Ok(Some(stream)),
+        Err(error) if [NotFound, ConnectionRefused, NotADirectory].contains(&error.kind()) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A client of the process that holds a directory.
+pub(crate) fn client_of(directory: &Path, timeout: Duration) -> Client {
+    let directory = directory.to_owned();
+    let dial: Dial = Arc::new(move || {
+        let directory = directory.clone();
+        Box::pin(async move {
+            match held(&directory).await? {
+                Some(stream) => Ok(Box::new(stream) as Box<dyn Duplex>),
+                None => Err(ErrorKind::ConnectionRefused.into()),
+            }
+        })
+    });
+    Client::here(dial, timeout, Tap::new(windrow_client::Depth::Nothing, |_| {}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn commands_of_a_task_are_told_as_those_of_its_job() {
+        let runtimes = Arc::new(Runtimes::new().expect("threads"));
+        let here = Here {
+            job: "a b".to_owned(),
+            task: TaskId(7),
+            directory: Directory::new(Path::new("nowhere"), String::new(), runtimes.clone()),
+        };
+        for (text, said) in [
+            (
+                "windrow task set t7 --rate 1/s",
+                "windrow job set 'a b' --rate 1/s",
+            ),
+            (
+                "go on: windrow task start t7",
+                "go on: windrow run --resume 'a b'",
+            ),
+            (
+                "`windrow task redrive t7 --all`",
+                "`windrow run --resume 'a b' --only-failed`",
+            ),
+            ("windrow task set t70", "windrow task set t70"),
+        ] {
+            assert_eq!(here.said(text), said);
+        }
+        drop(here);
+        Arc::into_inner(runtimes)
+            .expect("no other")
+            .shut_down(Duration::from_secs(1));
+    }
+}

@@ -1,0 +1,304 @@
+//! The façade of a node of jobs, without a port: for this process, and by a socket in its directory for other terminals of the
+//! same user. Who calls is that user; nobody is asked for a token.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::io::DuplexStream;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::jobs::{BUSINESS, Jobs};
+use crate::provider::{HookClient, KeyVault, Transports};
+use crate::sources::{Fetcher, Guard, Resolver, StoredSources, open_stored, stored_sources};
+use crate::{Node, Runtimes, StateDir, Store};
+use windrow_config::{AuthMode, Config};
+use windrow_core::settings::Auto;
+use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::handling::handler::HandlerFactory;
+use windrow_engine::ports::ownership::peers::{Peer, PeerReply, Peers, Question, Unreachable};
+use windrow_engine::ports::sources::provision::{BusinessHandlers, ProvisionError, TaskItems};
+use windrow_engine::ports::sources::source::Source;
+use windrow_engine::ports::tasks::store::TaskView;
+use windrow_net::Outbound;
+use windrow_net::peers::PeerKey;
+use windrow_server::http::server::{Limits, Listener, Server};
+use windrow_server::http::{App, Front, facade, jobs};
+use windrow_server::service::cluster::ClusterParts;
+use windrow_server::service::{Parts, Service, stats};
+
+/// The socket's name in the state directory.
+const SOCKET: &str = "control.sock";
+/// The longest address that every system takes. (Linux has 107, others 103.) Unit: bytes.
+const ADDRESS_BYTES_MAX: usize = 100;
+/// What one end of a connection in this process may be ahead of the other. Unit: bytes.
+const WIRE_BYTES: usize = 64 << 10;
+/// Connections in this process that wait to be served.
+const WAITING_MAX: usize = 16;
+/// How long requests may take to end once the node has.
+const END_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Whose node it is, and what it works with.
+pub struct LocalOptions {
+    /// The configuration of the node.
+    pub config: Config,
+    /// The directory that this process holds.
+    pub state: Arc<StateDir>,
+    /// The store in that directory.
+    pub store: Arc<Store>,
+    /// The jobs that run here.
+    pub jobs: Arc<Jobs>,
+    /// Where requests are served.
+    pub runtimes: Arc<Runtimes>,
+    /// Who calls, for the audit.
+    pub user: String,
+}
+
+/// See the module.
+pub struct Local {
+    app: App,
+    jobs: Arc<Jobs>,
+    front: Handle,
+    wires: mpsc::Sender<DuplexStream>,
+    samples: JoinHandle<()>,
+    servers: Vec<(oneshot::Sender<()>, JoinHandle<bool>)>,
+    socket: Option<PathBuf>,
+}
+
+impl Local {
+    /// Serves this process.
+    pub fn of(node: &Node, options: LocalOptions) -> Local {
+        let front = options.runtimes.front().clone();
+        let mut config = options.config.clone();
+        config.auth.mode = AuthMode::Off;
+        config.node.id = Auto::Fixed(BUSINESS.to_owned());
+        let shown = Front::new(BUSINESS, node.clock().now(), node.clock().wall(), &config);
+        let (jobs, runtimes) = (options.jobs.clone(), options.runtimes.clone());
+        let app = App {
+            service: Arc::new(Service::new(parts(node, options), config)),
+            front: Arc::new(shown),
+        };
+        let samples = runtimes.work().spawn(stats::watch(app.service.stats.clone()));
+        let (wires, coming) = mpsc::channel(WAITING_MAX);
+        let mut local = Local {
+            app,
+            jobs,
+            front,
+            wires,
+            samples,
+            servers: Vec::new(),
+            socket: None,
+        };
+        local.serve(Listener::Memory(coming));
+        local
+    }
+
+    /// Serves other terminals too. A socket that a `kill -9` left makes way: the directory is held.
+    ///
+    /// # Errors
+    /// When there can be no socket, such as on a file system that has none.
+    pub fn listen(&mut self, state: &StateDir) -> io::Result<()> {
+        let path = state.path().join(SOCKET);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(Address::of(state.path())?.path)?;
+        fs::set_permissions(&path, Permissions::from_mode(0o600))?;
+        self.socket = Some(path);
+        self.serve(Listener::Unix(listener));
+        Ok(())
+    }
+
+    /// Opens connections from this process.
+    pub fn door(&self) -> Door {
+        Door(self.wires.clone())
+    }
+
+    fn serve(&mut self, listener: Listener) {
+        let (app, jobs, made) = (self.app.clone(), self.jobs.clone(), Arc::new(OnceLock::new()));
+        let server = Server {
+            listener,
+            // Made for the first who comes: most jobs are asked nothing, and its document takes longer than a short job.
+            router: jobs::router(
+                move || jobs.begun(),
+                move || made.get_or_init(|| facade(app.clone()).0).clone(),
+            ),
+            limits: Limits {
+                end_patience: END_PATIENCE,
+                ..Limits::default()
+            },
+        };
+        let (stop, stopped) = oneshot::channel();
+        // The sender going away is the end as well.
+        let ending = async move { drop(stopped.await) };
+        self.servers.push((stop, self.front.spawn(server.serve(ending))));
+    }
+
+    /// Ends, once nothing moves any more: who follows hears of it.
+    pub async fn close(self) {
+        self.app.front.end();
+        self.samples.abort();
+        if let Some(path) = &self.socket
+            && let Err(error) = fs::remove_file(path)
+        {
+            tracing::debug!(%error, path = %path.display(), "the socket is left");
+        }
+        for (stop, server) in self.servers {
+            drop(stop);
+            match server.await {
+                Ok(true) => {}
+                Ok(false) => tracing::debug!("connections of other terminals were cut off"),
+                Err(error) => tracing::error!(%error, "the façade of the job ended by a panic"),
+            }
+        }
+        self.app.front.close();
+    }
+}
+
+/// The way to the façade from the process that it is in.
+#[derive(Clone, Debug)]
+pub struct Door(mpsc::Sender<DuplexStream>);
+
+impl Door {
+    /// A connection.
+    ///
+    /// # Errors
+    /// When the façade has ended.
+    pub async fn connect(&self) -> io::Result<DuplexStream> {
+        let (own, others) = tokio::io::duplex(WIRE_BYTES);
+        let sent = self.0.send(others).await;
+        sent.map_err(|_| io::Error::from(io::ErrorKind::ConnectionRefused))?;
+        Ok(own)
+    }
+}
+
+/// Where the node that holds a directory is asked.
+#[derive(Debug)]
+pub struct Address {
+    path: PathBuf,
+    /// Held open for as long as the address is used.
+    _directory: Option<File>,
+}
+
+impl Address {
+    /// The socket's own path; where that is longer than an address may be, a short one through the open directory.
+    ///
+    /// # Errors
+    /// When the directory can't be opened.
+    pub fn of(state: &Path) -> io::Result<Address> {
+        let path = state.join(SOCKET);
+        if path.as_os_str().len() <= ADDRESS_BYTES_MAX {
+            return Ok(Address {
+                path,
+                _directory: None,
+            });
+        }
+        let directory = File::open(state)?;
+        let path = PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", directory.as_raw_fd()));
+        Ok(Address {
+            path,
+            _directory: Some(directory),
+        })
+    }
+
+    /// A connection to the node, if there is one.
+    ///
+    /// # Errors
+    /// As the kernel has it.
+    pub async fn connect(&self) -> io::Result<UnixStream> {
+        UnixStream::connect(&self.path).await
+    }
+}
+
+fn parts(node: &Node, options: LocalOptions) -> Parts<Store> {
+    let (clock, store) = (node.clock().clone(), options.store.clone());
+    let config = &options.config;
+    // Nothing is sealed here: the businesses of jobs have no secrets.
+    let vault = Arc::new(KeyVault::with_key([0; 32]));
+    let calls = Arc::new(HookClient {
+        http: config.http_handler.clone(),
+        commands: config.command_handler.clone(),
+        in_process: Default::default(),
+        environment: Vec::new(),
+        node: BUSINESS.to_owned(),
+        vault: vault.clone(),
+        clock: clock.clone(),
+        transports: Arc::new(Transports::default()),
+    });
+    let guard = Guard {
+        networks: config.http_handler.source_networks.clone(),
+        own_port: 0,
+        own_urls: Vec::new(),
+    };
+    let items = Arc::new(JobItems(stored_sources(&store, &options.state, &clock)));
+    Parts {
+        data_log: store.clone(),
+        meters: store.meters().clone(),
+        resolver: Arc::new(Resolver {
+            sources: store.clone(),
+            uploads: store.clone(),
+            fetcher: Fetcher::new(Outbound::of(&config.http_handler), guard),
+        }),
+        hooks: calls.clone(),
+        handlers: calls,
+        provider: options.jobs,
+        tries: items.clone(),
+        items,
+        cluster: ClusterParts {
+            node: BUSINESS.to_owned(),
+            began: node.began,
+            is_shared: false,
+            address: None,
+            database: "sqlite",
+            sessions: store.clone(),
+            shards: store.clone(),
+            durable: store.clone(),
+            peers: Arc::new(NoPeers),
+            seal: Arc::new(PeerKey::new(vault.peers_key())),
+        },
+        vault,
+        store,
+        supervisor: node.supervisor().clone(),
+        clock,
+        user: options.user,
+    }
+}
+
+/// The items of the jobs of a directory. Their handlers are made by who begins them.
+struct JobItems(StoredSources);
+
+#[async_trait]
+impl TaskItems for JobItems {
+    async fn source(&self, task: &TaskView) -> Result<Arc<dyn Source>, ProvisionError> {
+        open_stored(&self.0, task, None).await
+    }
+}
+
+impl BusinessHandlers for JobItems {
+    fn handler_of(&self, business: &Business) -> Result<Arc<dyn HandlerFactory>, ProvisionError> {
+        let text = format!("{} has no handler apart from its jobs", business.slug);
+        Err(ProvisionError::HandlerUnusable(text))
+    }
+}
+
+/// A directory's node has no others.
+struct NoPeers;
+
+#[async_trait]
+impl Peers for NoPeers {
+    async fn ask(&self, peer: &Peer, _: &Question) -> Result<PeerReply, Unreachable> {
+        Err(Unreachable {
+            node: peer.node.clone(),
+            why: "the node of a directory asks no other".to_owned(),
+        })
+    }
+}
