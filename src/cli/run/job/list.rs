@@ -90,7 +90,7 @@ async fn in_place(place: &Path, shell: &Shell) -> Vec<Row> {
 /// A job as it is kept, whether it runs or not; none where there is no such job.
 pub(super) async fn kept(which: &Which, shell: &Shell) -> Result<Option<Job>, Fault> {
     for place in place::candidates(&which.name, which.state.as_deref(), &shell.env)? {
-        let rows = in_place(&place, shell).await;
+        let rows = Box::pin(in_place(&place, shell)).await;
         let found = rows.into_iter().find(|row| row.job.name == which.name);
         if let Some(Row { mut job, .. }) = found {
             if let Some(Some(go_on)) = &mut job.go_on

@@ -47,7 +47,7 @@ pub(crate) async fn job(args: Box<JobArgs>, shell: &Shell, runtimes: Arc<Runtime
         Some(Verb::List(args)) => return list::list(&args, shell).await,
         Some(Verb::Show(args)) => return show(&args, shell).await,
         Some(Verb::Set(args)) => return set(&args, shell).await,
-        Some(Verb::Stop(args)) => return stop(&args, shell).await,
+        Some(Verb::Stop(args)) => return Box::pin(stop(&args, shell)).await,
         Some(Verb::Rm(args)) => return remove::remove(&args, shell).await,
         Some(Verb::Explain(args)) => task::Verb::Explain(args),
         Some(Verb::Watch(args)) => task::Verb::Watch(args),
