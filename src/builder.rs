@@ -122,6 +122,7 @@ impl Windrow {
             skip_first: job.skip_first,
             tuning,
             labels: BTreeMap::new(),
+            parent: None,
         };
         let (actor, now) = (actor(), node.clock().wall());
         let (JobStart::New(task) | JobStart::Resumed(task) | JobStart::Ended(task)) =

@@ -1,8 +1,9 @@
-//! The façade of a node of jobs, without a port: for this process, and by a socket in its directory for other terminals of the
-//! same user. Who calls is that user; nobody is asked for a token.
+//! The façade of a node of jobs: for this process, by a socket in its directory for other terminals of the same user, and for one
+//! browser. Who calls is that user; nobody is asked for a token.
 
 use std::fs::{self, File, Permissions};
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::io::DuplexStream;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -21,6 +22,7 @@ use crate::provider::{HookClient, KeyVault, Transports};
 use crate::sources::{Fetcher, Guard, Resolver, StoredSources, open_stored, stored_sources};
 use crate::{Node, Runtimes, StateDir, Store};
 use windrow_config::{AuthMode, Config};
+use windrow_core::business::access::Role;
 use windrow_core::settings::Auto;
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::handling::handler::HandlerFactory;
@@ -30,8 +32,10 @@ use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::TaskView;
 use windrow_net::Outbound;
 use windrow_net::peers::PeerKey;
+use windrow_server::http::jobs::Token;
 use windrow_server::http::server::{Limits, Listener, Server};
-use windrow_server::http::{App, Front, facade, jobs};
+use windrow_server::http::{App, Front, Router, facade, jobs};
+use windrow_server::service::access::Everybody;
 use windrow_server::service::cluster::ClusterParts;
 use windrow_server::service::{Parts, Service, stats};
 
@@ -97,7 +101,8 @@ impl Local {
             servers: Vec::new(),
             socket: None,
         };
-        local.serve(Listener::Memory(coming));
+        let router = local.router();
+        local.serve(Listener::Memory(coming), router);
         local
     }
 
@@ -114,7 +119,8 @@ impl Local {
         let listener = UnixListener::bind(Address::of(state.path())?.path)?;
         fs::set_permissions(&path, Permissions::from_mode(0o600))?;
         self.socket = Some(path);
-        self.serve(Listener::Unix(listener));
+        let router = self.router();
+        self.serve(Listener::Unix(listener), router);
         Ok(())
     }
 
@@ -123,15 +129,33 @@ impl Local {
         Door(self.wires.clone())
     }
 
-    fn serve(&mut self, listener: Listener) {
+    /// Serves one browser of this machine on a free port: its address, and the query that lets it in.
+    ///
+    /// # Errors
+    /// When there is no port, or the system has no random numbers.
+    pub async fn page(&mut self) -> io::Result<(String, String)> {
+        let token = Token::random()?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = format!("http://{}", listener.local_addr()?);
+        let query = token.query();
+        let router = jobs::for_one_browser(self.router(), token);
+        self.serve(Listener::Tcp(listener, None), router);
+        Ok((address, query))
+    }
+
+    /// Made for the first who comes: most jobs are asked nothing, and its document takes longer than a short job.
+    fn router(&self) -> Router {
         let (app, jobs, made) = (self.app.clone(), self.jobs.clone(), Arc::new(OnceLock::new()));
+        jobs::router(
+            move || jobs.begun(),
+            move || made.get_or_init(|| facade(app.clone()).0).clone(),
+        )
+    }
+
+    fn serve(&mut self, listener: Listener, router: Router) {
         let server = Server {
             listener,
-            // Made for the first who comes: most jobs are asked nothing, and its document takes longer than a short job.
-            router: jobs::router(
-                move || jobs.begun(),
-                move || made.get_or_init(|| facade(app.clone()).0).clone(),
-            ),
+            router,
             limits: Limits {
                 end_patience: END_PATIENCE,
                 ..Limits::default()
@@ -222,7 +246,6 @@ impl Address {
 fn parts(node: &Node, options: LocalOptions) -> Parts<Store> {
     let (clock, store) = (node.clock().clone(), options.store.clone());
     let config = &options.config;
-    // Nothing is sealed here: the businesses of jobs have no secrets.
     let vault = Arc::new(KeyVault::with_key([0; 32]));
     let calls = Arc::new(HookClient {
         http: config.http_handler.clone(),
@@ -269,7 +292,11 @@ fn parts(node: &Node, options: LocalOptions) -> Parts<Store> {
         store,
         supervisor: node.supervisor().clone(),
         clock,
-        user: options.user,
+        // Not an administrator: a business with secrets would seal them with a key that everybody knows.
+        everybody: Everybody {
+            name: options.user,
+            role: Role::Operator,
+        },
     }
 }
 
@@ -300,5 +327,75 @@ impl Peers for NoPeers {
             node: peer.node.clone(),
             why: "the node of a directory asks no other".to_owned(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_core::ids::ItemCount;
+    use windrow_core::task::Tuning;
+    use windrow_engine::ports::tasks::store::{Actor, NewTask, TaskStore};
+    use windrow_server::service::ServiceError;
+    use windrow_server::service::tasks::StartHow;
+
+    use super::*;
+    use crate::NodeOptions;
+
+    #[test]
+    fn a_job_is_started_by_a_run_and_not_by_the_api_of_its_directory() {
+        let runtimes = Arc::new(Runtimes::new().expect("threads"));
+        let runtime = tokio::runtime::Runtime::new().expect("threads");
+        runtime.block_on(refused(runtimes.clone()));
+        let runtimes = Arc::into_inner(runtimes).expect("nothing else works on them");
+        runtimes.shut_down(Duration::from_secs(1));
+    }
+
+    async fn refused(runtimes: Arc<Runtimes>) {
+        let place = tempfile::tempdir().expect("a directory");
+        let state = Arc::new(StateDir::lock(place.path()).expect("nobody holds it"));
+        let store = Arc::new(Store::open(&state.database()).await.expect("a store"));
+        let jobs = Arc::new(Jobs::default());
+        let (config, write) = (Config::default(), Actor::windrow(None).writes());
+        let options = NodeOptions::of_jobs(
+            &config,
+            state.clone(),
+            store.clone(),
+            jobs.clone(),
+            runtimes.clone(),
+        );
+        let node = Node::start(options).await.expect("a node");
+        let now = node.clock().wall();
+        store
+            .ensure_business(BUSINESS, &write, now)
+            .await
+            .expect("stored");
+        let task = NewTask::of(BUSINESS, ItemCount(3), Tuning::default());
+        let task = TaskStore::create(&*store, &task, &write, now)
+            .await
+            .expect("made");
+        let local = Local::of(
+            &node,
+            LocalOptions {
+                config,
+                state,
+                store: store.clone(),
+                jobs,
+                runtimes,
+                user: "ann".to_owned(),
+            },
+        );
+        let started = local
+            .app
+            .service
+            .tasks
+            .start(task.id, StartHow::default(), &write)
+            .await;
+        let Err(ServiceError::Conflict { advice, .. }) = started else {
+            panic!("{started:?}");
+        };
+        assert!(advice.starts_with("windrow run --resume"), "{advice}");
+        assert!(node.drain().await);
+        local.close().await;
+        store.close().await.expect("closed");
     }
 }

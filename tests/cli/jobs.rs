@@ -1,4 +1,7 @@
-//! `windrow job list` and `rm`: jobs that run, that were stopped or cut off, and that ended.
+//! `windrow job`: jobs that run, that were stopped or cut off, and that ended; the page of one.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -348,7 +351,7 @@ fn a_run_that_was_refused_leaves_no_job() {
 
 #[test]
 fn one_who_connects_and_says_nothing_keeps_nobody_from_an_answer() {
-    use std::io::{ErrorKind, Read as _};
+    use std::io::ErrorKind;
     let (place, gate) = (Place::new(), Gate::open());
     let job = gate.begin_seven(&place, "quiet", &["--state", "state"]);
     let mut worker = gate.accept();
@@ -415,11 +418,10 @@ fn verbs_of_tasks_work_on_a_job_that_rests() {
     ];
     let each = [
         "--each",
-        "test $WINDROW_INDEX != 1 && echo out",
-        "--results-out",
-        "out.ndjson",
+        "{ test $WINDROW_INDEX != 1 || test -e good; } && echo out",
     ];
-    place.windrow(&[&words[..], &each].concat()).expect(8);
+    let out = ["--results-out", "out.ndjson"];
+    place.windrow(&[&words[..], &each, &out].concat()).expect(8);
     let told = |words: &[&str]| place.windrow(&[&["job"], words].concat()).expect(0);
     let failures = told(&["failures", "rests"]);
     assert!(failures.stdout.contains("EXIT_1"), "{failures:?}");
@@ -432,6 +434,15 @@ fn verbs_of_tasks_work_on_a_job_that_rests() {
     let item = told(&["item", "rests", "1", "-o", "json"]).stdout;
     assert!(item.contains("abandoned"), "{item}");
     place.windrow(&["job", "wait", "rests"]).expect(8);
+    place.write("good", "");
+    place
+        .windrow(&[&words[..], &each, &["--only-failed"]].concat())
+        .expect(0);
+    let report = told(&["report", "rests"]).stdout;
+    assert!(report.contains("made good 1  still failed 0"), "{report}");
+    let results = told(&["results", "rests", "--with-redrives"]).stdout;
+    assert_eq!(results.lines().count(), 3, "{results}");
+    place.windrow(&["job", "wait", "rests"]).expect(0);
     let state = place.path(".local/state/windrow");
     let mut held = std::fs::read_dir(state)
         .unwrap()
@@ -455,4 +466,55 @@ fn a_wait_for_a_job_that_was_cut_off_does_not_begin() {
     let job = place.start(&["run", "--resume", "cut"]);
     gate.accept().serve();
     job.end().expect(0);
+}
+
+/// The answer to a GET, whole.
+fn get(address: &str, path: &str, cookie: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncookie: {cookie}\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn the_page_of_a_job_lets_one_browser_in_until_the_job_ends() {
+    let (place, gate) = (Place::new(), Gate::open());
+    let mut job = gate.begin_seven(&place, "paged", &["--page"]);
+    let told = job.wait_for("page: http://");
+    let url = told.split("page: http://").nth(1).unwrap().trim();
+    let (address, rest) = url.split_once('/').unwrap();
+    let (path, query) = rest.split_once('?').unwrap();
+    assert_eq!(path, "tasks/t1");
+    let mut worker = gate.accept();
+    hold_at(&mut worker, 2);
+    let stranger = get(address, "/v1/tasks/t1", "");
+    assert!(stranger.starts_with("HTTP/1.1 401"), "{stranger}");
+    let brought = get(address, &format!("/tasks/t1?{query}"), "");
+    assert!(
+        brought.starts_with("HTTP/1.1 303") && brought.contains("location: /tasks/t1\r\n"),
+        "{brought}"
+    );
+    let cookie = brought
+        .split("set-cookie: ")
+        .nth(1)
+        .unwrap()
+        .split(';')
+        .next()
+        .unwrap();
+    let task = get(address, "/v1/tasks/t1", cookie);
+    assert!(
+        task.starts_with("HTTP/1.1 200") && task.contains("\"name\":\"paged\""),
+        "{task}"
+    );
+    assert!(get(address, "/ui/app/main.js", cookie).starts_with("HTTP/1.1 200"));
+    assert!(get(address, "/v1/tasks/t1", &format!("{cookie}0")).starts_with("HTTP/1.1 401"));
+    worker.answer(r#"{"result":"ok"}"#);
+    worker.serve();
+    job.end().expect(0);
+    assert!(TcpStream::connect(address).is_err(), "the page ends with its job");
 }

@@ -239,8 +239,8 @@ pub(crate) fn client_of(directory: &Path, timeout: Duration) -> Client {
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn commands_of_a_task_are_told_as_those_of_its_job() {
+    #[test]
+    fn commands_of_a_task_are_told_as_those_of_its_job() {
         let runtimes = Arc::new(Runtimes::new().expect("threads"));
         let here = Here {
             job: "a b".to_owned(),

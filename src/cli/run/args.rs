@@ -13,8 +13,8 @@ use crate::link::CsvGuard;
 use crate::output::screen::Verbosity;
 use crate::run::handler::each::{EachArgs, WITH_PROGRAM};
 use crate::run::handler::request::RequestArgs;
+use crate::run::kept::place::{job_name, new_name};
 use windrow_core::settings::text::parse_span;
-use windrow_core::text::{names, steers};
 
 /// clap's own is longer than a line, and doesn't show where a command stands.
 pub(crate) const USAGE: &str = "\
@@ -188,6 +188,9 @@ pub struct RunArgs {
         help_heading = "Identity and state"
     )]
     pub control: Switch,
+    /// Show the dashboard of this job to a browser of this machine until the job ends; its address is printed
+    #[arg(long, help_heading = "Output")]
+    pub page: bool,
     /// A configuration file, for defaults
     #[arg(long, value_name = "FILE", help_heading = "Identity and state")]
     pub config: Option<PathBuf>,
@@ -310,32 +313,6 @@ impl RunArgs {
     ) -> Result<RunArgs, clap::Error> {
         RunArgs::from_arg_matches(&RunArgs::command().try_get_matches_from(words)?)
     }
-}
-
-/// The longest name that a person may give. Unit: bytes; the column holds 190.
-const NAME_BYTES_MAX: usize = 128;
-
-fn job_name(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.len() > NAME_BYTES_MAX || text.chars().any(steers) {
-        return Err(format!(
-            "a name has 1 to {NAME_BYTES_MAX} bytes without control characters"
-        ));
-    }
-    Ok(text.to_owned())
-}
-
-/// As a node has it of a task's name, which is said in URLs and in shells. A source's own name may have more, and what once
-/// began with another name goes on with `--resume`.
-fn new_name(text: &str) -> Result<String, String> {
-    if text.contains(|c: char| c.is_whitespace() || c == '/') {
-        return Err(
-            "a name has neither spaces nor slashes; a job whose name has is meant with --resume".to_owned(),
-        );
-    }
-    if let Some(why) = names::fault(text) {
-        return Err(format!("the name {why}"));
-    }
-    job_name(text)
 }
 
 #[cfg(test)]

@@ -258,6 +258,7 @@ impl JobRun<'_> {
             skip_first: ItemIndex(0),
             tuning: self.prepared.tuning.clone(),
             labels: self.labels(),
+            parent: None,
         }
     }
 
@@ -307,7 +308,7 @@ impl JobRun<'_> {
     }
 
     /// The façade of the run. Other terminals may use it; a run that they can't reach runs all the same, and says so.
-    fn local(&self, node: &Node, jobs: Arc<Jobs>) -> Local {
+    async fn local(&self, task: &TaskView, node: &Node, jobs: Arc<Jobs>) -> Local {
         let mut local = Local::of(
             node,
             LocalOptions {
@@ -326,6 +327,13 @@ impl JobRun<'_> {
             self.say(&format!(
                 "windrow job can't reach this run: no socket in {place}: {error}"
             ));
+        }
+        if self.args.page {
+            let screen = &self.shell.screen;
+            screen.must_say(&match local.page().await {
+                Ok((address, query)) => format!("page: {address}/tasks/{}?{query}", task.id),
+                Err(error) => format!("warning: the job has no page: {error}"),
+            });
         }
         local
     }
@@ -349,7 +357,7 @@ impl JobRun<'_> {
         let mut options = NodeOptions::of_jobs(&self.prepared.config, state, store, jobs.clone(), runtimes);
         options.times.first_contact = self.prepared.first_contact;
         let node = Node::start(options).await?;
-        let local = self.local(&node, jobs);
+        let local = self.local(task, &node, jobs).await;
         node.wake();
         Ok((node, local, log))
     }

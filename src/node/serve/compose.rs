@@ -12,6 +12,7 @@ use crate::publish::{Publisher, sink};
 use crate::sources::{Fetcher, Guard, Resolver, stored_sources};
 use crate::{Beside, Node, NodeOptions, StateDir, Store, SystemClock, agreement, database, times};
 use windrow_config::Config;
+use windrow_core::business::access::Role;
 use windrow_core::settings::Auto;
 use windrow_engine::actors::runtime::begin::Asking;
 use windrow_engine::actors::runtime::context::{HookParts, Keep, NodePlace, ScheduleParts, Serving};
@@ -27,6 +28,7 @@ use windrow_engine::ports::{ErrorClass, StoreError};
 use windrow_net::Outbound;
 use windrow_net::peers::{PeerClient, PeerKey, PeerTls, Shared};
 use windrow_server::service::Parts;
+use windrow_server::service::access::Everybody;
 use windrow_server::service::cluster::ClusterParts;
 
 /// What a node is composed over.
@@ -169,7 +171,10 @@ pub(super) async fn compose(from: Base<'_>) -> Result<(Node, Parts<Store>), Serv
         cluster,
         supervisor: node.supervisor().clone(),
         clock: from.clock,
-        user: "local".to_owned(),
+        everybody: Everybody {
+            name: "local".to_owned(),
+            role: Role::Admin,
+        },
     };
     Ok((node, parts))
 }

@@ -30,11 +30,12 @@ mod uploads;
 
 use std::sync::Arc;
 
+use axum::Extension;
+pub use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::Method;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Router};
 use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};

@@ -136,8 +136,8 @@ pub struct Parts<S> {
     pub supervisor: Arc<SupervisorHandle>,
     /// Time.
     pub clock: Arc<dyn Clock>,
-    /// The name of every caller where nobody is asked who calls (`auth.mode = "off"`), for the audit.
-    pub user: String,
+    /// Who calls where nobody is asked.
+    pub everybody: access::Everybody,
 }
 
 /// Everything that people can do to a node. Cheap to share behind an `Arc`; holds no state but the configuration and
@@ -212,7 +212,7 @@ impl Service {
             windows: Windows::new(node.clone(), cluster.clone(), failures.clone()),
             explain: Explain::new(node.clone(), store.clone(), to, of, limits.clone()),
             logs: Logs::new(node.clone(), parts.data_log),
-            access: Access::new(node.clone(), &store, parts.user),
+            access: Access::new(node.clone(), &store, parts.everybody),
             health: Health::new(node.clone(), store.clone(), parts.meters),
             idempotency: store.clone(),
             tasks: Tasks {

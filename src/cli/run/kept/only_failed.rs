@@ -73,6 +73,7 @@ pub(in crate::run) async fn next<S: TaskStore + FailureList>(store: &S, job: Job
         meaning,
         total,
         tuning: keeping(results, job.tuning),
+        parent: Some(last.id),
         ..job
     })))
 }

@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::exit::Exit;
 use crate::fault::Fault;
+use windrow_core::text::{names as spelt, steers};
 use windrow_node::StateDir;
 
 /// The longest readable part of a directory's name. Unit: characters.
@@ -130,6 +131,39 @@ pub(in crate::run) fn remove_directory(place: &Path) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// The longest name that a person may give. Unit: bytes; the column holds 190.
+const NAME_BYTES_MAX: usize = 128;
+
+/// A name that a job may have.
+///
+/// # Errors
+/// What is wrong with it.
+pub(in crate::run) fn job_name(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.len() > NAME_BYTES_MAX || text.chars().any(steers) {
+        return Err(format!(
+            "a name has 1 to {NAME_BYTES_MAX} bytes without control characters"
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+/// As a node has it of a task's name, which is said in URLs and in shells. A source's own name may have more, and what once
+/// began with another name goes on with `--resume`.
+///
+/// # Errors
+/// What is wrong with it.
+pub(in crate::run) fn new_name(text: &str) -> Result<String, String> {
+    if text.contains(|c: char| c.is_whitespace() || c == '/') {
+        return Err(
+            "a name has neither spaces nor slashes; a job whose name has is meant with --resume".to_owned(),
+        );
+    }
+    if let Some(why) = spelt::fault(text) {
+        return Err(format!("the name {why}"));
+    }
+    job_name(text)
 }
 
 #[cfg(test)]

@@ -62,6 +62,15 @@ impl Identity {
     }
 }
 
+/// Who every caller is where nobody is asked (`auth.mode = "off"`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Everybody {
+    /// Their name, for the audit.
+    pub name: String,
+    /// What they may do.
+    pub role: Role,
+}
+
 /// What a caller brings.
 #[derive(Clone, Copy, Default)]
 pub struct Credentials<'a> {
@@ -87,12 +96,12 @@ pub struct Access {
     pub sign_ins: Arc<dyn SignInStore>,
     pub(super) businesses: Arc<dyn BusinessStore>,
     pub(super) tasks: Arc<dyn TaskStore>,
-    /// The name of every caller where nobody is asked who calls.
-    user: String,
+    /// Every caller where nobody is asked who calls.
+    everybody: Everybody,
 }
 
 impl Access {
-    pub(in crate::service) fn new<S>(node: Arc<ThisNode>, store: &Arc<S>, user: String) -> Access
+    pub(in crate::service) fn new<S>(node: Arc<ThisNode>, store: &Arc<S>, everybody: Everybody) -> Access
     where
         S: TokenStore + SignInStore + BusinessStore + TaskStore + 'static,
     {
@@ -102,11 +111,11 @@ impl Access {
             sign_ins: store.clone(),
             businesses: store.clone(),
             tasks: store.clone(),
-            user,
+            everybody,
         }
     }
 
-    /// Who a caller is. With `auth.mode = "off"` everybody is an administrator; with `"proxy"` a caller from a
+    /// Who a caller is. With `auth.mode = "off"` everybody is the same; with `"proxy"` a caller from a
     /// trusted address is the operator that the header names. Otherwise their token decides, or the cookie that stands for
     /// one, and the store is asked each time, so that a revocation holds at once.
     ///
@@ -121,7 +130,8 @@ impl Access {
     async fn identify(&self, credentials: Credentials<'_>) -> Result<Identity, ServiceError> {
         let config = self.node.config();
         if config.auth.mode == AuthMode::Off {
-            return Ok(Identity::new(self.user.clone(), "local".to_owned(), Role::Admin));
+            let Everybody { name, role } = &self.everybody;
+            return Ok(Identity::new(name.clone(), "local".to_owned(), *role));
         }
         if let Some(person) = behind_proxy(&config.auth, credentials) {
             return Ok(person);

@@ -112,23 +112,12 @@ impl Businesses {
         found.ok_or_else(|| BusinessError::NotFound(slug.to_owned()).into())
     }
 
-    /// The business of a task. That of jobs, whose process makes their handlers, has neither hooks nor limits.
+    /// A business by its slug; none where none was registered, as for jobs, whose process makes their handlers.
     ///
     /// # Errors
     /// When the store can't be read.
-    pub(super) async fn of_task(&self, task: &TaskView) -> Result<Business, ServiceError> {
-        let found = self.store.business(&task.business).await?;
-        Ok(found.unwrap_or_else(|| {
-            let spec = BusinessSpec {
-                display_name: None,
-                pool: POOL_DEFAULT.to_owned(),
-                handler: HandlerSpec::Command(String::new()),
-                hooks: Hooks::default(),
-                defaults: TuningPatch::default(),
-                limits: BusinessLimits::default(),
-            };
-            tentative(&task.business, spec, Vec::new(), task.since)
-        }))
+    pub(super) async fn find(&self, slug: &str) -> Result<Option<Business>, ServiceError> {
+        Ok(self.store.business(slug).await?)
     }
 
     /// A business that may have new tasks.
@@ -378,6 +367,19 @@ fn tentative(slug: &str, spec: BusinessSpec, sealed: Vec<u8>, now: WallMs) -> Bu
         created_at: now,
         updated_at: now,
     }
+}
+
+/// The business of a task that was registered nowhere: it has neither hooks nor limits.
+pub(super) fn unregistered(task: &TaskView) -> Business {
+    let spec = BusinessSpec {
+        display_name: None,
+        pool: POOL_DEFAULT.to_owned(),
+        handler: HandlerSpec::Command(String::new()),
+        hooks: Hooks::default(),
+        defaults: TuningPatch::default(),
+        limits: BusinessLimits::default(),
+    };
+    tentative(&task.business, spec, Vec::new(), task.since)
 }
 
 fn refuse_failed(report: &[CheckLine]) -> Result<(), ServiceError> {

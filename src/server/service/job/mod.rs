@@ -34,6 +34,8 @@ pub struct Job {
     pub tuning: Tuning,
     /// What is noted of it when it is made.
     pub labels: BTreeMap<String, String>,
+    /// The job whose failures it does again.
+    pub parent: Option<TaskId>,
 }
 
 /// What a job turned out to be.
@@ -128,6 +130,7 @@ async fn create(tasks: &dyn TaskStore, job: &Job, write: &Write, now: WallMs) ->
     let mut new = NewTask {
         source: job.source.clone(),
         meaning: job.meaning,
+        parent: job.parent,
         ..NewTask::of(&job.business, job.total, job.tuning.clone())
     };
     new.spec.name = Some(job.name.clone());

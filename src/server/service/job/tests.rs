@@ -15,6 +15,7 @@ fn job(name: &str, meaning: u64) -> Job {
         skip_first: ItemIndex(0),
         tuning: TaskDefaults::default().tuning,
         labels: BTreeMap::new(),
+        parent: None,
     }
 }
 

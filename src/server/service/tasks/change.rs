@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 
 use serde_json::json;
 
+use crate::service::businesses::unregistered;
 use crate::service::tasks::Tasks;
 use crate::service::tasks::create::{check_shared, settings};
 use crate::service::tasks::outlook::Outlook;
@@ -53,7 +54,8 @@ impl Tasks {
         for _ in 0..TRIES_MAX {
             let task = self.get(id).await?;
             self.check_change(&task, &change, write)?;
-            let business = self.businesses.of_task(&task).await?;
+            let business = self.businesses.find(&task.business).await?;
+            let business = business.unwrap_or_else(|| unregistered(&task));
             let edit = self.edit(&task, &business, change.clone(), write).await?;
             if change.strict {
                 // Whether it is started isn't changed here.

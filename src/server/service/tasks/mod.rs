@@ -109,8 +109,8 @@ impl Tasks {
     /// Starts a task, or lets it go on. One that runs already is only told to judge its items, if it is to.
     ///
     /// # Errors
-    /// `WrongState` while it stops or after it ended; `Conflict` after its deadline; `Unprocessable` for a time that is
-    /// over, and for what would be warned of.
+    /// `WrongState` while it stops or after it ended; `Conflict` after its deadline, and for a job; `Unprocessable` for a time
+    /// that is over, and for what would be warned of.
     pub async fn start(
         &self,
         id: TaskId,
@@ -122,10 +122,13 @@ impl Tasks {
         refuse_late(&task, self.node.now())?;
         // Whoever asks for the same start again is told how it stands.
         self.check_start(at.filter(|_| task.spec.start_at != at))?;
-        if strict {
-            let business = self.businesses.of_task(&task).await?;
-            self.refuse_foreseen(&Outlook::going_on(&task).started(at), &business)
-                .await?;
+        match self.businesses.find(&task.business).await? {
+            None if matches!(task.status, Status::Created | Status::Stopped) => return Err(of_a_job(&task)),
+            Some(business) if strict => {
+                self.refuse_foreseen(&Outlook::going_on(&task).started(at), &business)
+                    .await?;
+            }
+            _ => {}
         }
         let command = match at {
             _ if judges => TaskCommand::StartJudging(at),
@@ -325,6 +328,15 @@ pub(super) fn would_stop_at_once(task: &TaskView, now: WallMs) -> bool {
 /// Whether it wants to run and rested too long for anybody to take it.
 fn sleeps(task: &TaskView) -> bool {
     task.status_reason.as_deref() == Some(DORMANT)
+}
+
+/// No node can start it.
+fn of_a_job(task: &TaskView) -> ServiceError {
+    let name = task.spec.name.as_deref().unwrap_or_default();
+    ServiceError::conflict(
+        "it is a job, whose handler is made by the process that runs it",
+        format!("windrow run --resume {name}"),
+    )
 }
 
 /// Refuses to start a task that would stop at once.
