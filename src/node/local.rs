@@ -74,7 +74,18 @@ pub struct Local {
     wires: mpsc::Sender<DuplexStream>,
     samples: JoinHandle<()>,
     servers: Vec<(oneshot::Sender<()>, JoinHandle<bool>)>,
-    socket: Option<PathBuf>,
+    socket: Option<SocketFile>,
+}
+
+/// A socket in the file system, removed when it is dropped.
+struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(&self.0) {
+            tracing::debug!(%error, path = %self.0.display(), "the socket is left");
+        }
+    }
 }
 
 impl Local {
@@ -118,7 +129,7 @@ impl Local {
         }
         let listener = UnixListener::bind(Address::of(state.path())?.path)?;
         fs::set_permissions(&path, Permissions::from_mode(0o600))?;
-        self.socket = Some(path);
+        self.socket = Some(SocketFile(path));
         let router = self.router();
         self.serve(Listener::Unix(listener), router);
         Ok(())
@@ -167,15 +178,11 @@ impl Local {
         self.servers.push((stop, self.front.spawn(server.serve(ending))));
     }
 
-    /// Ends, once nothing moves any more: who follows hears of it.
+    /// Ends, once nothing moves any more: who follows hears of it. What is dropped instead is cut off with the process.
     pub async fn close(self) {
         self.app.front.end();
         self.samples.abort();
-        if let Some(path) = &self.socket
-            && let Err(error) = fs::remove_file(path)
-        {
-            tracing::debug!(%error, path = %path.display(), "the socket is left");
-        }
+        drop(self.socket);
         for (stop, server) in self.servers {
             drop(stop);
             match server.await {

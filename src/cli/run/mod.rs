@@ -289,8 +289,8 @@ impl JobRun<'_> {
         let calmly = matches!(end, Ok(End::Stopped(..)));
         // Once the task has ended, a signal only cuts the wait for its handler's end.
         let is_closed = watch::close(node, signals, calmly).await;
-        local.close().await;
         if is_closed {
+            local.close().await;
             log.close().await;
         }
         let cut = matches!(end, Ok(End::Cut));
