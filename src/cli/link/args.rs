@@ -88,9 +88,6 @@ pub struct Remote {
     /// The node's address (WINDROW_SERVER); without it and a context http://127.0.0.1:7700
     #[arg(long, value_name = "URL")]
     pub server: Option<String>,
-    /// Where the job keeps its progress, if it was run with --state
-    #[arg(long, value_name = "DIR", hide = true)]
-    pub state: Option<PathBuf>,
     /// A file with the token (WINDROW_TOKEN_FILE; WINDROW_TOKEN is the token itself)
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,

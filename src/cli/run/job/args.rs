@@ -62,51 +62,52 @@ pub enum Verb {
     #[command(visible_alias = "delete")]
     Rm(RemoveArgs),
     /// Why a job is as fast as it is, and what would help
-    #[command(mut_args(of_job))]
-    Explain(ExplainArgs),
+    Explain(OfJob<ExplainArgs>),
     /// Watch a job as it goes on
-    #[command(mut_args(of_job))]
-    Watch(WatchArgs),
+    Watch(OfJob<WatchArgs>),
     /// Wait until jobs are over
-    #[command(mut_args(of_job))]
-    Wait(WaitArgs),
+    Wait(OfJob<WaitArgs>),
     /// Skip items that nobody should call any more
-    #[command(mut_args(of_job))]
-    Skip(SkipArgs),
+    Skip(OfJob<SkipArgs>),
     /// Give up the items that wait after a failure with a code
     #[command(
         mut_args(of_job),
         override_usage = "windrow job abandon [OPTIONS] --code CODE NAME"
     )]
-    Abandon(AbandonArgs),
+    Abandon(OfJob<AbandonArgs>),
     /// Show failures by code, or item by item
-    #[command(mut_args(of_job))]
-    Failures(FailuresArgs),
+    Failures(OfJob<FailuresArgs>),
     /// Show an item with its attempts
-    #[command(mut_args(of_job))]
-    Item(ItemArgs),
+    Item(OfJob<ItemArgs>),
     /// What items came to, in index order, of a job that keeps it (--results-out, or results = keep)
-    #[command(mut_args(of_job))]
-    Results(ResultsArgs),
+    Results(OfJob<ResultsArgs>),
     /// Tell the whole story of a job, with the proof that every item is accounted for
-    #[command(mut_args(of_job))]
-    Report(ReportArgs),
+    Report(OfJob<ReportArgs>),
     /// Show a job's log, the newest line last, or follow it
-    #[command(mut_args(of_job))]
-    Log(LogArgs),
+    Log(OfJob<LogArgs>),
     /// List the runs of a job, the newest first, each with its counts at its end
-    #[command(mut_args(of_job), visible_alias = "history")]
-    Runs(PagesArgs),
+    #[command(visible_alias = "history")]
+    Runs(OfJob<PagesArgs>),
     /// List who changed what of a job and why, the newest first
-    #[command(mut_args(of_job))]
-    Revisions(PagesArgs),
+    Revisions(OfJob<PagesArgs>),
+}
+
+/// A verb of tasks about a job.
+#[derive(Debug, Args)]
+#[command(mut_args(of_job))]
+pub struct OfJob<A: Args> {
+    /// As of a task.
+    #[command(flatten)]
+    pub verb: A,
+    /// Where it keeps its progress, if it was run with --state
+    #[arg(long, value_name = "DIR", help_heading = None)]
+    pub state: Option<PathBuf>,
 }
 
 /// An argument of a verb of tasks as it is for a job: the job is named, and no server is asked.
 fn of_job(arg: Arg) -> Arg {
     match arg.get_id().as_str() {
         "task" | "tasks" => arg.value_name("NAME").help("The job's name"),
-        "state" => arg.hide(false).help_heading(None),
         "context" | "server" | "token_file" | "ca_file" | "business" | "status" | "label" => arg.hide(true),
         _ => arg,
     }

@@ -7,7 +7,7 @@ mod list;
 mod remove;
 mod shown;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ use tokio::time::{Instant, sleep};
 use self::args::{JobArgs, OneArgs, SetArgs, StopArgs, Verb, Which};
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::link::View;
 use crate::link::here::{Directory, Here};
-use crate::link::{Remote, View};
 use crate::output::difference::difference_but;
 use crate::output::screen;
 use crate::output::shell_word;
@@ -42,32 +42,37 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// # Errors
 /// `NotFound` when there is no such job; `Conflict` when it doesn't run; `Rejected` with what it refused.
 pub(crate) async fn job(args: Box<JobArgs>, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
-    let verb = match args.verb {
+    let (verb, state) = match args.verb {
         None => return list::list(&args.list, shell).await,
         Some(Verb::List(args)) => return list::list(&args, shell).await,
         Some(Verb::Show(args)) => return show(&args, shell).await,
         Some(Verb::Set(args)) => return set(&args, shell).await,
         Some(Verb::Stop(args)) => return Box::pin(stop(&args, shell)).await,
         Some(Verb::Rm(args)) => return remove::remove(&args, shell).await,
-        Some(Verb::Explain(args)) => task::Verb::Explain(args),
-        Some(Verb::Watch(args)) => task::Verb::Watch(args),
-        Some(Verb::Wait(args)) => task::Verb::Wait(args),
-        Some(Verb::Skip(args)) => task::Verb::Skip(args),
-        Some(Verb::Abandon(args)) => task::Verb::Abandon(args),
-        Some(Verb::Failures(args)) => task::Verb::Failures(args),
-        Some(Verb::Item(args)) => task::Verb::Item(args),
-        Some(Verb::Results(args)) => task::Verb::Results(args),
-        Some(Verb::Report(args)) => task::Verb::Report(args),
-        Some(Verb::Log(args)) => task::Verb::Log(args),
-        Some(Verb::Runs(args)) => task::Verb::Runs(args),
-        Some(Verb::Revisions(args)) => task::Verb::Revisions(args),
+        Some(Verb::Explain(of)) => (task::Verb::Explain(of.verb), of.state),
+        Some(Verb::Watch(of)) => (task::Verb::Watch(of.verb), of.state),
+        Some(Verb::Wait(of)) => (task::Verb::Wait(of.verb), of.state),
+        Some(Verb::Skip(of)) => (task::Verb::Skip(of.verb), of.state),
+        Some(Verb::Abandon(of)) => (task::Verb::Abandon(of.verb), of.state),
+        Some(Verb::Failures(of)) => (task::Verb::Failures(of.verb), of.state),
+        Some(Verb::Item(of)) => (task::Verb::Item(of.verb), of.state),
+        Some(Verb::Results(of)) => (task::Verb::Results(of.verb), of.state),
+        Some(Verb::Report(of)) => (task::Verb::Report(of.verb), of.state),
+        Some(Verb::Log(of)) => (task::Verb::Log(of.verb), of.state),
+        Some(Verb::Runs(of)) => (task::Verb::Runs(of.verb), of.state),
+        Some(Verb::Revisions(of)) => (task::Verb::Revisions(of.verb), of.state),
     };
-    Box::pin(on_task(&verb, shell, runtimes)).await
+    Box::pin(on_task(&verb, state, shell, runtimes)).await
 }
 
 /// Does what a verb of tasks says to the task of a job.
-async fn on_task(verb: &task::Verb, shell: &Shell, runtimes: Arc<Runtimes>) -> Result<Exit, Fault> {
-    let (names, remote) = named(verb);
+async fn on_task(
+    verb: &task::Verb,
+    state: Option<PathBuf>,
+    shell: &Shell,
+    runtimes: Arc<Runtimes>,
+) -> Result<Exit, Fault> {
+    let names = named(verb);
     let [name] = names else {
         let because = format!("{} were named", human::counted(names.len() as u64, "job"));
         return Err(Fault::new(Exit::Usage, "one job at a time", because)
@@ -75,7 +80,7 @@ async fn on_task(verb: &task::Verb, shell: &Shell, runtimes: Arc<Runtimes>) -> R
     };
     let which = Which {
         name: name.clone(),
-        state: remote.state.clone(),
+        state,
     };
     let found = Box::pin(ask::find(&which, shell)).await?;
     // A wait for what nobody works at would never end.
@@ -95,21 +100,21 @@ async fn on_task(verb: &task::Verb, shell: &Shell, runtimes: Arc<Runtimes>) -> R
     done
 }
 
-/// The jobs that a verb is about, and how they are asked.
-fn named(verb: &task::Verb) -> (&[String], &Remote) {
+/// The jobs that a verb is about.
+fn named(verb: &task::Verb) -> &[String] {
     use std::slice::from_ref;
     match verb {
-        task::Verb::Explain(args) => (from_ref(&args.task), &args.write.remote),
-        task::Verb::Watch(args) => (from_ref(&args.task), &args.remote),
-        task::Verb::Wait(args) => (&args.tasks, &args.remote),
-        task::Verb::Skip(args) => (from_ref(&args.task), &args.write.remote),
-        task::Verb::Abandon(args) => (&args.which.tasks, &args.write.remote),
-        task::Verb::Failures(args) => (from_ref(&args.task), &args.remote),
-        task::Verb::Item(args) => (from_ref(&args.task), &args.remote),
-        task::Verb::Results(args) => (from_ref(&args.task), &args.remote),
-        task::Verb::Report(args) => (from_ref(&args.task), &args.remote),
-        task::Verb::Log(args) => (from_ref(&args.task), &args.flags.remote),
-        task::Verb::Runs(args) | task::Verb::Revisions(args) => (from_ref(&args.task), &args.remote),
+        task::Verb::Explain(args) => from_ref(&args.task),
+        task::Verb::Watch(args) => from_ref(&args.task),
+        task::Verb::Wait(args) => &args.tasks,
+        task::Verb::Skip(args) => from_ref(&args.task),
+        task::Verb::Abandon(args) => &args.which.tasks,
+        task::Verb::Failures(args) => from_ref(&args.task),
+        task::Verb::Item(args) => from_ref(&args.task),
+        task::Verb::Results(args) => from_ref(&args.task),
+        task::Verb::Report(args) => from_ref(&args.task),
+        task::Verb::Log(args) => from_ref(&args.task),
+        task::Verb::Runs(args) | task::Verb::Revisions(args) => from_ref(&args.task),
         _ => unreachable!("jobs have no other verb of tasks"),
     }
 }
