@@ -9,9 +9,8 @@ use super::remote::{
     api, audit, biz, cluster, ctx, dataset, limit, node, openapi, schedule, statistics, token,
 };
 use super::run::args::RunArgs;
-use super::run::job;
 use super::task::log;
-use super::{run, task};
+use super::{job, run, task};
 use crate::input::flags::Colors;
 use crate::local::serve::args::ServeArgs;
 use crate::local::settings::args::ConfigArgs;

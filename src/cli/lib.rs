@@ -40,6 +40,7 @@ extern crate windrow_api as api;
 
 mod help;
 pub mod input;
+pub mod job;
 pub mod link;
 pub mod local;
 pub mod output;
@@ -144,7 +145,7 @@ fn screen(command: &Command, env: &[(String, String)]) -> Result<Screen, Fault> 
 fn obey(command: Command, shell: &Shell) -> Result<Exit, Fault> {
     match command {
         Command::Run(args) => on_runtimes(|runtimes| run::run(args, shell, runtimes)),
-        Command::Job(args) => on_runtimes(|runtimes| run::job::job(args, shell, runtimes)),
+        Command::Job(args) => on_runtimes(|runtimes| job::job(args, shell, runtimes)),
         Command::Try(args) => on_runtimes(|runtimes| local::trial::trial(&args, shell, runtimes)),
         Command::Serve(args) => on_runtimes(|runtimes| local::serve::serve(&args, shell, runtimes)),
         Command::Task(args) => on_client(task::task(&args, shell)),

@@ -26,7 +26,7 @@ use self::jobs::Jobs;
 use windrow_config::{Cluster, Config};
 use windrow_core::capacity::{Capacity, Ledger};
 use windrow_core::execution::Progress;
-use windrow_core::ids::{TaskId, WallMs};
+use windrow_core::ids::TaskId;
 use windrow_core::settings::Rate;
 use windrow_engine::actors::runtime::context::{
     Heartbeats, HookParts, Keep, NodeContext, NodePlace, Pots, RoomBoard, RunDirectory, ScheduleParts,
@@ -121,8 +121,6 @@ pub struct Node {
     clock: Arc<dyn Clock>,
     times: Times,
     schedules: Option<ScheduleParts>,
-    /// Before its first session.
-    began: WallMs,
     /// Held as long as the node lives.
     _state: Arc<StateDir>,
 }
@@ -139,7 +137,6 @@ impl Node {
     /// The same for a node that is steered from outside.
     async fn start_with(options: NodeOptions, beside: Beside) -> Result<Node, StartError> {
         let (clock, store): (Arc<dyn Clock>, _) = (Arc::new(SystemClock::new()), options.store.clone());
-        let began = clock.wall();
         let (store_id, meters) = (store.store_id().await?, store.meters().clone());
         let (leases, hints) = witness::open(&beside, &store_id, &clock, &meters, options.runtimes.vital())?;
         let context = NodeContext {
@@ -185,7 +182,6 @@ impl Node {
             clock,
             times: options.times,
             schedules: beside.schedules,
-            began,
             _state: options.state,
         })
     }

@@ -23,6 +23,7 @@ use crate::sources::{Fetcher, Guard, Resolver, StoredSources, open_stored, store
 use crate::{Node, Runtimes, StateDir, Store};
 use windrow_config::{AuthMode, Config};
 use windrow_core::business::access::Role;
+use windrow_core::ids::WallMs;
 use windrow_core::settings::Auto;
 use windrow_engine::ports::access::business_store::Business;
 use windrow_engine::ports::handling::handler::HandlerFactory;
@@ -64,6 +65,8 @@ pub struct LocalOptions {
     pub runtimes: Arc<Runtimes>,
     /// Who calls, for the audit.
     pub user: String,
+    /// A time before the node was started.
+    pub began: WallMs,
 }
 
 /// See the module.
@@ -264,20 +267,11 @@ fn parts(node: &Node, options: LocalOptions) -> Parts<Store> {
         clock: clock.clone(),
         transports: Arc::new(Transports::default()),
     });
-    let guard = Guard {
-        networks: config.http_handler.source_networks.clone(),
-        own_port: 0,
-        own_urls: Vec::new(),
-    };
     let items = Arc::new(JobItems(stored_sources(&store, &options.state, &clock)));
     Parts {
         data_log: store.clone(),
         meters: store.meters().clone(),
-        resolver: Arc::new(Resolver {
-            sources: store.clone(),
-            uploads: store.clone(),
-            fetcher: Fetcher::new(Outbound::of(&config.http_handler), guard),
-        }),
+        resolver: resolver(config, &store),
         hooks: calls.clone(),
         handlers: calls,
         provider: options.jobs,
@@ -285,7 +279,7 @@ fn parts(node: &Node, options: LocalOptions) -> Parts<Store> {
         items,
         cluster: ClusterParts {
             node: BUSINESS.to_owned(),
-            began: node.began,
+            began: options.began,
             is_shared: false,
             address: None,
             database: "sqlite",
@@ -305,6 +299,19 @@ fn parts(node: &Node, options: LocalOptions) -> Parts<Store> {
             role: Role::Operator,
         },
     }
+}
+
+fn resolver(config: &Config, store: &Arc<Store>) -> Arc<Resolver> {
+    let guard = Guard {
+        networks: config.http_handler.source_networks.clone(),
+        own_port: 0,
+        own_urls: Vec::new(),
+    };
+    Arc::new(Resolver {
+        sources: store.clone(),
+        uploads: store.clone(),
+        fetcher: Fetcher::new(Outbound::of(&config.http_handler), guard),
+    })
 }
 
 /// The items of the jobs of a directory. Their handlers are made by who begins them.
@@ -346,7 +353,7 @@ mod tests {
     use windrow_server::service::tasks::StartHow;
 
     use super::*;
-    use crate::NodeOptions;
+    use crate::{NodeOptions, SystemClock};
 
     #[test]
     fn a_job_is_started_by_a_run_and_not_by_the_api_of_its_directory() {
@@ -370,6 +377,7 @@ mod tests {
             jobs.clone(),
             runtimes.clone(),
         );
+        let began = SystemClock::new().wall();
         let node = Node::start(options).await.expect("a node");
         let now = node.clock().wall();
         store
@@ -389,6 +397,7 @@ mod tests {
                 jobs,
                 runtimes,
                 user: "ann".to_owned(),
+                began,
             },
         );
         let started = local

@@ -36,11 +36,16 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("store", "redis", &["sql"]),
     ("server", "service", &["http", "telemetry"]),
     ("server", "telemetry", &["http", "service"]),
-    ("cli", "fault", &["link", "run", "task", "remote", "local"]),
-    ("cli", "output", &["link", "run", "task", "remote", "local"]),
-    ("cli", "link", &["run", "task", "remote", "local"]),
-    ("cli", "run", &["task", "remote", "local"]),
-    ("cli", "task", &["remote", "local"]),
+    ("cli", "fault", &["link", "run", "task", "job", "remote", "local"]),
+    (
+        "cli",
+        "output",
+        &["link", "run", "task", "job", "remote", "local"],
+    ),
+    ("cli", "link", &["run", "task", "job", "remote", "local"]),
+    ("cli", "run", &["task", "job", "remote", "local"]),
+    ("cli", "task", &["job", "remote", "local"]),
+    ("cli", "job", &["remote", "local"]),
 ];
 
 /// The modules of `core` that put its mechanisms together: a run, and a task's life over its runs.

@@ -15,9 +15,10 @@ use crate::output::shell_word;
 use windrow_client::{Client, Dial, Duplex, Tap};
 use windrow_config::Config;
 use windrow_core::ids::TaskId;
+use windrow_engine::ports::clock::Clock;
 use windrow_node::jobs::Jobs;
 use windrow_node::local::{Address, Door, Local, LocalOptions};
-use windrow_node::{LockError, Node, NodeOptions, Runtimes, StateDir, Store};
+use windrow_node::{LockError, Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
 
 /// For so long a directory is waited for whose process ends just now.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
@@ -167,6 +168,7 @@ impl Directory {
             jobs.clone(),
             self.runtimes.clone(),
         );
+        let began = SystemClock::new().wall();
         let node = Node::start(options)
             .await
             .map_err(|error| failed(error.to_string()))?;
@@ -179,6 +181,7 @@ impl Directory {
                 jobs,
                 runtimes: self.runtimes.clone(),
                 user: self.user.clone(),
+                began,
             },
         );
         Ok(Own { node, local, store })

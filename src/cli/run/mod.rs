@@ -6,8 +6,6 @@ mod begin;
 mod end;
 pub(crate) mod handler;
 pub(crate) mod items;
-pub mod job;
-mod json;
 pub(crate) mod kept;
 pub(super) mod lines;
 pub(super) mod picture;
@@ -32,7 +30,7 @@ use crate::run::args::{IfFinished, RunArgs, Switch};
 use crate::shell::Shell;
 
 use crate::run::items::source::{Opened, open_shown};
-use windrow_core::ids::{ItemIndex, ShardId};
+use windrow_core::ids::{ItemIndex, ShardId, WallMs};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::sources::provision::Provision;
@@ -308,7 +306,7 @@ impl JobRun<'_> {
     }
 
     /// The façade of the run. Other terminals may use it; a run that they can't reach runs all the same, and says so.
-    async fn local(&self, task: &TaskView, node: &Node, jobs: Arc<Jobs>) -> Local {
+    async fn local(&self, task: &TaskView, (node, began): (&Node, WallMs), jobs: Arc<Jobs>) -> Local {
         let mut local = Local::of(
             node,
             LocalOptions {
@@ -318,6 +316,7 @@ impl JobRun<'_> {
                 jobs,
                 runtimes: self.runtimes.clone(),
                 user: self.shell.user(),
+                began,
             },
         );
         if self.args.control == Switch::On
@@ -356,8 +355,9 @@ impl JobRun<'_> {
         jobs.add(task, provision);
         let mut options = NodeOptions::of_jobs(&self.prepared.config, state, store, jobs.clone(), runtimes);
         options.times.first_contact = self.prepared.first_contact;
+        let began = self.clock.wall();
         let node = Node::start(options).await?;
-        let local = self.local(task, &node, jobs).await;
+        let local = self.local(task, (&node, began), jobs).await;
         node.wake();
         Ok((node, local, log))
     }

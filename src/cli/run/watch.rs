@@ -8,9 +8,10 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::signals::{ProcessSignal, Signals};
-use super::end::outcome::{self, Seen};
+use super::end::outcome::Seen;
 use super::picture::Meter;
 use crate::output::screen::Screen;
+use crate::output::table::human;
 use crate::run::lines::RunLines;
 use windrow_core::execution::Progress;
 use windrow_core::handler::text;
@@ -177,10 +178,7 @@ impl Watch<'_> {
         let found = timeout(LOOK_EVERY, lookup.item(index)).await.ok()?;
         Some((
             index,
-            found
-                .data
-                .map(|data| outcome::who(data.get()))
-                .unwrap_or_default(),
+            found.data.map(|data| human::who(data.get())).unwrap_or_default(),
         ))
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use console::{measure_text_width, truncate_str};
+use windrow_core::text::steers;
 
 /// Eighths of a block, for bars.
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
@@ -136,6 +137,15 @@ pub fn eta_text(shown: String, parked: u64) -> String {
         0 => shown,
         _ => shown + "+",
     }
+}
+
+/// What is shown of an item's data beside its failure. Unit: characters.
+const WHO_CHARS_MAX: usize = 60;
+
+/// An item's data behind its failure.
+pub(crate) fn who(data: &str) -> String {
+    let one_line: String = data.chars().filter(|c| !steers(*c)).collect();
+    format!("  {}", truncate_str(&one_line, WHO_CHARS_MAX, "…"))
 }
 
 #[cfg(test)]

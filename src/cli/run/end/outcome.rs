@@ -3,29 +3,24 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use console::truncate_str;
 use serde_json::{Value, json};
 
 use super::stop_hint;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::output::judgement::of_them_unconfirmed;
-use crate::output::table::human::{self, seconds};
+use crate::output::table::human::{self, seconds, who};
 use crate::run::kept::only_failed::Net;
 use crate::run::kept::resume::goes_on_at;
 use windrow_core::explain::rate_text;
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::task::lifecycle::{Status, StopReason, TaskResult};
-use windrow_core::text::steers;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::failure_list::FailureList;
 use windrow_engine::ports::tasks::report_store::ReportStore;
 use windrow_engine::ports::tasks::store::{FailureGroup, TaskStore, TaskView};
 use windrow_server::http::answer::time::rfc3339;
 use windrow_server::service::failures::item_data::{ItemData, Lookup, Members};
-
-/// What is shown of an item's data beside its failure. Unit: characters.
-const WHO_CHARS_MAX: usize = 60;
 
 /// What a run saw that its task doesn't tell.
 #[derive(Clone, Debug, Default)]
@@ -342,12 +337,6 @@ impl Outcome {
 /// The row that people know: of what goes over failures of another job, that job's.
 fn index(group: &FailureGroup, example: &ItemData) -> ItemIndex {
     example.origin.unwrap_or(group.example_index)
-}
-
-/// An item's data behind its failure.
-pub(in crate::run) fn who(data: &str) -> String {
-    let one_line: String = data.chars().filter(|c| !steers(*c)).collect();
-    format!("  {}", truncate_str(&one_line, WHO_CHARS_MAX, "…"))
 }
 
 fn group_json((group, example): (&FailureGroup, &ItemData)) -> Value {

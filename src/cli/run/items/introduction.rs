@@ -19,7 +19,7 @@ use windrow_server::service::failures::item_data::Members;
 const PERIOD_TOLD_MIN: Duration = Duration::from_secs(5);
 
 /// `12m`: the time from one item to the next, where it is so long that a run seems to hang.
-pub(in crate::run) fn long_period(rate: RateLimit) -> Option<String> {
+pub(crate) fn long_period(rate: RateLimit) -> Option<String> {
     let RateLimit::Limited(rate) = rate else {
         return None;
     };

@@ -2,6 +2,6 @@
 
 mod empty;
 pub(crate) mod first_row;
-pub(in crate::run) mod introduction;
+pub(crate) mod introduction;
 mod listed;
 pub(crate) mod source;

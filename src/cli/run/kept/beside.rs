@@ -17,7 +17,7 @@ use windrow_server::service::job::is_at_rest;
 
 /// What is said of them; nothing of numbers without data, which are the same for every job. A directory that can't be
 /// read says nothing: the run doesn't need it.
-pub(in crate::run) async fn lines(begun: &TaskView, own: &Path, places: Vec<PathBuf>) -> Vec<String> {
+pub(crate) async fn lines(begun: &TaskView, own: &Path, places: Vec<PathBuf>) -> Vec<String> {
     if matches!(
         SourceSpec::parse(&begun.source),
         Ok(SourceSpec::Range { .. }) | Err(_)
@@ -84,7 +84,7 @@ async fn jobs_of(
 }
 
 /// What is found in a database that this program can read as it is; none where it can't.
-pub(super) async fn looked_at<T>(
+pub(crate) async fn looked_at<T>(
     database: &Path,
     look: impl AsyncFnOnce(&Store) -> Result<T, Fault>,
 ) -> Option<Result<T, Fault>> {

@@ -2,9 +2,8 @@
 
 pub(in crate::run) mod apart;
 pub(crate) mod beside;
-pub(in crate::run) mod only_failed;
+pub(crate) mod only_failed;
 pub(crate) mod place;
 pub(in crate::run) mod recall;
 pub(in crate::run) mod refused;
 pub(crate) mod resume;
-pub(in crate::run) mod shelf;

@@ -20,7 +20,7 @@ use windrow_server::service::Job;
 const ROUND: &str = " (failed, ";
 
 /// What is to be done now.
-pub(in crate::run) enum Next {
+pub(crate) enum Next {
     /// This job, which may have begun.
     Job(Box<Job>),
     /// Nothing: no item is failed any more. With the last job that went over them.
@@ -31,7 +31,7 @@ pub(in crate::run) enum Next {
 ///
 /// # Errors
 /// `NotFound` when the job never ran; `Conflict` when it hasn't ended, or was made of other items.
-pub(in crate::run) async fn next<S: TaskStore + FailureList>(store: &S, job: Job) -> Result<Next, Fault> {
+pub(crate) async fn next<S: TaskStore + FailureList>(store: &S, job: Job) -> Result<Next, Fault> {
     let Some(first) = store.find(BUSINESS, &job.name).await? else {
         return Err(never_ran());
     };
@@ -106,7 +106,7 @@ fn keeping(results: Results, tuning: Tuning) -> Tuning {
 ///
 /// # Errors
 /// When the store can't be read.
-pub(in crate::run) async fn redrives<S: TaskStore + ?Sized>(
+pub(crate) async fn redrives<S: TaskStore + ?Sized>(
     store: &S,
     first: &TaskView,
 ) -> Result<Vec<(TaskView, RedriveSpec)>, Fault> {
@@ -124,20 +124,20 @@ fn redrive_of(task: &TaskView) -> Option<RedriveSpec> {
 }
 
 /// What later runs made of what a job abandoned.
-pub(in crate::run) struct Net {
+pub(crate) struct Net {
     /// Items that succeeded, or were skipped.
-    pub(in crate::run) made_good: u64,
+    pub(crate) made_good: u64,
     /// The last of those runs that ended: what it abandoned is failed still.
-    pub(in crate::run) last: TaskView,
+    pub(crate) last: TaskView,
     /// The handlers that they were begun with.
-    pub(in crate::run) handlers: Vec<String>,
+    pub(crate) handlers: Vec<String>,
 }
 
 /// See [`Net`]; none when no later run that went over a job's failures has ended.
 ///
 /// # Errors
 /// When the store can't be read.
-pub(in crate::run) async fn net(store: &dyn TaskStore, first: &TaskView) -> Result<Option<Net>, Fault> {
+pub(crate) async fn net(store: &dyn TaskStore, first: &TaskView) -> Result<Option<Net>, Fault> {
     let mut ended = rounds(store, first).await?.later;
     ended.retain(|task| task.status.is_terminal());
     let made_good = ended
@@ -156,14 +156,14 @@ pub(in crate::run) async fn net(store: &dyn TaskStore, first: &TaskView) -> Resu
 }
 
 /// The jobs that went over what a job abandoned, the latest first.
-pub(in crate::run) async fn later(store: &dyn TaskStore, first: &TaskView) -> Result<Vec<TaskView>, Fault> {
+pub(crate) async fn later(store: &dyn TaskStore, first: &TaskView) -> Result<Vec<TaskView>, Fault> {
     let mut later = rounds(store, first).await?.later;
     later.reverse();
     Ok(later)
 }
 
 /// Whether a job goes over what another abandoned.
-pub(in crate::run) fn is_round(task: &TaskView) -> bool {
+pub(crate) fn is_round(task: &TaskView) -> bool {
     redrive_of(task).is_some()
 }
 
@@ -197,7 +197,7 @@ fn goes_over(task: &TaskView, failed: TaskId) -> bool {
 }
 
 /// There is no job whose failures could be meant.
-pub(in crate::run) fn never_ran() -> Fault {
+pub(crate) fn never_ran() -> Fault {
     let what = "no failures to retry";
     Fault::new(Exit::NotFound, what, "no job of this name has run here")
         .hint("run it without --only-failed; or name the job it was: --name NAME, --state DIR")
@@ -208,7 +208,7 @@ fn name(job: &str, round: u32) -> String {
 }
 
 /// The job whose failures the job of this name goes over, by its name alone.
-pub(in crate::run) fn over(name: &str) -> Option<&str> {
+pub(crate) fn over(name: &str) -> Option<&str> {
     let (job, round) = name.strip_suffix(')')?.rsplit_once(ROUND)?;
     round.parse::<u32>().is_ok().then_some(job)
 }

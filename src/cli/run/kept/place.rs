@@ -110,7 +110,7 @@ fn directory(name: &str) -> String {
 }
 
 /// A directory that keeps this job alone. It is renamed first: half of it must never be taken for a job.
-pub(in crate::run) fn remove_directory(place: &Path) -> Result<(), Fault> {
+pub(crate) fn remove_directory(place: &Path) -> Result<(), Fault> {
     let failed = |error: io::Error| {
         let what = format!("{} can't be removed", place.display());
         Fault::new(Exit::Failed, what, error.to_string()).hint("remove the directory by hand")
@@ -140,7 +140,7 @@ const NAME_BYTES_MAX: usize = 128;
 ///
 /// # Errors
 /// What is wrong with it.
-pub(in crate::run) fn job_name(text: &str) -> Result<String, String> {
+pub(crate) fn job_name(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > NAME_BYTES_MAX || text.chars().any(steers) {
         return Err(format!(
             "a name has 1 to {NAME_BYTES_MAX} bytes without control characters"
@@ -154,7 +154,7 @@ pub(in crate::run) fn job_name(text: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(in crate::run) fn new_name(text: &str) -> Result<String, String> {
+pub(crate) fn new_name(text: &str) -> Result<String, String> {
     if text.contains(|c: char| c.is_whitespace() || c == '/') {
         return Err(
             "a name has neither spaces nor slashes; a job whose name has is meant with --resume".to_owned(),

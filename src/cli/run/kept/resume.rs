@@ -32,11 +32,7 @@ const SHOWN_MAX: usize = 10;
 ///
 /// # Errors
 /// `NotFound` when no directory keeps its progress.
-pub(in crate::run) fn place(
-    name: &str,
-    state: Option<&Path>,
-    env: &[(String, String)],
-) -> Result<PathBuf, Fault> {
+pub(crate) fn place(name: &str, state: Option<&Path>, env: &[(String, String)]) -> Result<PathBuf, Fault> {
     let places = place::candidates(name, state, env)?;
     let found = places.iter().find(|place| StateDir::database_in(place).is_file());
     found.cloned().ok_or_else(|| {
@@ -55,7 +51,7 @@ pub(in crate::run) fn place(
 ///
 /// # Errors
 /// `NotFound`, with the jobs that could be resumed.
-pub(in crate::run) async fn find<S: TaskStore + TaskList>(
+pub(crate) async fn find<S: TaskStore + TaskList>(
     store: &S,
     name: &str,
     env: &[(String, String)],
@@ -106,16 +102,13 @@ fn unknown(name: &str, because: &str) -> Fault {
 }
 
 /// The latest jobs that can go on.
-pub(in crate::run) async fn open_jobs(store: &impl TaskList) -> Result<Vec<TaskView>, Fault> {
+pub(crate) async fn open_jobs(store: &impl TaskList) -> Result<Vec<TaskView>, Fault> {
     let open = Status::ALL.iter().copied().filter(|status| !status.is_terminal());
     jobs(store, open.collect()).await
 }
 
 /// The latest jobs with one of these statuses; without any, all that ever began.
-pub(in crate::run) async fn jobs(
-    store: &impl TaskList,
-    statuses: Vec<Status>,
-) -> Result<Vec<TaskView>, Fault> {
+pub(crate) async fn jobs(store: &impl TaskList, statuses: Vec<Status>) -> Result<Vec<TaskView>, Fault> {
     let filter = TaskFilter {
         business: Some(BUSINESS.to_owned()),
         statuses,
@@ -128,7 +121,7 @@ pub(in crate::run) async fn jobs(
 ///
 /// # Errors
 /// As [`spec`].
-pub(in crate::run) fn listed(task: &TaskView, state: &StateDir) -> Result<Option<SourceSpec>, Fault> {
+pub(crate) fn listed(task: &TaskView, state: &StateDir) -> Result<Option<SourceSpec>, Fault> {
     match piped_file(&task.source) {
         Some(file) if file.starts_with("glob-") => spec(task, state).map(Some),
         _ => Ok(None),
@@ -139,7 +132,7 @@ pub(in crate::run) fn listed(task: &TaskView, state: &StateDir) -> Result<Option
 ///
 /// # Errors
 /// `Rejected` when what was piped in is gone.
-pub(in crate::run) fn spec(task: &TaskView, state: &StateDir) -> Result<SourceSpec, Fault> {
+pub(crate) fn spec(task: &TaskView, state: &StateDir) -> Result<SourceSpec, Fault> {
     let spec = SourceSpec::parse(&task.source).map_err(Fault::bug)?;
     if let SourceSpec::File {
         input: Input::Spooled(file),
@@ -160,11 +153,11 @@ pub(in crate::run) fn spec(task: &TaskView, state: &StateDir) -> Result<SourceSp
 
 /// What was known of a job before it went on.
 #[derive(Clone, Copy, Default)]
-pub(in crate::run) struct Before {
+pub(crate) struct Before {
     /// Its rate: who steers it, or leaves a flag out, should see what holds.
-    pub(in crate::run) rate: Option<RateLimit>,
+    pub(crate) rate: Option<RateLimit>,
     /// What its last run left in the middle.
-    pub(in crate::run) may_repeat: Option<MayRepeat>,
+    pub(crate) may_repeat: Option<MayRepeat>,
     /// The first item that it goes on with.
     goes_on_at: Option<ItemIndex>,
 }
@@ -174,7 +167,7 @@ impl Before {
     ///
     /// # Errors
     /// When the store can't be read.
-    pub(in crate::run) async fn of(
+    pub(crate) async fn of(
         store: &(impl TaskStore + ReportStore),
         business: &str,
         name: &str,
@@ -190,7 +183,7 @@ impl Before {
     }
 
     /// `; up to 37 items may be called a second time, under the keys that they had`: said before any of them is.
-    pub(in crate::run) fn repeats(self) -> String {
+    pub(crate) fn repeats(self) -> String {
         self.may_repeat.map_or_else(String::new, |repeats| {
             format!("; {repeats}, under the keys that they had")
         })
@@ -201,10 +194,7 @@ impl Before {
 ///
 /// # Errors
 /// When the store can't be read.
-pub(in crate::run) async fn goes_on_at(
-    store: &impl ReportStore,
-    task: &TaskView,
-) -> Result<ItemIndex, Fault> {
+pub(crate) async fn goes_on_at(store: &impl ReportStore, task: &TaskView) -> Result<ItemIndex, Fault> {
     if task.counters.parked == 0 {
         return Ok(task.low_water);
     }
@@ -213,7 +203,7 @@ pub(in crate::run) async fn goes_on_at(
 }
 
 /// How a job goes on.
-pub(in crate::run) fn told(task: &TaskView, before: Before) -> String {
+pub(crate) fn told(task: &TaskView, before: Before) -> String {
     let done = task.counters.settled() + task.counters.excluded;
     let percent = match task.total.0 {
         0 => 100.0,
@@ -238,11 +228,7 @@ pub(in crate::run) fn told(task: &TaskView, before: Before) -> String {
 ///
 /// # Errors
 /// When the store can't be read, or the file not removed.
-pub(in crate::run) async fn forget_piped(
-    store: &impl TaskList,
-    source: &str,
-    state: &StateDir,
-) -> Result<(), Fault> {
+pub(crate) async fn forget_piped(store: &impl TaskList, source: &str, state: &StateDir) -> Result<(), Fault> {
     let Some(file) = piped_file(source) else {
         return Ok(());
     };
@@ -287,7 +273,7 @@ fn piped_file(source: &str) -> Option<String> {
 }
 
 /// A job was not resumed.
-pub(in crate::run) fn refused(error: JobError) -> Fault {
+pub(crate) fn refused(error: JobError) -> Fault {
     let JobError::OtherMeaning { task } = error else {
         return error.into();
     };
@@ -317,7 +303,7 @@ pub(crate) fn command_in(name: &str, state: Option<&Path>) -> String {
 }
 
 /// How a job goes on.
-pub(in crate::run) fn how(task: &TaskView) -> String {
+pub(crate) fn how(task: &TaskView) -> String {
     match &task.spec.name {
         Some(name) if is_piped(task) => format!(
             "{SAME} if the pipe brings the same items again, and {} whatever it brings",
@@ -331,7 +317,7 @@ pub(in crate::run) fn how(task: &TaskView) -> String {
 ///
 /// # Errors
 /// When the store can't be read.
-pub(in crate::run) async fn others(store: &impl TaskList, begun: &TaskView) -> Result<Vec<String>, Fault> {
+pub(crate) async fn others(store: &impl TaskList, begun: &TaskView) -> Result<Vec<String>, Fault> {
     let others = open_jobs(store)
         .await?
         .into_iter()

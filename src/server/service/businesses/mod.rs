@@ -23,16 +23,15 @@ use crate::service::limits::Limits;
 use crate::service::node::ThisNode;
 use crate::service::tasks::merge_patch;
 use crate::service::tasks::settings::LOOKED_THROUGH_MAX;
+use windrow_core::business::BusinessSpec;
 use windrow_core::business::secrets::BusinessSecrets;
-use windrow_core::business::{BusinessLimits, BusinessSpec, HandlerSpec, Hooks, POOL_DEFAULT};
 use windrow_core::ids::WallMs;
-use windrow_core::settings::table::TuningPatch;
 use windrow_core::text::likeness::nearest;
 use windrow_core::text::{QUOTE_CHARS_MAX, cut};
 use windrow_engine::ports::access::business_store::{Business, BusinessChange, BusinessError, BusinessStore};
 use windrow_engine::ports::access::vault::Vault;
 use windrow_engine::ports::handling::hook::{CheckLine, CheckResult, HandlerChecker};
-use windrow_engine::ports::tasks::store::{TaskView, Write};
+use windrow_engine::ports::tasks::store::Write;
 
 /// How often a change without an expected revision is made again because another one came first.
 const TRIES: u32 = 4;
@@ -367,19 +366,6 @@ fn tentative(slug: &str, spec: BusinessSpec, sealed: Vec<u8>, now: WallMs) -> Bu
         created_at: now,
         updated_at: now,
     }
-}
-
-/// The business of a task that was registered nowhere: it has neither hooks nor limits.
-pub(super) fn unregistered(task: &TaskView) -> Business {
-    let spec = BusinessSpec {
-        display_name: None,
-        pool: POOL_DEFAULT.to_owned(),
-        handler: HandlerSpec::Command(String::new()),
-        hooks: Hooks::default(),
-        defaults: TuningPatch::default(),
-        limits: BusinessLimits::default(),
-    };
-    tentative(&task.business, spec, Vec::new(), task.since)
 }
 
 fn refuse_failed(report: &[CheckLine]) -> Result<(), ServiceError> {

@@ -4,11 +4,11 @@ use std::num::NonZeroU32;
 
 use serde_json::json;
 
-use crate::service::businesses::unregistered;
 use crate::service::tasks::Tasks;
 use crate::service::tasks::create::{check_shared, settings};
 use crate::service::tasks::outlook::Outlook;
 use crate::service::{FieldFault, ServiceError};
+use windrow_core::business::{BusinessLimits, BusinessSpec, HandlerSpec, Hooks, POOL_DEFAULT};
 use windrow_core::capacity::{Load, Refusal};
 use windrow_core::ids::TaskId;
 use windrow_core::settings::table::TuningPatch;
@@ -305,4 +305,25 @@ fn picture(task: &TaskView, edit: &TaskEdit) -> Result<serde_json::Value, Servic
         "skip_first": spec.skip_first, "labels": spec.labels, "params": spec.params.as_ref().map(JsonText::value),
         "settings": settings(edit.tuning.as_ref().unwrap_or(&task.tuning))?,
     }))
+}
+/// The business of a task that was registered nowhere: it has neither hooks nor limits.
+fn unregistered(task: &TaskView) -> Business {
+    let spec = BusinessSpec {
+        display_name: None,
+        pool: POOL_DEFAULT.to_owned(),
+        handler: HandlerSpec::Command(String::new()),
+        hooks: Hooks::default(),
+        defaults: TuningPatch::default(),
+        limits: BusinessLimits::default(),
+    };
+    Business {
+        id: 0,
+        slug: task.business.clone(),
+        spec,
+        sealed: None,
+        revision: 0,
+        archived_at: None,
+        created_at: task.since,
+        updated_at: task.since,
+    }
 }

@@ -9,71 +9,71 @@ use windrow_core::task::Tuning;
 
 /// A job.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(in crate::run) struct Job {
-    pub(in crate::run) name: String,
+pub(crate) struct Job {
+    pub(crate) name: String,
     /// None where its directory can't be read.
-    pub(in crate::run) task: Option<String>,
+    pub(crate) task: Option<String>,
     /// None where none runs it.
-    pub(in crate::run) process: Option<u32>,
-    pub(in crate::run) status: Option<String>,
-    pub(in crate::run) why: Option<String>,
-    pub(in crate::run) total: Option<u64>,
-    pub(in crate::run) percent: Option<f64>,
-    pub(in crate::run) counts: Option<api::TaskCounts>,
-    pub(in crate::run) actual_rate: Option<f64>,
-    pub(in crate::run) eta_seconds: Option<u64>,
-    pub(in crate::run) settings: Option<TuningPatch>,
+    pub(crate) process: Option<u32>,
+    pub(crate) status: Option<String>,
+    pub(crate) why: Option<String>,
+    pub(crate) total: Option<u64>,
+    pub(crate) percent: Option<f64>,
+    pub(crate) counts: Option<api::TaskCounts>,
+    pub(crate) actual_rate: Option<f64>,
+    pub(crate) eta_seconds: Option<u64>,
+    pub(crate) settings: Option<TuningPatch>,
     /// The command that goes on with it. Its process doesn't know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::run) go_on: Option<Option<String>>,
+    pub(crate) go_on: Option<Option<String>>,
     #[serde(flatten)]
-    pub(in crate::run) live: Option<JobLive>,
+    pub(crate) live: Option<JobLive>,
     #[serde(flatten)]
-    pub(in crate::run) kept: Option<JobKept>,
+    pub(crate) kept: Option<JobKept>,
 }
 
 /// What only its process knows.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(in crate::run) struct JobLive {
-    pub(in crate::run) latency_p95_seconds: Option<f64>,
-    pub(in crate::run) stall: Option<String>,
-    pub(in crate::run) handler: Option<String>,
+pub(crate) struct JobLive {
+    pub(crate) latency_p95_seconds: Option<f64>,
+    pub(crate) stall: Option<String>,
+    pub(crate) handler: Option<String>,
 }
 
 /// What only its directory tells.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(in crate::run) struct JobKept {
+pub(crate) struct JobKept {
     /// Absent where the directory can't be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::run) result: Option<Option<String>>,
-    pub(in crate::run) made_good: Option<u64>,
-    pub(in crate::run) still_failed: Option<u64>,
-    pub(in crate::run) may_repeat: Option<u64>,
-    pub(in crate::run) ran_at: Option<String>,
-    pub(in crate::run) place: PathBuf,
+    pub(crate) result: Option<Option<String>>,
+    pub(crate) made_good: Option<u64>,
+    pub(crate) still_failed: Option<u64>,
+    pub(crate) may_repeat: Option<u64>,
+    pub(crate) ran_at: Option<String>,
+    pub(crate) place: PathBuf,
 }
 
 impl Job {
     /// The word of its status.
-    pub(in crate::run) fn status(&self) -> &str {
+    pub(crate) fn status(&self) -> &str {
         self.status.as_deref().unwrap_or_default()
     }
 
     /// When it ran last.
-    pub(in crate::run) fn ran_at(&self) -> Option<&str> {
+    pub(crate) fn ran_at(&self) -> Option<&str> {
         self.kept.as_ref()?.ran_at.as_deref()
     }
 }
 
 /// Settings of a job before and after a change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::run) struct JobChange {
-    pub(in crate::run) before: TuningPatch,
-    pub(in crate::run) after: TuningPatch,
+pub(crate) struct JobChange {
+    pub(crate) before: TuningPatch,
+    pub(crate) after: TuningPatch,
 }
 
 /// What can be changed while it runs.
-pub(in crate::run) fn settings(tuning: &Tuning) -> TuningPatch {
+pub(crate) fn settings(tuning: &Tuning) -> TuningPatch {
     TuningPatch {
         rate: Some(tuning.rate),
         burst: Some(tuning.burst),

@@ -3,8 +3,10 @@
 
 pub mod args;
 mod ask;
+mod json;
 mod list;
 mod remove;
+mod shelf;
 mod shown;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +18,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use self::args::{JobArgs, OneArgs, SetArgs, StopArgs, Verb, Which};
+use self::json::{Job, JobChange};
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::link::View;
@@ -24,8 +27,7 @@ use crate::output::difference::difference_but;
 use crate::output::screen;
 use crate::output::shell_word;
 use crate::output::table::human;
-use crate::run::json::{self, Job, JobChange};
-use crate::run::kept::{only_failed, shelf};
+use crate::run::kept::only_failed;
 use crate::shell::Shell;
 use crate::task::args as task;
 use windrow_client::Request;

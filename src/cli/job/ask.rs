@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::args::Which;
-use super::list;
+use super::{list, shelf};
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::job::json::{Job, JobLive, settings};
 use crate::link::here;
+use crate::output::table::human;
 use crate::output::table::times::parsed;
-use crate::run::end::outcome;
-use crate::run::json::{Job, JobLive, settings};
 use crate::run::kept::resume::{command_in, meant};
-use crate::run::kept::{only_failed, place, shelf};
+use crate::run::kept::{only_failed, place};
 use crate::shell::Shell;
 use windrow_client::{Client, ClientError, Request};
 use windrow_core::ids::TaskId;
@@ -126,7 +126,7 @@ impl Live {
             Err(_) => None,
         };
         let data = item.and_then(|item| item.data);
-        data.map(|data| outcome::who(data.get())).unwrap_or_default()
+        data.map(|data| human::who(data.get())).unwrap_or_default()
     }
 
     /// Why it stands, and when it goes on.

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::args::{ListArgs, Which};
-use super::{ask, shown};
+use super::{ask, shelf, shown};
 use crate::exit::Exit;
 use crate::fault::Fault;
-use crate::run::json::Job;
+use crate::job::json::Job;
+use crate::run::kept::place;
 use crate::run::kept::resume::{command, command_in};
-use crate::run::kept::{place, shelf};
 use crate::shell::Shell;
 use windrow_node::StateDir;
 
@@ -38,20 +38,7 @@ async fn in_place(place: &Path, shell: &Shell) -> Vec<Row> {
     if !StateDir::database_in(place).is_file() {
         return Vec::new();
     }
-    let live = match Box::pin(ask::in_place(place)).await {
-        Some(Ok(there)) => Some(Box::pin(there.look()).await),
-        Some(Err(fault)) => Some(Err(fault)),
-        None => None,
-    };
-    let mut live = match live {
-        Some(Ok(live)) => Some(Box::pin(live.job()).await),
-        Some(Err(fault)) => {
-            // It ended meanwhile, or can't be asked; the others can.
-            shell.screen.say(&fault.what);
-            None
-        }
-        None => None,
-    };
+    let mut live = live_in(place, shell).await;
     let Some(kept) = shelf::of(place).await else {
         let unread = |name: String| Row {
             job: shelf::unread(place, &name),
@@ -85,6 +72,23 @@ async fn in_place(place: &Path, shell: &Shell) -> Vec<Row> {
     }
     rows.extend(live.map(|job| Row { job, runs: true }));
     rows
+}
+
+/// The job that runs in a directory, as its process tells of it.
+async fn live_in(place: &Path, shell: &Shell) -> Option<Job> {
+    let there = Box::pin(ask::in_place(place)).await?;
+    let live = match there {
+        Ok(there) => Box::pin(there.look()).await,
+        Err(fault) => Err(fault),
+    };
+    match live {
+        Ok(live) => Some(Box::pin(live.job()).await),
+        Err(fault) => {
+            // It ended meanwhile, or can't be asked; the others can.
+            shell.screen.say(&fault.what);
+            None
+        }
+    }
 }
 
 /// A job as it is kept, whether it runs or not; none where there is no such job.

@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::args::RemoveArgs;
+use super::shelf;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::job::shelf::KeptJob;
 use crate::link::contexts::like;
 use crate::link::{Danger, confirm};
 use crate::output::screen;
 use crate::output::shell_word;
 use crate::output::table::human;
-use crate::run::kept::shelf::KeptJob;
-use crate::run::kept::{only_failed, place, resume, shelf};
+use crate::run::kept::{only_failed, place, resume};
 use crate::shell::Shell;
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::tasks::store::{Actor, TaskStore, Write};

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use super::{beside, only_failed, resume};
 use crate::fault::Fault;
-use crate::run::json::{Job, JobKept, settings};
+use crate::job::json::{Job, JobKept, settings};
+use crate::run::kept::{beside, only_failed, resume};
 use windrow_core::ids::WallMs;
 use windrow_core::stats::completion::Completion;
 use windrow_core::task::lifecycle::Status;
@@ -24,11 +24,11 @@ const CUT_OFF_WHY: &str = "its process ended without stopping it";
 
 /// A job as its directory keeps it.
 #[derive(Debug)]
-pub(in crate::run) struct KeptJob {
+pub(crate) struct KeptJob {
     /// Its task.
-    pub(in crate::run) task: TaskView,
+    pub(crate) task: TaskView,
     /// When it ran last: when that run ended or, where nobody ended it, when it began.
-    pub(in crate::run) ran_at: WallMs,
+    pub(crate) ran_at: WallMs,
     /// The last run over its failures, if one isn't done.
     open_round: bool,
     /// What later runs over its failures made good of what it abandoned.
@@ -38,7 +38,7 @@ pub(in crate::run) struct KeptJob {
 }
 
 /// The jobs of a directory, the one that ran last first; none where this program can't read what is there.
-pub(in crate::run) async fn of(place: &Path) -> Option<Vec<KeptJob>> {
+pub(crate) async fn of(place: &Path) -> Option<Vec<KeptJob>> {
     let read = beside::looked_at(&StateDir::database_in(place), read).await?;
     let mut jobs = read
         .inspect_err(|fault| tracing::debug!(%fault, "a job's directory can't be read"))
@@ -48,14 +48,14 @@ pub(in crate::run) async fn of(place: &Path) -> Option<Vec<KeptJob>> {
 }
 
 /// The job of this name in a directory.
-pub(in crate::run) async fn named(place: &Path, name: &str) -> Option<KeptJob> {
+pub(crate) async fn named(place: &Path, name: &str) -> Option<KeptJob> {
     let jobs = of(place).await?;
     jobs.into_iter()
         .find(|job| job.task.spec.name.as_deref() == Some(name))
 }
 
 /// How the task of this name stands in a directory, whether a job or a run over the failures of one.
-pub(in crate::run) async fn status_of(place: &Path, name: &str) -> Option<Status> {
+pub(crate) async fn status_of(place: &Path, name: &str) -> Option<Status> {
     let database = StateDir::database_in(place);
     let look = async |store: &Store| Ok(store.find(BUSINESS, name).await?);
     let found = beside::looked_at(&database, look).await?.ok()??;
@@ -104,17 +104,17 @@ async fn kept(store: &Store, task: TaskView) -> Result<KeptJob, Fault> {
 
 impl KeptJob {
     /// What it abandoned, and no later run over its failures made good.
-    pub(in crate::run) fn still_failed(&self) -> u64 {
+    pub(crate) fn still_failed(&self) -> u64 {
         self.task.counters.abandoned.saturating_sub(self.made_good)
     }
 
     /// Whether a process would have to run it for it to be what it says it is.
-    pub(in crate::run) fn claims_to_run(&self) -> bool {
+    pub(crate) fn claims_to_run(&self) -> bool {
         self.open_round || !is_at_rest(self.task.status)
     }
 
     /// It as `windrow job` shows it; `runs` says whether a process runs it.
-    pub(in crate::run) fn shown(&self, place: &Path, runs: bool) -> Job {
+    pub(crate) fn shown(&self, place: &Path, runs: bool) -> Job {
         let task = &self.task;
         let name = task.spec.name.as_deref().unwrap_or_default();
         let percent = Completion::of(&task.counters, task.total).percent();
@@ -165,7 +165,7 @@ impl KeptJob {
 }
 
 /// A directory whose database this program can't read as it is.
-pub(in crate::run) fn unread(place: &Path, name: &str) -> Job {
+pub(crate) fn unread(place: &Path, name: &str) -> Job {
     Job {
         name: name.to_owned(),
         status: Some("unknown".to_owned()),
