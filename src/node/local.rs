@@ -354,6 +354,7 @@ mod tests {
 
     use super::*;
     use crate::{NodeOptions, SystemClock};
+    use windrow_engine::ports::clock::Clock;
 
     #[test]
     fn a_job_is_started_by_a_run_and_not_by_the_api_of_its_directory() {
