@@ -43,7 +43,7 @@ pub enum Command {
     /// Run one job in this process: items from a file, a pipe or a count, through a command or a URL
     #[command(after_help = run::args::EXAMPLES, override_usage = run::args::USAGE)]
     Run(Box<RunArgs>),
-    /// Jobs that `windrow run` runs now on this machine: look at them and steer them; without a verb it lists them
+    /// Jobs of `windrow run` on this machine: look at them and steer them; without a verb it lists them
     #[command(after_help = job::args::EXAMPLES)]
     Job(Box<job::args::JobArgs>),
     /// Call a handler with chosen items and show its verdicts; nothing is stored

@@ -65,7 +65,7 @@ pub enum Verb {
     Explain(OfJob<ExplainArgs>),
     /// Watch a job as it goes on
     Watch(OfJob<WatchArgs>),
-    /// Wait until jobs are over
+    /// Wait until a job is over
     Wait(OfJob<WaitArgs>),
     /// Skip items that nobody should call any more
     Skip(OfJob<SkipArgs>),
