@@ -13,9 +13,10 @@ use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::sources::provision::Provision;
 use windrow_engine::ports::tasks::store::{Actor, Write};
-use windrow_node::jobs::{BUSINESS, Jobs};
+use windrow_node::job_node::{JobNode, JobNodeOptions};
+use windrow_node::jobs::BUSINESS;
 use windrow_node::sources::{Expansion, IndexWatch, OpenedSource, Opening, open};
-use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store};
+use windrow_node::{Runtimes, StateDir, Store};
 use windrow_server::service::{self, JobStart};
 
 use crate::{Error, Job, NodeBuilder, Report, Running};
@@ -54,18 +55,21 @@ impl Builder {
         })?;
         let state = Arc::new(state);
         let store = Arc::new(Store::open(&state.database()).await?);
-        let (threads, jobs) = (Threads::new()?, Arc::new(Jobs::default()));
-        let (config, runtimes) = (Config::default(), threads.runtimes()?);
-        let options = NodeOptions {
+        let threads = Threads::new()?;
+        let options = JobNodeOptions {
             name: name(),
-            ..NodeOptions::of_jobs(&config, state.clone(), store.clone(), jobs.clone(), runtimes)
+            config: Config::default(),
+            state: state.clone(),
+            store: store.clone(),
+            runtimes: threads.runtimes()?,
+            user: actor().actor.name,
+            first_contact: None,
         };
-        let node = threads.run(Node::start(options)).await??;
+        let node = threads.run(JobNode::start(options)).await??;
         Ok(Windrow {
             node,
             state,
             store,
-            jobs,
             _threads: threads,
         })
     }
@@ -74,10 +78,9 @@ impl Builder {
 /// Runs jobs in this process. [Close](Windrow::close) it at the end: what is dropped instead is cut off, which costs
 /// nothing but repeats.
 pub struct Windrow {
-    node: Node,
+    node: JobNode,
     state: Arc<StateDir>,
     store: Arc<Store>,
-    jobs: Arc<Jobs>,
     /// The last, so that it is dropped after what runs on it.
     _threads: Threads,
 }
@@ -109,7 +112,7 @@ impl Windrow {
     /// # Errors
     /// When it can't be begun.
     pub async fn start(&self, mut job: Job) -> Result<Running<'_>, Error> {
-        let node = &self.node;
+        let node = self.node.node();
         let tuning = job.tuning()?;
         let handler = job.handler.take().ok_or(Error::NoHandler)?;
         let opened = self.open(&job, node.clock()).await?;
@@ -132,7 +135,7 @@ impl Windrow {
             source: opened.source,
             limits: Vec::new(),
         };
-        self.jobs.add(&task, provision);
+        self.node.jobs().add(&task, provision);
         node.wake();
         // Its last process died while it was stopping; it has to be stopped before it can be started.
         let starts_again = AtomicBool::new(task.status == Status::Stopping);

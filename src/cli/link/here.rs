@@ -15,10 +15,9 @@ use crate::output::shell_word;
 use windrow_client::{Client, Dial, Duplex, Tap};
 use windrow_config::Config;
 use windrow_core::ids::TaskId;
-use windrow_engine::ports::clock::Clock;
-use windrow_node::jobs::Jobs;
-use windrow_node::local::{Address, Door, Local, LocalOptions};
-use windrow_node::{LockError, Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
+use windrow_node::job_node::{Address, Door, JobNode, JobNodeOptions};
+use windrow_node::jobs::BUSINESS;
+use windrow_node::{LockError, Runtimes, StartError, StateDir, Store};
 
 /// For so long a directory is waited for whose process ends just now.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
@@ -114,8 +113,7 @@ pub(crate) struct Directory {
 
 /// A node of this process.
 struct Own {
-    node: Node,
-    local: Local,
+    node: JobNode,
     store: Arc<Store>,
 }
 
@@ -143,59 +141,42 @@ impl Directory {
         let until = Instant::now() + LOCK_PATIENCE;
         loop {
             if let Some(own) = &*own {
-                return connect(&own.local.door()).await;
+                return connect(&own.node.door()).await;
             }
             if let Some(stream) = held(&self.path).await? {
                 return Ok(Box::new(stream));
             }
             match StateDir::lock(&self.path) {
-                Ok(state) => *own = Some(self.start(state).await?),
+                Ok(state) => *own = Some(self.start(state).await.map_err(io::Error::other)?),
                 Err(LockError::LockedBy { .. }) if Instant::now() < until => sleep(LOOK_EVERY).await,
                 Err(error) => return Err(io::Error::other(error.to_string())),
             }
         }
     }
 
-    async fn start(&self, state: StateDir) -> io::Result<Own> {
-        let failed = |error: String| io::Error::other(error);
-        let (state, jobs, config) = (Arc::new(state), Arc::new(Jobs::default()), Config::default());
-        let store = Store::open(&state.database()).await;
-        let store = Arc::new(store.map_err(|error| failed(error.to_string()))?);
-        let options = NodeOptions::of_jobs(
-            &config,
-            state.clone(),
-            store.clone(),
-            jobs.clone(),
-            self.runtimes.clone(),
-        );
-        let began = SystemClock::new().wall();
-        let node = Node::start(options)
-            .await
-            .map_err(|error| failed(error.to_string()))?;
-        let local = Local::of(
-            &node,
-            LocalOptions {
-                config,
-                state,
-                store: store.clone(),
-                jobs,
-                runtimes: self.runtimes.clone(),
-                user: self.user.clone(),
-                began,
-            },
-        );
-        Ok(Own { node, local, store })
+    async fn start(&self, state: StateDir) -> Result<Own, StartError> {
+        let store = Arc::new(Store::open(&state.database()).await?);
+        let node = JobNode::start(JobNodeOptions {
+            name: BUSINESS.to_owned(),
+            config: Config::default(),
+            state: Arc::new(state),
+            store: store.clone(),
+            runtimes: self.runtimes.clone(),
+            user: self.user.clone(),
+            first_contact: None,
+        });
+        let node = node.await?;
+        Ok(Own { node, store })
     }
 
     /// Ends the node of this process, if there is one.
     pub(crate) async fn close(&self) {
-        let Some(Own { node, local, store }) = self.own.lock().await.take() else {
+        let Some(Own { node, store }) = self.own.lock().await.take() else {
             return;
         };
         if !node.drain().await {
             tracing::warn!("the node of the directory did not end in time");
         }
-        local.close().await;
         if let Err(error) = store.close().await {
             tracing::warn!(%error, "the database was not closed; nothing saved is lost");
         }

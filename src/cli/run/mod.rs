@@ -30,17 +30,17 @@ use crate::run::args::{IfFinished, RunArgs, Switch};
 use crate::shell::Shell;
 
 use crate::run::items::source::{Opened, open_shown};
-use windrow_core::ids::{ItemIndex, ShardId, WallMs};
+use windrow_core::ids::{ItemIndex, ShardId};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::sources::provision::Provision;
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::{Actor, TaskStore, TaskView, Write};
 use windrow_node::handler_log::{self, HandlerLog};
-use windrow_node::jobs::{BUSINESS, Jobs};
-use windrow_node::local::{Local, LocalOptions};
+use windrow_node::job_node::{JobNode, JobNodeOptions};
+use windrow_node::jobs::BUSINESS;
 use windrow_node::sources::{OpenedSource, stored_sources};
-use windrow_node::{Node, NodeOptions, Runtimes, StateDir, Store, SystemClock};
+use windrow_node::{Runtimes, StateDir, Store, SystemClock};
 use windrow_server::service::{self, Job, JobError, JobStart};
 
 /// Jobs of this machine that are looked at for one that a pipe or a mistyped name meant.
@@ -268,11 +268,11 @@ impl JobRun<'_> {
     ) -> Result<Exit, Fault> {
         let how = resume::how(&task);
         self.tell_of_rate(&task);
-        let (node, local, log) = self.start(&task, source.clone()).await?;
+        let (node, log) = self.start(&task, source.clone()).await?;
         let (begun, settled_before) = (self.clock.now(), task.counters.settled());
         let watch = Watch {
             stops_for: OnceLock::new(),
-            node: &node,
+            node: node.node(),
             screen: &self.shell.screen,
             write: &self.write,
             drain_timeout: self.drain_timeout(&task),
@@ -288,7 +288,6 @@ impl JobRun<'_> {
         // Once the task has ended, a signal only cuts the wait for its handler's end.
         let is_closed = watch::close(node, signals, calmly).await;
         if is_closed {
-            local.close().await;
             log.close().await;
         }
         let cut = matches!(end, Ok(End::Cut));
@@ -305,22 +304,36 @@ impl JobRun<'_> {
         }
     }
 
-    /// The façade of the run. Other terminals may use it; a run that they can't reach runs all the same, and says so.
-    async fn local(&self, task: &TaskView, (node, began): (&Node, WallMs), jobs: Arc<Jobs>) -> Local {
-        let mut local = Local::of(
-            node,
-            LocalOptions {
-                config: self.prepared.config.clone(),
-                state: self.state.clone(),
-                store: self.store.clone(),
-                jobs,
-                runtimes: self.runtimes.clone(),
-                user: self.shell.user(),
-                began,
-            },
-        );
+    /// The node of this task, and what keeps the lines of its handler.
+    async fn start(&self, task: &TaskView, source: Arc<dyn Source>) -> Result<(JobNode, HandlerLog), Fault> {
+        let shard = ShardId { task: task.id, no: 0 };
+        let work = self.runtimes.work();
+        let (sink, log) = handler_log::open(self.store.clone(), shard, self.clock.clone(), work);
+        let provision = Provision {
+            handler: self.handler(task, sink).await?,
+            source,
+            limits: Vec::new(),
+        };
+        let options = JobNodeOptions {
+            name: BUSINESS.to_owned(),
+            config: self.prepared.config.clone(),
+            state: self.state.clone(),
+            store: self.store.clone(),
+            runtimes: self.runtimes.clone(),
+            user: self.shell.user(),
+            first_contact: self.prepared.first_contact,
+        };
+        let mut node = JobNode::start(options).await?;
+        node.jobs().add(task, provision);
+        self.open(task, &mut node).await;
+        node.node().wake();
+        Ok((node, log))
+    }
+
+    /// Lets other terminals and a browser in. A run that they can't reach runs all the same, and says so.
+    async fn open(&self, task: &TaskView, node: &mut JobNode) {
         if self.args.control == Switch::On
-            && let Err(error) = local.listen(&self.state)
+            && let Err(error) = node.listen()
         {
             let place = self.state.path().display();
             self.say(&format!(
@@ -328,38 +341,11 @@ impl JobRun<'_> {
             ));
         }
         if self.args.page {
-            let screen = &self.shell.screen;
-            screen.must_say(&match local.page().await {
+            self.shell.screen.must_say(&match node.page().await {
                 Ok((address, query)) => format!("page: {address}/tasks/{}?{query}", task.id),
                 Err(error) => format!("warning: the job has no page: {error}"),
             });
         }
-        local
-    }
-
-    /// The node of this task, and what keeps the lines of its handler.
-    async fn start(
-        &self,
-        task: &TaskView,
-        source: Arc<dyn Source>,
-    ) -> Result<(Node, Local, HandlerLog), Fault> {
-        let (state, store, runtimes) = (self.state.clone(), self.store.clone(), self.runtimes.clone());
-        let shard = ShardId { task: task.id, no: 0 };
-        let (sink, log) = handler_log::open(store.clone(), shard, self.clock.clone(), runtimes.work());
-        let provision = Provision {
-            handler: self.handler(task, sink).await?,
-            source,
-            limits: Vec::new(),
-        };
-        let jobs = Arc::new(Jobs::default());
-        jobs.add(task, provision);
-        let mut options = NodeOptions::of_jobs(&self.prepared.config, state, store, jobs.clone(), runtimes);
-        options.times.first_contact = self.prepared.first_contact;
-        let began = self.clock.wall();
-        let node = Node::start(options).await?;
-        let local = self.local(task, (&node, began), jobs).await;
-        node.wake();
-        Ok((node, local, log))
     }
 
     /// Calls under way may take their whole time; only a handler that hangs is cut off.

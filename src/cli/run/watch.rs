@@ -22,6 +22,7 @@ use windrow_engine::ports::handling::meters::{Meters, Renewal, store_full_text};
 use windrow_engine::ports::sources::source::Source;
 use windrow_engine::ports::tasks::store::{TaskView, Write};
 use windrow_node::Node;
+use windrow_node::job_node::JobNode;
 use windrow_server::service;
 use windrow_server::service::failures::item_data::{Lookup, Members};
 
@@ -280,7 +281,7 @@ fn failed_call(live: &Progress, now: WallMs) -> Option<String> {
 }
 
 /// Ends the node; a signal cuts even that short. Says whether it ended by itself.
-pub(super) async fn close(node: Node, signals: &mut Signals, calmly: bool) -> bool {
+pub(super) async fn close(node: JobNode, signals: &mut Signals, calmly: bool) -> bool {
     if !calmly {
         return timeout(CUT_PATIENCE, node.drain()).await.is_ok();
     }

@@ -1,4 +1,4 @@
-//! The façade of a node of jobs: for this process, by a socket in its directory for other terminals of the same user, and for one
+//! The node of a directory that runs the jobs which are begun in this process, with its façade: for this process, by a socket in its directory for other terminals of the same user, and for one
 //! browser. Who calls is that user; nobody is asked for a token.
 
 use std::fs::{self, File, Permissions};
@@ -17,15 +17,16 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::jobs::{BUSINESS, Jobs};
+use crate::jobs::Jobs;
 use crate::provider::{HookClient, KeyVault, Transports};
 use crate::sources::{Fetcher, Guard, Resolver, StoredSources, open_stored, stored_sources};
-use crate::{Node, Runtimes, StateDir, Store};
+use crate::{Node, NodeOptions, Runtimes, StartError, StateDir, Store, SystemClock};
 use windrow_config::{AuthMode, Config};
 use windrow_core::business::access::Role;
 use windrow_core::ids::WallMs;
 use windrow_core::settings::Auto;
 use windrow_engine::ports::access::business_store::Business;
+use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::HandlerFactory;
 use windrow_engine::ports::ownership::peers::{Peer, PeerReply, Peers, Question, Unreachable};
 use windrow_engine::ports::sources::provision::{BusinessHandlers, ProvisionError, TaskItems};
@@ -52,27 +53,29 @@ const WAITING_MAX: usize = 16;
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whose node it is, and what it works with.
-pub struct LocalOptions {
-    /// The configuration of the node.
+pub struct JobNodeOptions {
+    /// Its name, the root of every actor's path.
+    pub name: String,
+    /// The configuration.
     pub config: Config,
     /// The directory that this process holds.
     pub state: Arc<StateDir>,
     /// The store in that directory.
     pub store: Arc<Store>,
-    /// The jobs that run here.
-    pub jobs: Arc<Jobs>,
-    /// Where requests are served.
+    /// Where jobs work, and requests are served.
     pub runtimes: Arc<Runtimes>,
     /// Who calls, for the audit.
     pub user: String,
-    /// A time before the node was started.
-    pub began: WallMs,
+    /// How long a handler is tried that was never reached; none waits for it.
+    pub first_contact: Option<Duration>,
 }
 
 /// See the module.
-pub struct Local {
-    app: App,
+pub struct JobNode {
+    node: Node,
     jobs: Arc<Jobs>,
+    app: App,
+    state: Arc<StateDir>,
     front: Handle,
     wires: mpsc::Sender<DuplexStream>,
     samples: JoinHandle<()>,
@@ -91,46 +94,71 @@ impl Drop for SocketFile {
     }
 }
 
-impl Local {
-    /// Serves this process.
-    pub fn of(node: &Node, options: LocalOptions) -> Local {
-        let front = options.runtimes.front().clone();
+impl JobNode {
+    /// Starts it. It runs what is added to its jobs, and serves this process.
+    ///
+    /// # Errors
+    /// When the store can't be read, or the actors don't start.
+    pub async fn start(options: JobNodeOptions) -> Result<JobNode, StartError> {
+        let (state, runtimes) = (options.state.clone(), options.runtimes.clone());
+        let (jobs, began) = (Arc::new(Jobs::default()), SystemClock::new().wall());
         let mut config = options.config.clone();
+        let mut made = NodeOptions::of_jobs(
+            &config,
+            state.clone(),
+            options.store.clone(),
+            jobs.clone(),
+            runtimes.clone(),
+        );
+        made.name.clone_from(&options.name);
+        made.times.first_contact = options.first_contact;
+        let node = Node::start(made).await?;
         config.auth.mode = AuthMode::Off;
-        config.node.id = Auto::Fixed(BUSINESS.to_owned());
-        let shown = Front::new(BUSINESS, node.clock().now(), node.clock().wall(), &config);
-        let (jobs, runtimes) = (options.jobs.clone(), options.runtimes.clone());
+        config.node.id = Auto::Fixed(options.name.clone());
+        let shown = Front::new(&options.name, node.clock().now(), node.clock().wall(), &config);
         let app = App {
-            service: Arc::new(Service::new(parts(node, options), config)),
+            service: Arc::new(Service::new(parts(&node, options, jobs.clone(), began), config)),
             front: Arc::new(shown),
         };
         let samples = runtimes.work().spawn(stats::watch(app.service.stats.clone()));
         let (wires, coming) = mpsc::channel(WAITING_MAX);
-        let mut local = Local {
-            app,
+        let mut made = JobNode {
+            node,
             jobs,
-            front,
+            app,
+            state,
+            front: runtimes.front().clone(),
             wires,
             samples,
             servers: Vec::new(),
             socket: None,
         };
-        let router = local.router();
-        local.serve(Listener::Memory(coming), router);
-        local
+        let router = made.router();
+        made.serve(Listener::Memory(coming), router);
+        Ok(made)
+    }
+
+    /// The node.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// The jobs that run here.
+    pub fn jobs(&self) -> &Jobs {
+        &self.jobs
     }
 
     /// Serves other terminals too. A socket that a `kill -9` left makes way: the directory is held.
     ///
     /// # Errors
     /// When there can be no socket, such as on a file system that has none.
-    pub fn listen(&mut self, state: &StateDir) -> io::Result<()> {
-        let path = state.path().join(SOCKET);
+    pub fn listen(&mut self) -> io::Result<()> {
+        let path = self.state.path().join(SOCKET);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = UnixListener::bind(Address::of(state.path())?.path)?;
+        let listener = UnixListener::bind(Address::of(self.state.path())?.path)?;
         fs::set_permissions(&path, Permissions::from_mode(0o600))?;
         self.socket = Some(SocketFile(path));
         let router = self.router();
@@ -181,8 +209,10 @@ impl Local {
         self.servers.push((stop, self.front.spawn(server.serve(ending))));
     }
 
-    /// Ends, once nothing moves any more: who follows hears of it. What is dropped instead is cut off with the process.
-    pub async fn close(self) {
+    /// Ends: calls under way end first, then who follows hears of the end; says whether all ended in time. What is dropped
+    /// instead is cut off.
+    pub async fn drain(self) -> bool {
+        let drained = self.node.drain().await;
         self.app.front.end();
         self.samples.abort();
         drop(self.socket);
@@ -195,6 +225,7 @@ impl Local {
             }
         }
         self.app.front.close();
+        drained
     }
 }
 
@@ -253,7 +284,7 @@ impl Address {
     }
 }
 
-fn parts(node: &Node, options: LocalOptions) -> Parts<Store> {
+fn parts(node: &Node, options: JobNodeOptions, jobs: Arc<Jobs>, began: WallMs) -> Parts<Store> {
     let (clock, store) = (node.clock().clone(), options.store.clone());
     let config = &options.config;
     let vault = Arc::new(KeyVault::with_key([0; 32]));
@@ -262,7 +293,7 @@ fn parts(node: &Node, options: LocalOptions) -> Parts<Store> {
         commands: config.command_handler.clone(),
         in_process: Default::default(),
         environment: Vec::new(),
-        node: BUSINESS.to_owned(),
+        node: options.name.clone(),
         vault: vault.clone(),
         clock: clock.clone(),
         transports: Arc::new(Transports::default()),
@@ -274,12 +305,12 @@ fn parts(node: &Node, options: LocalOptions) -> Parts<Store> {
         resolver: resolver(config, &store),
         hooks: calls.clone(),
         handlers: calls,
-        provider: options.jobs,
+        provider: jobs,
         tries: items.clone(),
         items,
         cluster: ClusterParts {
-            node: BUSINESS.to_owned(),
-            began: options.began,
+            node: options.name,
+            began,
             is_shared: false,
             address: None,
             database: "sqlite",
@@ -353,8 +384,7 @@ mod tests {
     use windrow_server::service::tasks::StartHow;
 
     use super::*;
-    use crate::{NodeOptions, SystemClock};
-    use windrow_engine::ports::clock::Clock;
+    use crate::jobs::BUSINESS;
 
     #[test]
     fn a_job_is_started_by_a_run_and_not_by_the_api_of_its_directory() {
@@ -369,18 +399,17 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let state = Arc::new(StateDir::lock(place.path()).expect("nobody holds it"));
         let store = Arc::new(Store::open(&state.database()).await.expect("a store"));
-        let jobs = Arc::new(Jobs::default());
-        let (config, write) = (Config::default(), Actor::windrow(None).writes());
-        let options = NodeOptions::of_jobs(
-            &config,
-            state.clone(),
-            store.clone(),
-            jobs.clone(),
-            runtimes.clone(),
-        );
-        let began = SystemClock::new().wall();
-        let node = Node::start(options).await.expect("a node");
-        let now = node.clock().wall();
+        let options = JobNodeOptions {
+            name: BUSINESS.to_owned(),
+            config: Config::default(),
+            state,
+            store: store.clone(),
+            runtimes,
+            user: "ann".to_owned(),
+            first_contact: None,
+        };
+        let made = JobNode::start(options).await.expect("a node");
+        let (write, now) = (Actor::windrow(None).writes(), made.node().clock().wall());
         store
             .ensure_business(BUSINESS, &write, now)
             .await
@@ -389,30 +418,13 @@ mod tests {
         let task = TaskStore::create(&*store, &task, &write, now)
             .await
             .expect("made");
-        let local = Local::of(
-            &node,
-            LocalOptions {
-                config,
-                state,
-                store: store.clone(),
-                jobs,
-                runtimes,
-                user: "ann".to_owned(),
-                began,
-            },
-        );
-        let started = local
-            .app
-            .service
-            .tasks
-            .start(task.id, StartHow::default(), &write)
-            .await;
+        let tasks = &made.app.service.tasks;
+        let started = tasks.start(task.id, StartHow::default(), &write).await;
         let Err(ServiceError::Conflict { advice, .. }) = started else {
             panic!("{started:?}");
         };
         assert!(advice.starts_with("windrow run --resume"), "{advice}");
-        assert!(node.drain().await);
-        local.close().await;
+        assert!(made.drain().await);
         store.close().await.expect("closed");
     }
 }
