@@ -143,6 +143,11 @@ impl JobNode {
         &self.node
     }
 
+    /// What people can do to it, for who is in the same process.
+    pub fn service(&self) -> &Service {
+        &self.app.service
+    }
+
     /// The jobs that run here.
     pub fn jobs(&self) -> &Jobs {
         &self.jobs

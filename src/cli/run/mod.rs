@@ -273,6 +273,7 @@ impl JobRun<'_> {
         let watch = Watch {
             stops_for: OnceLock::new(),
             node: node.node(),
+            service: node.service(),
             screen: &self.shell.screen,
             write: &self.write,
             drain_timeout: self.drain_timeout(&task),

@@ -8,16 +8,16 @@ use crate::output::table::{Tone, human};
 use windrow_core::execution::Progress;
 use windrow_core::explain::rate_text;
 use windrow_core::handler::text::{self, Subject};
-use windrow_core::ids::{ItemCount, Moment, WallMs};
+use windrow_core::ids::{ItemCount, WallMs};
 use windrow_core::items::counters::Counters;
 use windrow_core::settings::RateLimit;
 use windrow_core::settings::text::span_text;
 use windrow_core::stats::completion::{self, Completion};
-use windrow_core::stats::speed::{Speed, Speedometer, Stretch};
+use windrow_core::stats::speed::Speed;
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::lifecycle::Status;
-use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::tasks::store::TaskView;
+use windrow_server::service::tasks::show::TaskPicture;
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,27 +56,27 @@ pub(crate) struct Picture {
 const AT_SPEED: f64 = 0.97;
 
 impl Picture {
-    /// The picture of a task: what its live run says, else what was saved.
-    pub(crate) fn of(view: &TaskView, live: &[Progress], now: WallMs) -> Picture {
-        let counts = live_counts(view, live).unwrap_or(view.counters);
+    /// The picture of a task; `live` says why its run waits.
+    pub(crate) fn of(seen: &TaskPicture, live: &[Progress], now: WallMs) -> Picture {
+        let (task, of_run) = (&seen.task, seen.live.as_ref());
+        let runs = task.status == Status::Running;
+        // Said by a node whose disk is full: no handler is in trouble then.
+        let full = task.status_text.clone().filter(|_| runs);
+        let subject = text::subject(&seen.handler.state, now).filter(|_| full.is_none());
         Picture {
-            status: view.status,
-            why: why(view),
-            next_try: view.next_at.map(|at| at.since(now)),
-            total: view.total.0,
-            counts,
-            pending: counts.pending(view.total),
-            rate: view.tuning.rate,
-            speed: None,
-            latency_p95: live.iter().filter_map(|progress| progress.latency_p95).max(),
+            status: task.status,
+            why: why(task),
+            next_try: task.next_at.map(|at| at.since(now)),
+            total: task.total.0,
+            counts: task.counters,
+            pending: task.counters.pending(task.total),
+            rate: task.tuning.rate,
+            speed: of_run.and_then(|live| live.speed).filter(|_| runs),
+            latency_p95: of_run.and_then(|live| live.latency_p95),
             stall: live.iter().find_map(|progress| progress.stall),
             next_retry: live.iter().filter_map(|progress| progress.next_retry).min(),
-            trouble: live
-                .iter()
-                .find_map(|progress| text::sentence(&progress.handler, now)),
-            subject: live
-                .iter()
-                .find_map(|progress| text::subject(&progress.handler, now)),
+            trouble: full.or_else(|| seen.handler.text()),
+            subject,
             who: String::new(),
         }
     }
@@ -242,16 +242,6 @@ impl Picture {
     }
 }
 
-/// A run has one shard; its range is the whole task.
-fn live_counts(view: &TaskView, live: &[Progress]) -> Option<Counters> {
-    let first = live.first()?;
-    let sum = live[1..]
-        .iter()
-        .fold(first.counters, |sum, progress| sum.plus(&progress.counters));
-    let covered: u64 = live.iter().map(|progress| progress.total.0).sum();
-    (covered == view.total.0).then_some(sum)
-}
-
 fn stands(status: Status, why: Option<String>) -> String {
     why.map_or_else(|| status.to_string(), |why| format!("{status}: {why}"))
 }
@@ -284,49 +274,6 @@ fn short(span: Duration) -> String {
         micros @ ..10_000 => format!("{:.1}ms", micros as f64 / 1000.0),
         micros @ ..10_000_000 => format!("{}ms", micros / 1000),
         micros => format!("{:.1}s", micros as f64 / 1e6),
-    }
-}
-
-/// Measures the speed of a run, as a node measures that of a task.
-#[derive(Debug, Default)]
-pub(crate) struct Meter {
-    speed: Speedometer,
-    /// When it was looked at last, and what its run had sent and settled.
-    seen: Option<(Moment, u64, u64)>,
-}
-
-impl Meter {
-    /// The picture of a task now, with its speed over the last seconds.
-    pub(crate) fn picture(&mut self, view: &TaskView, live: &[Progress], clock: &dyn Clock) -> Picture {
-        let mut picture = Picture::of(view, live, clock.wall());
-        let runs = picture.status == Status::Running && !live.is_empty();
-        let sent = live.iter().map(|progress| progress.permits.sent()).sum();
-        picture.speed = self.look(
-            clock.now(),
-            runs.then_some((sent, picture.counts.settled())),
-            picture.rate,
-        );
-        picture
-    }
-
-    /// Takes note of what was sent and is settled now; none pauses it.
-    fn look(&mut self, now: Moment, counted: Option<(u64, u64)>, rate: RateLimit) -> Option<Speed> {
-        let Some((sent, settled)) = counted else {
-            self.seen = None;
-            self.speed.pause();
-            return None;
-        };
-        if let Some((from, sent_before, settled_before)) = self.seen.replace((now, sent, settled)) {
-            let stretch = Stretch {
-                from,
-                to: now,
-                // Another run counts anew.
-                sent: sent.saturating_sub(sent_before),
-                settled: settled.saturating_sub(settled_before),
-            };
-            self.speed.record(rate, stretch);
-        }
-        self.speed.speed(now)
     }
 }
 
@@ -458,21 +405,5 @@ mod tests {
             ..Counters::default()
         };
         assert_eq!(picture(parked).pace_text(), "10.0/s  ETA 6s+  p95 1.5ms");
-    }
-
-    #[test]
-    fn a_pause_is_no_part_of_the_rate_behind_it() {
-        const MICRO: u64 = 1_000_000;
-        let mut meter = Meter::default();
-        let mut look = |second: u64, counted: Option<u64>| {
-            let counted = counted.map(|count| (count * MICRO, count));
-            let speed = meter.look(Moment(second * 1_000_000_000), counted, RateLimit::Unlimited);
-            speed.map(|speed| speed.sent)
-        };
-        assert_eq!(look(0, Some(0)), None, "nothing is known yet");
-        assert_eq!(look(2, Some(200)), Some(100.0));
-        assert_eq!(look(3, None), None);
-        assert_eq!(look(7, Some(200)), None);
-        assert_eq!(look(8, Some(300)), Some(100.0));
     }
 }

@@ -9,13 +9,11 @@ use super::super::exit::Exit;
 use super::super::fault::Fault;
 use super::super::signals::{ProcessSignal, Signals};
 use super::end::outcome::Seen;
-use super::picture::Meter;
+use super::picture::Picture;
 use crate::output::screen::Screen;
 use crate::output::table::human;
 use crate::run::lines::RunLines;
-use windrow_core::execution::Progress;
-use windrow_core::handler::text;
-use windrow_core::ids::{ItemIndex, Moment, TaskId, WallMs};
+use windrow_core::ids::{ItemIndex, Moment, TaskId};
 use windrow_core::task::lifecycle::Status;
 use windrow_engine::ports::ErrorClass;
 use windrow_engine::ports::handling::meters::{Meters, Renewal, store_full_text};
@@ -24,7 +22,9 @@ use windrow_engine::ports::tasks::store::{TaskView, Write};
 use windrow_node::Node;
 use windrow_node::job_node::JobNode;
 use windrow_server::service;
+use windrow_server::service::Service;
 use windrow_server::service::failures::item_data::{Lookup, Members};
+use windrow_server::service::tasks::show::TaskPicture;
 
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -48,6 +48,7 @@ pub(super) enum End {
 /// See the module.
 pub(super) struct Watch<'a> {
     pub(super) node: &'a Node,
+    pub(super) service: &'a Service,
     pub(super) screen: &'a Screen,
     pub(super) write: &'a Write,
     /// How long calls in flight may take to end.
@@ -89,7 +90,7 @@ impl Watch<'_> {
         let id = task.id;
         // Its last process died while it was stopping; it has to be stopped before it can be started.
         let mut start_again = task.status == Status::Stopping;
-        let (mut stopping, mut meter, mut seen) = (Stopping::No, Meter::default(), Seen::default());
+        let (mut stopping, mut seen) = (Stopping::No, Seen::default());
         let (mut who, mut is_late_told) = (None, false);
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -114,18 +115,19 @@ impl Watch<'_> {
             }
             let live = self.node.progress(id);
             let now = self.node.clock().wall();
-            let failed = live.iter().find_map(|live| failed_item(live, now));
+            let picture = self.service.tasks.picture(view).await;
+            let failed = failed_item(&picture);
             if who.as_ref().map(|(index, _)| *index) != failed {
                 who = self.who(failed).await;
             }
             let carried = who.as_ref().map_or("", |(_, carried)| carried.as_str());
-            self.show(&view, &live, carried, lines, &mut meter);
+            self.show(&Picture::of(&picture, &live, now), carried, lines);
             if !live.is_empty() {
-                let call = live.iter().find_map(|live| failed_call(live, now));
-                seen.trouble = call.map(|call| call + carried);
+                seen.trouble = failed_call(&picture).map(|call| call + carried);
             }
-            if view.status.is_terminal() || view.status == Status::Stopped {
-                return Ok(End::Stopped(Box::new(view), seen));
+            let status = picture.task.status;
+            if status.is_terminal() || status == Status::Stopped {
+                return Ok(End::Stopped(Box::new(picture.task), seen));
             }
             stopping = self.hurry(id, stopping).await?;
         }
@@ -183,20 +185,16 @@ impl Watch<'_> {
         ))
     }
 
-    fn show(&self, view: &TaskView, live: &[Progress], who: &str, lines: &mut RunLines, meter: &mut Meter) {
-        let clock = &**self.node.clock();
-        let mut picture = meter.picture(view, live, clock);
-        who.clone_into(&mut picture.who);
-        if view.status == Status::Running && self.meters.is_store_full(clock.now()) {
-            let unsaved = live.iter().map(|live| live.unsaved).sum();
-            (picture.trouble, picture.subject) = (Some(store_full_text(unsaved)), None);
-            picture.who.clear();
+    fn show(&self, seen: &Picture, who: &str, lines: &mut RunLines) {
+        let mut picture = seen.clone();
+        if picture.subject.is_some() {
+            who.clone_into(&mut picture.who);
         }
-        let is_at_end = matches!(view.status, Status::Stopping | Status::Stopped);
+        let is_at_end = matches!(picture.status, Status::Stopping | Status::Stopped);
         if let Some(why) = self.stops_for.get().filter(|_| is_at_end) {
             picture.why = Some(why.clone());
         }
-        lines.show(self.screen, &picture, clock.now());
+        lines.show(self.screen, &picture, self.node.clock().now());
     }
 
     /// Stops the task calmly.
@@ -265,15 +263,16 @@ fn disk_full(what: &str) -> Fault {
 }
 
 /// The item that failed last, while that is told. An outage is about no item.
-fn failed_item(live: &Progress, now: WallMs) -> Option<ItemIndex> {
-    text::sentence(&live.handler, now).filter(|_| live.handler.outage.is_none())?;
-    live.handler.error.as_ref().map(|error| error.index)
+fn failed_item(seen: &TaskPicture) -> Option<ItemIndex> {
+    let state = &seen.handler.state;
+    seen.handler.text().filter(|_| state.outage.is_none())?;
+    state.error.as_ref().map(|error| error.index)
 }
 
 /// The last call that failed, in full, while the bar tells of it: there a narrow terminal cuts it off.
-fn failed_call(live: &Progress, now: WallMs) -> Option<String> {
-    text::sentence(&live.handler, now)?;
-    let error = live.handler.error.as_ref()?;
+fn failed_call(seen: &TaskPicture) -> Option<String> {
+    seen.handler.text()?;
+    let error = seen.handler.state.error.as_ref()?;
     Some(format!(
         "the last call that failed: {} at item {}: {}",
         error.code, error.index.0, error.example

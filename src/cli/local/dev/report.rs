@@ -7,7 +7,7 @@ use super::place::Place;
 use crate::output::screen::Screen;
 use crate::output::table::human::{self, counted};
 use crate::run::lines::RunLines;
-use crate::run::picture::Meter;
+use crate::run::picture::Picture;
 use windrow_core::execution::Progress;
 use windrow_core::ids::{Moment, TaskId};
 use windrow_core::task::lifecycle::Status;
@@ -105,7 +105,6 @@ pub(super) struct Following {
     id: TaskId,
     status: Status,
     lines: Option<RunLines>,
-    meter: Meter,
 }
 
 impl Following {
@@ -115,7 +114,6 @@ impl Following {
             id: begun.task.id,
             status: begun.task.status,
             lines: screen.is_live().then(|| RunLines::on(screen)),
-            meter: Meter::default(),
         }
     }
 
@@ -131,7 +129,8 @@ impl Following {
         if let Some(lines) = &mut self.lines {
             let live = serve.service().supervisor().progress(self.id);
             let live: Vec<Progress> = live.into_iter().map(|(_, progress)| progress).collect();
-            lines.show(screen, &self.meter.picture(&task, &live, clock), clock.now());
+            let picture = serve.service().tasks.picture(task.clone()).await;
+            lines.show(screen, &Picture::of(&picture, &live, clock.wall()), clock.now());
         }
         let changed = std::mem::replace(&mut self.status, task.status) != task.status;
         let is_over = task.status.is_terminal();
