@@ -22,9 +22,10 @@ use windrow_engine::ports::tasks::store::{TaskView, Write};
 use windrow_node::Node;
 use windrow_node::job_node::JobNode;
 use windrow_server::service;
-use windrow_server::service::Service;
 use windrow_server::service::failures::item_data::{Lookup, Members};
+use windrow_server::service::tasks::StopHow;
 use windrow_server::service::tasks::show::TaskPicture;
+use windrow_server::service::{Service, ServiceError};
 
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -209,14 +210,24 @@ impl Watch<'_> {
     }
 
     async fn command_stop(&self, id: TaskId, at_once: bool) -> Result<(), Fault> {
-        let now = self.node.clock().wall();
-        let stopped = service::stop(self.node.tasks(), id, at_once, self.write, now).await;
-        self.node.nudge(id);
+        let how = match at_once {
+            true => StopHow::Now,
+            false => StopHow::Drain,
+        };
+        let stopped = self.service.tasks.stop(id, how, self.write).await;
         let full = self.meters.is_store_full(self.node.clock().now());
-        stopped.map_err(|error| match full || error.to_string().contains("is full") {
-            true => disk_full("the run was ended without its last checkpoint"),
-            false => Fault::new(Exit::Failed, "the task can't be stopped", error.to_string()),
-        })
+        match stopped {
+            // It has ended meanwhile.
+            Ok(_) | Err(ServiceError::WrongState(_)) => Ok(()),
+            Err(error) if full || matches!(error, ServiceError::StoreFull) => {
+                Err(disk_full("the run was ended without its last checkpoint"))
+            }
+            Err(error) => Err(Fault::new(
+                Exit::Failed,
+                "the task can't be stopped",
+                error.to_string(),
+            )),
+        }
     }
 
     /// A stop that takes too long becomes an immediate one, and an immediate one that does is given up.

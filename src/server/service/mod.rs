@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 pub use error::ServiceError;
 pub use field_fault::FieldFault;
-pub use job::{Job, JobError, JobStart, begin, start_if_stopped, stop};
+pub use job::{Job, JobError, JobStart, begin, start_if_stopped};
 
 use access::Access;
 use businesses::Businesses;

@@ -1,4 +1,4 @@
-//! The verbs behind `windrow run`: begin, resume, stop one job. One place decides whether a command means a task
+//! The verbs behind `windrow run`: begin and resume one job. One place decides whether a command means a task
 //! that is there already.
 
 mod repeats;
@@ -12,7 +12,7 @@ use windrow_core::task::Tuning;
 use windrow_core::task::lifecycle::{Status, StopReason};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::store::{
-    CommandError, CommandRefusal, CreateError, NewTask, TaskCommand, TaskStore, TaskView, Write,
+    CommandError, CreateError, NewTask, TaskCommand, TaskStore, TaskView, Write,
 };
 
 /// A job as a command describes it. Its identity is its name; what it means must not change under the name.
@@ -205,27 +205,6 @@ pub async fn start_if_stopped(
         | Status::Finalizing
         | Status::Finished
         | Status::Cancelled => Ok(task),
-    }
-}
-
-/// Asks a task to stop; one that is stopping, stopped or ended already is left as it is.
-///
-/// # Errors
-/// When the store fails, or there is no such task.
-pub async fn stop(
-    tasks: &dyn TaskStore,
-    id: TaskId,
-    at_once: bool,
-    write: &Write,
-    now: WallMs,
-) -> Result<(), CommandError> {
-    let stop = TaskCommand::Stop {
-        reason: StopReason::Operator,
-    };
-    let command = if at_once { TaskCommand::StopNow } else { stop };
-    match tasks.command(id, &command, write, now).await {
-        Ok(_) | Err(CommandError::Refused(CommandRefusal::Status(_))) => Ok(()),
-        Err(error) => Err(error),
     }
 }
 

@@ -51,7 +51,11 @@ async fn a_new_job_is_made_and_started() {
 async fn the_same_job_goes_on_with_new_settings() {
     let tasks = MemoryStore::new();
     let first = new(begin_at(&tasks, &job("a", 1), false).await.expect("begun"));
-    stop(&tasks, first.id, false, &me(), WallMs(2_000))
+    let stop = TaskCommand::Stop {
+        reason: StopReason::Operator,
+    };
+    tasks
+        .command(first.id, &stop, &me(), WallMs(2_000))
         .await
         .expect("stopped");
     let mut again = job("a", 1);
@@ -98,15 +102,4 @@ async fn a_cancelled_job_counts_as_ended() {
         .expect("cancelled");
     let found = begin_at(&tasks, &job("a", 1), false).await.expect("found");
     assert!(matches!(found, JobStart::Ended(task) if task.id == first.id));
-}
-
-#[tokio::test]
-async fn stopping_what_is_stopped_does_no_harm() {
-    let tasks = MemoryStore::new();
-    let first = new(begin_at(&tasks, &job("a", 1), false).await.expect("begun"));
-    for at_once in [false, true, false] {
-        stop(&tasks, first.id, at_once, &me(), WallMs(2_000))
-            .await
-            .expect("no harm");
-    }
 }
