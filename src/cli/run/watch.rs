@@ -123,9 +123,7 @@ impl Watch<'_> {
             }
             let carried = who.as_ref().map_or("", |(_, carried)| carried.as_str());
             self.show(&Picture::of(&picture, &live, now), carried, lines);
-            if !live.is_empty() {
-                seen.trouble = failed_call(&picture).map(|call| call + carried);
-            }
+            note(&picture, carried, &mut seen);
             let status = picture.task.status;
             if status.is_terminal() || status == Status::Stopped {
                 return Ok(End::Stopped(Box::new(picture.task), seen));
@@ -278,6 +276,13 @@ fn failed_item(seen: &TaskPicture) -> Option<ItemIndex> {
     let state = &seen.handler.state;
     seen.handler.text().filter(|_| state.outage.is_none())?;
     state.error.as_ref().map(|error| error.index)
+}
+
+/// Remembers what goes wrong while it runs: once it stops, nothing more is known of its handler.
+fn note(picture: &TaskPicture, carried: &str, seen: &mut Seen) {
+    if picture.task.status == Status::Running && picture.live.is_some() {
+        seen.trouble = failed_call(picture).map(|call| call + carried);
+    }
 }
 
 /// The last call that failed, in full, while the bar tells of it: there a narrow terminal cuts it off.
