@@ -282,7 +282,7 @@ impl JobRun<'_> {
             meters: self.store.meters(),
         };
         let mut results = ResultsOut::begin(self.args, &self.store, &task, &source).await?;
-        let end = self.follow(&watch, task, signals, &mut results).await;
+        let end = Box::pin(self.follow(&watch, task, signals, &mut results)).await;
         // Before anything is closed: the speed of a job is that of its calls.
         let took = self.clock.now().since(begun);
         let calmly = matches!(end, Ok(End::Stopped(..)));

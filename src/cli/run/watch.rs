@@ -116,7 +116,7 @@ impl Watch<'_> {
             }
             let live = self.node.progress(id);
             let now = self.node.clock().wall();
-            let picture = self.service.tasks.picture(view).await;
+            let picture = Box::pin(self.service.tasks.picture(view)).await;
             let failed = failed_item(&picture);
             if who.as_ref().map(|(index, _)| *index) != failed {
                 who = self.who(failed).await;
@@ -212,7 +212,7 @@ impl Watch<'_> {
             true => StopHow::Now,
             false => StopHow::Drain,
         };
-        let stopped = self.service.tasks.stop(id, how, self.write).await;
+        let stopped = Box::pin(self.service.tasks.stop(id, how, self.write)).await;
         let full = self.meters.is_store_full(self.node.clock().now());
         match stopped {
             // It has ended meanwhile.
