@@ -1,4 +1,6 @@
-//! The node of a directory that runs the jobs which are begun in this process, with its façade: for this process, by a socket in its directory for other terminals of the same user, and for one
+//! The node of a directory that runs the jobs which are begun in this process, with its façade.
+//!
+//! The façade is for this process, by a socket in the directory for other terminals of the same user, and on a port for one
 //! browser. Who calls is that user; nobody is asked for a token.
 
 use std::fs::{self, File, Permissions};
