@@ -51,10 +51,11 @@ impl Here {
         let said = by_run.iter().fold(text.to_owned(), |text, (verb, more, flag)| {
             replaced(&text, &format!("windrow task {verb} {task}{more}"), &run(flag))
         });
-        VERBS.iter().fold(said, |text, verb| {
+        let said = VERBS.iter().fold(said, |text, verb| {
             let job = format!("windrow job {verb} {name}");
             replaced(&text, &format!("windrow task {verb} {task}"), &job)
-        })
+        });
+        said.replace("windrow biz edit", &run(" --url URL"))
     }
 
     pub(super) fn client(&self, remote: &Remote, tap: Tap) -> Result<Client, Fault> {
@@ -245,6 +246,7 @@ mod tests {
                 "`windrow run --resume 'a b' --only-failed`",
             ),
             ("windrow task set t70", "windrow task set t70"),
+            ("windrow biz edit", "windrow run --resume 'a b' --url URL"),
         ] {
             assert_eq!(here.said(text), said);
         }
