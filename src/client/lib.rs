@@ -84,7 +84,7 @@ impl Pool {
     }
 }
 
-/// What a node without an address is called in requests.
+/// The name of a node without an address, in requests.
 const HERE: &str = "http://localhost";
 
 /// A client of one node.

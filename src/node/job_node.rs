@@ -47,16 +47,16 @@ use windrow_server::service::{Parts, Service, stats};
 const SOCKET: &str = "control.sock";
 /// The longest address that every system takes. (Linux has 107, others 103.) Unit: bytes.
 const ADDRESS_BYTES_MAX: usize = 100;
-/// What one end of a connection in this process may be ahead of the other. Unit: bytes.
+/// The buffer of each direction of a connection in this process. Unit: bytes.
 const WIRE_BYTES: usize = 64 << 10;
 /// Connections in this process that wait to be served.
 const WAITING_MAX: usize = 16;
-/// How long requests may take to end once the node has.
+/// The time that requests have to end after the node. A longer one is cut off.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whose node it is, and what it works with.
 pub struct JobNodeOptions {
-    /// Its name, the root of every actor's path.
+    /// The node's name, the root of every actor's path.
     pub name: String,
     /// The configuration.
     pub config: Config,
@@ -64,11 +64,11 @@ pub struct JobNodeOptions {
     pub state: Arc<StateDir>,
     /// The store in that directory.
     pub store: Arc<Store>,
-    /// Where jobs work, and requests are served.
+    /// The threads of jobs and requests.
     pub runtimes: Arc<Runtimes>,
-    /// Who calls, for the audit.
+    /// The name of every caller, for the audit.
     pub user: String,
-    /// How long a handler is tried that was never reached; none waits for it.
+    /// The time for which a handler is tried that was never reached; none waits for it.
     pub first_contact: Option<Duration>,
 }
 
@@ -81,6 +81,7 @@ pub struct JobNode {
     front: Handle,
     wires: mpsc::Sender<DuplexStream>,
     samples: JoinHandle<()>,
+    facade: Arc<OnceLock<Router>>,
     servers: Vec<(oneshot::Sender<()>, JoinHandle<bool>)>,
     socket: Option<SocketFile>,
 }
@@ -132,6 +133,7 @@ impl JobNode {
             front: runtimes.front().clone(),
             wires,
             samples,
+            facade: Arc::default(),
             servers: Vec::new(),
             socket: None,
         };
@@ -145,7 +147,7 @@ impl JobNode {
         &self.node
     }
 
-    /// What people can do to it, for who is in the same process.
+    /// The service, for callers in the same process.
     pub fn service(&self) -> &Service {
         &self.app.service
     }
@@ -192,9 +194,10 @@ impl JobNode {
         Ok((address, query))
     }
 
-    /// Made for the first who comes: most jobs are asked nothing, and its document takes longer than a short job.
+    /// The router of every listener. The façade is made for the first request: most jobs are asked nothing, and its document
+    /// takes longer than a short job.
     fn router(&self) -> Router {
-        let (app, jobs, made) = (self.app.clone(), self.jobs.clone(), Arc::new(OnceLock::new()));
+        let (app, jobs, made) = (self.app.clone(), self.jobs.clone(), self.facade.clone());
         jobs::router(
             move || jobs.begun(),
             move || made.get_or_init(|| facade(app.clone()).0).clone(),
@@ -253,7 +256,7 @@ impl Door {
     }
 }
 
-/// Where the node that holds a directory is asked.
+/// The address of the node that holds a directory.
 #[derive(Debug)]
 pub struct Address {
     path: PathBuf,

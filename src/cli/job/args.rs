@@ -79,7 +79,7 @@ pub enum Verb {
     Failures(OfJob<FailuresArgs>),
     /// Show an item with its attempts
     Item(OfJob<ItemArgs>),
-    /// What items came to, in index order, of a job that keeps it (--results-out, or results = keep)
+    /// Print the outputs of items in index order, of a job that keeps them (--results-out, or results = keep)
     Results(OfJob<ResultsArgs>),
     /// Tell the whole story of a job, with the proof that every item is accounted for
     Report(OfJob<ReportArgs>),
@@ -99,7 +99,7 @@ pub struct OfJob<A: Args> {
     /// As of a task.
     #[command(flatten)]
     pub verb: A,
-    /// Where it keeps its progress, if it was run with --state
+    /// The directory with its progress, if it was run with --state
     #[arg(long, value_name = "DIR", help_heading = None)]
     pub state: Option<PathBuf>,
 }

@@ -54,7 +54,7 @@ impl There {
 /// A job that runs, as its process tells of it.
 pub(super) struct Live {
     there: There,
-    /// Its task now.
+    /// The task at that time.
     pub(super) task: api::Task,
     /// The node's time then. Unit: milliseconds since 1970.
     at_ms: i64,
@@ -74,14 +74,14 @@ impl Live {
     /// Changes its task.
     ///
     /// # Errors
-    /// What the process refused.
+    /// The refusal of the process.
     pub(super) async fn send(&self, request: Request) -> Result<api::Task, Fault> {
         let answer = self.there.client.send(request).await;
         let answer = answer.map_err(|error| fault(error, &self.there.place))?;
         Ok(answer.read()?)
     }
 
-    /// It as `windrow job` shows it.
+    /// Converts it to the form that `windrow job` shows.
     pub(super) async fn job(&self) -> Job {
         let task = &self.task;
         let is_moving = matches!(task.status.as_str(), "running" | "stopping");
@@ -112,7 +112,7 @@ impl Live {
         }
     }
 
-    /// What the item carries with which a call failed last. An outage is about no item.
+    /// The data of the item whose call failed last; empty in an outage, which is about no item.
     async fn who(&self) -> String {
         let error = self
             .task
@@ -194,11 +194,11 @@ async fn live_in(places: &[PathBuf], name: &str) -> Result<Option<Live>, Fault> 
     Ok(None)
 }
 
-/// Where a job is kept, and which task it is.
+/// The directory and the task of a job.
 pub(super) struct Found {
     pub(super) place: PathBuf,
     pub(super) task: TaskId,
-    /// Whether a process works at it, or nothing is to be done.
+    /// True while a process works at it, or nothing is left to do.
     pub(super) goes_on: bool,
 }
 

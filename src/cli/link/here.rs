@@ -29,7 +29,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub(crate) struct Here {
     /// The job's name.
     pub(crate) job: String,
-    /// Its task.
+    /// The number of the job's task.
     pub(crate) task: TaskId,
     pub(crate) directory: Arc<Directory>,
 }
@@ -56,6 +56,7 @@ impl Here {
             replaced(&text, &format!("windrow task {verb} {task}"), &job)
         });
         said.replace("windrow biz edit", &run(" --url URL"))
+            .replace("windrow task list", "windrow job list")
     }
 
     pub(super) fn client(&self, remote: &Remote, tap: Tap) -> Result<Client, Fault> {
@@ -86,8 +87,10 @@ fn replaced(text: &str, command: &str, by: &str) -> String {
     whole
 }
 
-/// The verbs that a job shares with tasks.
-const VERBS: [&str; 13] = [
+/// The verbs that jobs and tasks have alike.
+const VERBS: [&str; 15] = [
+    "show",
+    "stop",
     "explain",
     "skip",
     "abandon",
@@ -106,7 +109,7 @@ const VERBS: [&str; 13] = [
 /// See the module.
 pub(crate) struct Directory {
     path: PathBuf,
-    /// Who asks, for the audit.
+    /// The user's name, for the audit.
     user: String,
     runtimes: Arc<Runtimes>,
     own: Mutex<Option<Own>>,
@@ -246,6 +249,8 @@ mod tests {
                 "`windrow run --resume 'a b' --only-failed`",
             ),
             ("windrow task set t70", "windrow task set t70"),
+            ("`windrow task show t7`", "`windrow job show 'a b'`"),
+            ("windrow task list", "windrow job list"),
             ("windrow biz edit", "windrow run --resume 'a b' --url URL"),
         ] {
             assert_eq!(here.said(text), said);

@@ -13,15 +13,15 @@ use tower::ServiceExt;
 
 use crate::http::answer::html;
 
-/// Where a node says which jobs it runs: an array of [`BegunJob`].
+/// The path that lists the jobs of a node: an array of [`BegunJob`].
 pub const PATH: &str = "/jobs";
 
 /// A job that a process has begun.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BegunJob {
-    /// Its task, `t42`.
+    /// The task's number, `t42`.
     pub task: String,
-    /// Its name.
+    /// The job's name.
     pub name: String,
 }
 
@@ -70,7 +70,7 @@ impl Token {
         format!("{TOKEN}={}", self.0)
     }
 
-    /// Of several pages on one machine each has a cookie of its own: cookies know no ports.
+    /// The cookie that stands for the token. Cookies know no ports, so each page has a name of its own.
     fn cookie(&self) -> String {
         format!("windrow_page_{}={}", &self.0[..8], self.0)
     }
@@ -85,7 +85,7 @@ impl Token {
     }
 }
 
-/// Whether two secrets are the same, in a time that says nothing of where they differ.
+/// Compares two secrets in a time that says nothing of the place where they differ.
 fn is_same(one: &str, other: &str) -> bool {
     Sha256::digest(one) == Sha256::digest(other)
 }
@@ -119,6 +119,6 @@ fn let_in(path: &str, token: &Token) -> Response {
     response
 }
 
-/// What is shown to whoever comes without the token.
+/// The page of a visitor without the token.
 const STRANGER: &str =
     "<h1>The page of a job</h1>\n<p>Open the whole address that <code>windrow run --page</code> printed.</p>";

@@ -136,7 +136,7 @@ pub struct Parts<S> {
     pub supervisor: Arc<SupervisorHandle>,
     /// Time.
     pub clock: Arc<dyn Clock>,
-    /// Who calls where nobody is asked.
+    /// The identity of callers where nobody is asked.
     pub everybody: access::Everybody,
 }
 

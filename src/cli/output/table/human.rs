@@ -139,7 +139,7 @@ pub fn eta_text(shown: String, parked: u64) -> String {
     }
 }
 
-/// What is shown of an item's data beside its failure. Unit: characters.
+/// The most of an item's data that is shown beside its failure. Unit: characters.
 const WHO_CHARS_MAX: usize = 60;
 
 /// An item's data behind its failure.

@@ -1,4 +1,4 @@
-//! Where connections come from: a port, a socket in the file system, this process.
+//! Sources of connections: a port, a socket in the file system, this process.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};

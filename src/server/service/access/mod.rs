@@ -62,12 +62,12 @@ impl Identity {
     }
 }
 
-/// Who every caller is where nobody is asked (`auth.mode = "off"`).
+/// The identity of every caller with `auth.mode = "off"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Everybody {
     /// Their name, for the audit.
     pub name: String,
-    /// What they may do.
+    /// The role, for every route.
     pub role: Role,
 }
 
@@ -115,7 +115,7 @@ impl Access {
         }
     }
 
-    /// Who a caller is. With `auth.mode = "off"` everybody is the same; with `"proxy"` a caller from a
+    /// Identifies a caller. With `auth.mode = "off"` everybody is the same; with `"proxy"` a caller from a
     /// trusted address is the operator that the header names. Otherwise their token decides, or the cookie that stands for
     /// one, and the store is asked each time, so that a revocation holds at once.
     ///
