@@ -442,7 +442,7 @@ async fn what_a_tried_call_comes_to_is_told_whatever_it_is() {
         (&json!("abandoned"), &json!("NO_USER"), &json!("nobody"))
     );
     business.becomes(|_| Act::json(200, json!(["no", "contract"])));
-    assert_eq!(verdict(&path, json!({})).await["result"], "failed");
+    assert_eq!(verdict(&path, json!({})).await["result"], "broken");
     business.becomes(|_| Act::ok().after(std::time::Duration::from_secs(30)));
     let late = verdict(&path, json!({"timeout": "200ms"})).await;
     assert_eq!(late["result"], "retry", "{late:#}");

@@ -260,7 +260,7 @@ async fn items_that_wait_are_given_up_by_their_code_while_the_task_runs() {
         json!({"code": "NOT_YET", "reason": "they never will"}),
     )
     .await;
-    assert_eq!(given_up["given_up"]["code"], "NOT_YET", "{given_up:#}");
+    assert_eq!(given_up["marked"]["code"], "NOT_YET", "{given_up:#}");
     let seen = node
         .until(&task, "two are given up", |view| view["counts"]["abandoned"] == 2)
         .await;
@@ -283,7 +283,7 @@ async fn items_that_wait_are_given_up_by_their_code_while_the_task_runs() {
         .await
         .expect(200);
     assert_eq!(
-        dry["would"]["given_up"],
+        dry["would"]["marked"],
         json!({"code": "BUSY", "items": 2}),
         "{dry:#}"
     );
@@ -345,7 +345,7 @@ async fn what_was_given_up_stays_so_although_the_node_is_killed_right_after_the_
     node.status(&task, "stopped").await;
     let told = give_up(&node, &task, json!({"code": "BUSY"})).await;
     assert_eq!(
-        (&told["status"], &told["given_up"]["items"]),
+        (&told["status"], &told["marked"]["items"]),
         (&json!("stopped"), &json!(2)),
         "{told:#}"
     );

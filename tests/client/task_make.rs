@@ -507,7 +507,7 @@ async fn a_preview_shows_what_the_handler_says_and_records_nothing() {
         .await
         .expect(11);
     let item: Value = serde_json::from_str(broken.stdout.trim()).unwrap();
-    assert_eq!(item["result"], "failed");
+    assert_eq!(item["result"], "broken");
     person
         .windrow("task preview t1 --items x")
         .await

@@ -1123,7 +1123,7 @@ fn what_led_to_a_stop_is_saved_with_the_stop_and_never_before_it() {
 fn give_up(story: &Story, code: &str) -> Command {
     let mut decided = Abandonments::default();
     decided.decide(code, at(story.now).wall).expect("there is room");
-    Command::GiveUp(decided)
+    Command::MarkFailed(decided)
 }
 
 /// The items that a draft gives up, with their codes.
@@ -1174,7 +1174,7 @@ fn saved(draft: &CheckpointDraft) -> Restored {
 }
 
 #[test]
-fn what_waits_with_a_code_is_given_up_and_what_is_in_flight_is_not() {
+fn what_waits_with_a_code_is_marked_and_what_is_in_flight_is_not() {
     let mut story = Story::new(5, |_| {});
     assert_eq!(story.exchange(8), 5);
     let hanging = story
@@ -1257,7 +1257,7 @@ fn a_run_that_begins_from_what_was_saved_before_gives_the_same_items_up() {
 }
 
 #[test]
-fn what_was_in_flight_when_the_lanes_were_lost_waits_again_and_is_given_up() {
+fn what_was_in_flight_when_the_lanes_were_lost_waits_again_and_is_marked() {
     let mut story = Story::new(1, |_| {});
     story.exchange(1);
     story.fail_all(Wish::Retry {
@@ -1442,7 +1442,7 @@ fn of_three_attempts(tuning: &mut Tuning) {
 }
 
 #[test]
-fn an_item_that_is_turned_away_while_others_are_answered_uses_its_attempts_and_is_given_up() {
+fn an_item_that_is_turned_away_while_others_are_answered_uses_its_attempts_and_is_marked() {
     let mut story = Story::new(1000, of_three_attempts);
     let turned_away = turn_away(&mut story, 120, |index| index == 2);
     let progress = story.core.progress(at(story.now));

@@ -65,7 +65,7 @@ pub struct Preview {
 pub struct PreviewedItem {
     /// The item.
     pub index: u64,
-    /// `succeeded`, `skipped`, `abandoned`, `retry`, `failed` (the contract is broken) or `not_called`.
+    /// `succeeded`, `skipped`, `abandoned`, `retry`, `broken` (the contract is) or `not_called`.
     pub result: String,
     /// Why, unless it went well.
     pub code: Option<String>,
@@ -107,7 +107,7 @@ pub struct AbandonedTask {
     #[serde(flatten)]
     pub task: Task,
     /// What is given up.
-    pub given_up: GivenUp,
+    pub marked: MarkedFailed,
 }
 
 impl TryFrom<Box<RawValue>> for AbandonedTask {
@@ -116,17 +116,17 @@ impl TryFrom<Box<RawValue>> for AbandonedTask {
     fn try_from(body: Box<RawValue>) -> serde_json::Result<AbandonedTask> {
         #[derive(Deserialize)]
         struct Beside {
-            given_up: GivenUp,
+            marked: MarkedFailed,
         }
-        let Beside { given_up } = serde_json::from_str(body.get())?;
+        let Beside { marked } = serde_json::from_str(body.get())?;
         let task = serde_json::from_str(body.get())?;
-        Ok(AbandonedTask { task, given_up })
+        Ok(AbandonedTask { task, marked })
     }
 }
 
 /// Items that are given up.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
-pub struct GivenUp {
+pub struct MarkedFailed {
     /// The code of their last failure.
     pub code: String,
     /// How many of them were saved when it was asked for; those that failed in the last seconds come on top.

@@ -15,7 +15,7 @@ impl Execution {
             Command::Finish(end) => self.items.finish(end),
             Command::Supply(supply) => self.items.on_supply(supply),
             Command::Canary(canary) => self.items.canary.set(canary, self.items.range.start),
-            Command::GiveUp(decided) => self.judge.set_given_up(decided),
+            Command::MarkFailed(decided) => self.judge.mark_failed(decided),
             Command::Skip(wanted) => self.set_skips(wanted),
             Command::Shared(shared) => self.on_shared(shared, now),
             Command::Heard(pause, slow) => self.on_heard(pause, slow, now),

@@ -144,7 +144,7 @@ impl Execution {
     fn on_exchange(&mut self, reports: &mut Reports, want: u32, now: Now, fx: &mut Effects) {
         self.skip_wanted(fx);
         self.on_reports(reports, now, fx);
-        self.give_up_decided(now, fx);
+        self.fail_marked(now, fx);
         self.skip_wanted(fx);
         self.judge_canary();
         self.on_time(now);
@@ -183,7 +183,7 @@ impl Execution {
         self.meters.on_returned(self.items.counters.in_flight, repeats);
         self.stall(None, now.moment);
         self.items.troubles.lose_flights(now.moment);
-        self.judge.look_for_given_up();
+        self.judge.look_for_marked();
         self.items.look_for_skipped();
         self.judge.circuit.on_lost(now.moment);
         self.items.counters.in_flight = 0;

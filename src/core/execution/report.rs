@@ -133,7 +133,7 @@ impl Execution {
             self.take_back(1, u64::from(trouble.attempts > 0));
             trouble.doing = Doing::Waiting(now.moment);
             self.items.troubles.put(index, trouble);
-            self.judge.look_for_given_up();
+            self.judge.look_for_marked();
             self.items.skips.on_waits(index);
         }
     }

@@ -168,7 +168,7 @@ pub enum Command {
     /// The canary as the task has it now; none lifts it.
     Canary(Option<Canary>),
     /// Items that wait with these codes are given up; all that was ever decided.
-    GiveUp(Abandonments),
+    MarkFailed(Abandonments),
     /// Items that are settled without a call; all that were ever named.
     Skip(Stretches),
     /// What is known of the rest of the task.

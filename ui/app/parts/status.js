@@ -41,7 +41,7 @@ const ITEM = {
   skipped: ['check', 'soft', 'skipped'],
   abandoned: ['cross', 'bad', 'abandoned'],
   retry: ['again', 'warn', 'would be tried again'],
-  failed: ['cross', 'bad', 'breaks the contract'],
+  broken: ['cross', 'bad', 'breaks the contract'],
   not_called: ['circle', 'soft', 'not called'],
 };
 

@@ -283,14 +283,14 @@ pub(super) async fn abandon(args: &AbandonArgs, shell: &Shell) -> Result<Exit, F
         verb: "give up items of",
         ..ordinary("abandon")
     };
-    let line = |told: &api::AbandonedTask| given_up(&told.task, &told.given_up);
+    let line = |told: &api::AbandonedTask| marked(&told.task, &told.marked);
     steer((&args.which, &args.write), shell, action, draft, line).await
 }
 
 /// How many, when, and what comes next.
-fn given_up(task: &api::Task, given_up: &api::GivenUp) -> String {
-    let (id, code) = (&task.id, &given_up.code);
-    let items = human::count(given_up.items);
+fn marked(task: &api::Task, marked: &api::MarkedFailed) -> String {
+    let (id, code) = (&task.id, &marked.code);
+    let items = human::count(marked.items);
     let what = format!(
         "items that wait with {} are given up, {items} as last saved",
         clean(code)

@@ -190,7 +190,7 @@ impl Judge {
             return Some(after);
         }
         match (settings.tuning.ordered && has_succeeded, self.alone.in_order) {
-            (true, InOrder::GivenUp) => None,
+            (true, InOrder::Failed) => None,
             (true, InOrder::Confirmed) => Some(after),
             (false, _) if self.circuit.is_closed() => Some(after),
             (true, InOrder::Unknown) | (false, _) => Some(after.saturating_mul(OUTAGE_FACTOR)),
@@ -278,7 +278,7 @@ impl Judge {
             is_tail,
         };
         self.alone.state = State::Over(self.alone.trial().unwrap_or(trial));
-        self.circuit.give_up_waiting(cx.now.moment);
+        self.circuit.fail_waiting(cx.now.moment);
         // Also those that wait since a call that doesn't count: they had used all their attempts.
         let held = |t: &Trouble| t.suspicion.held.is_some() && t.doing != Doing::InFlight;
         for index in cx.items.troubles.which(held) {

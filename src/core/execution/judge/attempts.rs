@@ -187,7 +187,7 @@ impl Judge {
         let tuning = &cx.settings.tuning;
         match retry::decide(wish, charged, tuning.max_attempts.get(), &tuning.backoff, spread) {
             Verdict::RetryAfter(wait) => cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now),
-            Verdict::GivenUp => self.abandon(cx, index, &trouble),
+            Verdict::Failed => self.abandon(cx, index, &trouble),
             Verdict::Exhausted if class == FailureClass::Unclear => self.hold(cx, index, trouble),
             Verdict::Exhausted if class == FailureClass::Unavailable => self.end_unclear(cx, index, trouble),
             Verdict::Exhausted => self.exhaust(cx, index, trouble),
@@ -266,7 +266,7 @@ impl Judge {
         let is_confirmed = self.is_confirmed(cx, &trouble, is_shed);
         trouble.suspicion.is_unconfirmed = !is_confirmed;
         if cx.settings.tuning.ordered {
-            self.alone.on_given_up_in_order();
+            self.alone.on_failed_in_order();
         }
         self.exhaust(cx, index, trouble);
     }

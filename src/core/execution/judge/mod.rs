@@ -12,7 +12,7 @@ mod calls;
 pub(super) mod circuit;
 pub(super) mod errors;
 mod exited;
-mod given_up;
+mod marked;
 mod patience;
 mod refused;
 mod told;
@@ -64,7 +64,7 @@ pub(super) struct Judge {
     /// What the last call said that was turned away, since the last verdict.
     turned_away_with: Option<String>,
     alone: trial::Alone,
-    given_up: given_up::GivenUp,
+    marked: marked::Marked,
     /// The probe that was sent one window ahead.
     pub(super) ahead: Option<ItemIndex>,
     /// The outage as the last draft told it.
@@ -94,7 +94,7 @@ impl Judge {
             pauses_in_a_row: 0,
             turned_away_with: None,
             alone: trial::Alone::default(),
-            given_up: given_up::GivenUp::default(),
+            marked: marked::Marked::default(),
             ahead: None,
             drafted: start.restored.outage,
         }

@@ -50,7 +50,7 @@ pub(super) enum InOrder {
     #[default]
     Unknown,
     /// Nothing was answered since.
-    GivenUp,
+    Failed,
     /// The next call was answered: it was the item.
     Confirmed,
 }
@@ -73,7 +73,7 @@ impl Alone {
     /// Tells whether an answered call would change anything.
     #[inline]
     pub(super) fn is_stirred(&self) -> bool {
-        self.state != State::No || self.in_order == InOrder::GivenUp
+        self.state != State::No || self.in_order == InOrder::Failed
     }
 
     /// Nothing but items that failed can leave.
@@ -105,16 +105,16 @@ impl Alone {
             State::Tried(trial) | State::Over(trial) if trial.is_tail => trial.answered = now,
             state => *state = State::No,
         }
-        if self.in_order == InOrder::GivenUp {
+        if self.in_order == InOrder::Failed {
             self.in_order = InOrder::Confirmed;
         }
     }
 
     /// An item was given up where calls leave in order: the next one is tried anew.
-    pub(super) fn on_given_up_in_order(&mut self) {
+    pub(super) fn on_failed_in_order(&mut self) {
         self.state = State::No;
         if self.in_order == InOrder::Unknown {
-            self.in_order = InOrder::GivenUp;
+            self.in_order = InOrder::Failed;
         }
     }
 }

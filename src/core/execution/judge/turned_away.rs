@@ -151,7 +151,7 @@ impl Execution {
             self.items.record(index, &trouble);
         }
         self.items.troubles.put(index, trouble);
-        self.judge.look_for_given_up();
+        self.judge.look_for_marked();
         self.items.skips.on_waits(index);
     }
 }

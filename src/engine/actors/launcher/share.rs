@@ -82,7 +82,7 @@ impl Run {
             self.steer(Command::Canary(control.canary));
         }
         if control.abandonments != self.control.abandonments {
-            self.steer(Command::GiveUp(control.abandonments.clone()));
+            self.steer(Command::MarkFailed(control.abandonments.clone()));
         }
         if control.skips != self.control.skips {
             self.steer(Command::Skip(control.skips.clone()));

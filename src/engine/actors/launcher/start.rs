@@ -63,7 +63,7 @@ impl Run {
             run.steer(Command::Finish(end));
         }
         if !run.control.abandonments.is_empty() {
-            run.steer(Command::GiveUp(run.control.abandonments.clone()));
+            run.steer(Command::MarkFailed(run.control.abandonments.clone()));
         }
         if !run.control.skips.is_empty() {
             run.steer(Command::Skip(run.control.skips.clone()));

@@ -254,7 +254,7 @@ fn told(item_key: String, index: ItemIndex, reply: Reply, took: Duration) -> Tri
     }
     let missing = || PreviewedItem {
         index,
-        result: "failed",
+        result: "broken",
         failure: Some(Failure::new("BAD_REPLY", "the answer says nothing of the item")),
         took,
     };

@@ -273,9 +273,9 @@ fn whole(failure: &CallFailure) -> (&'static str, Failure) {
         CallFailure::BadReply(failure)
         | CallFailure::Rejected(failure)
         | CallFailure::Unstarted(failure)
-        | CallFailure::Gone(failure) => ("failed", failure.clone()),
+        | CallFailure::Gone(failure) => ("broken", failure.clone()),
         CallFailure::Fenced => (
-            "failed",
+            "broken",
             Failure::new(
                 "FENCED",
                 "it answers that a newer run exists, but this is a preview",
@@ -319,7 +319,7 @@ mod tests {
             [(3, "skipped"), (9, "abandoned")]
         );
         let gone = Reply::Failed(Box::new(CallFailure::Gone(busy.clone())));
-        assert_eq!(told(gone), [(3, "failed"), (9, "failed")]);
+        assert_eq!(told(gone), [(3, "broken"), (9, "broken")]);
         assert_eq!(
             told(Reply::failed(FailureClass::Unclear, busy)),
             [(3, "retry"), (9, "retry")]

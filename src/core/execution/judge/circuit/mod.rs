@@ -320,7 +320,7 @@ impl Circuit {
     }
 
     /// Nobody waits for the handler to come back any longer: calls leave as usual, and count.
-    pub(super) fn give_up_waiting(&mut self, now: Moment) {
+    pub(super) fn fail_waiting(&mut self, now: Moment) {
         self.close(now);
     }
 

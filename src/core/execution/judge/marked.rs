@@ -10,7 +10,7 @@ use crate::items::waiting::{Doing, Trouble};
 use crate::task::abandonment::Abandonments;
 
 #[derive(Debug, Default)]
-pub(super) struct GivenUp {
+pub(super) struct Marked {
     decided: Abandonments,
     /// Whether something may wait that is to be given up.
     is_due: bool,
@@ -19,29 +19,29 @@ pub(super) struct GivenUp {
 impl Execution {
     /// Gives up what people have decided on. The error budget isn't asked: it watches over what nobody has looked at.
     #[inline]
-    pub(in crate::execution) fn give_up_decided(&mut self, now: Now, fx: &mut Effects) {
-        if std::mem::take(&mut self.judge.given_up.is_due) && !matches!(self.phase, Phase::Ended(_)) {
-            self.judge.give_up_waiting(&mut scope!(self, now, fx));
+    pub(in crate::execution) fn fail_marked(&mut self, now: Now, fx: &mut Effects) {
+        if std::mem::take(&mut self.judge.marked.is_due) && !matches!(self.phase, Phase::Ended(_)) {
+            self.judge.fail_waiting(&mut scope!(self, now, fx));
         }
     }
 }
 
 impl Judge {
     /// What people have decided by now.
-    pub(in crate::execution) fn set_given_up(&mut self, decided: Abandonments) {
-        self.given_up.decided = decided;
-        self.look_for_given_up();
+    pub(in crate::execution) fn mark_failed(&mut self, decided: Abandonments) {
+        self.marked.decided = decided;
+        self.look_for_marked();
     }
 
     /// Items may wait that didn't before.
     #[inline]
-    pub(in crate::execution) fn look_for_given_up(&mut self) {
-        let given_up = &mut self.given_up;
-        given_up.is_due = !given_up.decided.is_empty();
+    pub(in crate::execution) fn look_for_marked(&mut self) {
+        let marked = &mut self.marked;
+        marked.is_due = !marked.decided.is_empty();
     }
 
-    pub(in crate::execution) fn give_up_waiting(&mut self, cx: &mut Scope<'_>) {
-        for index in cx.items.troubles.which(|trouble| self.is_given_up(trouble)) {
+    pub(in crate::execution) fn fail_waiting(&mut self, cx: &mut Scope<'_>) {
+        for index in cx.items.troubles.which(|trouble| self.is_marked(trouble)) {
             if let Some(trouble) = cx.items.troubles.take(index) {
                 self.settle_abandoned(cx, index, &trouble);
                 cx.items.solo.on_answered(index);
@@ -49,9 +49,9 @@ impl Judge {
         }
     }
 
-    pub(in crate::execution) fn is_given_up(&self, trouble: &Trouble) -> bool {
+    pub(in crate::execution) fn is_marked(&self, trouble: &Trouble) -> bool {
         let waits = trouble.doing != Doing::InFlight;
         let failure = trouble.failure.as_ref().filter(|_| waits);
-        failure.is_some_and(|failure| self.given_up.decided.covers(&failure.code, trouble.at))
+        failure.is_some_and(|failure| self.marked.decided.covers(&failure.code, trouble.at))
     }
 }

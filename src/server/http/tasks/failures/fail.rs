@@ -32,7 +32,7 @@ pub(crate) async fn abandon(
     let (tag, code) = (headers::tag(told.task.version), body.code);
     let answer = api::AbandonedTask {
         task: whole(&call.app, told.task).await,
-        given_up: api::GivenUp { code, items },
+        marked: api::MarkedFailed { code, items },
     };
     Ok(call.changed(answer, |answer| (StatusCode::ACCEPTED, [tag], answer))?)
 }
