@@ -167,7 +167,7 @@ impl Job {
         self.set(at_least_one("batch", items), |tuning, items| tuning.batch = items)
     }
 
-    /// How often an item is tried before it is abandoned.
+    /// How often an item is tried before it is failed.
     #[must_use]
     pub fn max_attempts(self, attempts: u32) -> Job {
         let attempts = at_least_one("max_attempts", attempts);

@@ -12,7 +12,7 @@
 //! let windrow = Windrow::builder().store("progress").build().await?;
 //! let job = Job::items(0..1000).rate("500/s").handler(async |item| push(&item.key).await);
 //! let report = windrow.run(job).await?;
-//! println!("{} done, {} abandoned", report.succeeded, report.abandoned);
+//! println!("{} done, {} failed", report.succeeded, report.failed);
 //! windrow.close().await;
 //! # assert_eq!((report.succeeded, report.is_finished()), (1000, true));
 //! # Ok(())
@@ -46,7 +46,7 @@
 //! - A job is known by its [name](Job::name). The same job again goes on where it was: after a [stop](Running::stop), an
 //!   error, a `kill -9`. One that has finished does nothing and reports how it ended.
 //! - No item is lost. An item may be handed out again after a crash, always under the same [`Item::key`].
-//! - A handler's `Err` and its panic are failed attempts: the item is tried again after a while, and abandoned after
+//! - A handler's `Err` and its panic are failed attempts: the item is tried again after a while, and failed after
 //!   [`Job::max_attempts`]; [`Report::failures`] counts those by code.
 //! - Progress is a folder with an SQLite database that one program holds at a time; it grows with failures, not with items.
 //!

@@ -13,7 +13,7 @@ pub struct Progress {
     /// Handled well, or with nothing to do.
     pub succeeded: u64,
     /// Given up after all their attempts.
-    pub abandoned: u64,
+    pub failed: u64,
     /// Being handled now.
     pub in_flight: u64,
 }
@@ -23,14 +23,14 @@ impl Progress {
         let Counters {
             succeeded,
             skipped,
-            abandoned,
+            failed,
             in_flight,
             ..
         } = *counters;
         Progress {
             total,
             succeeded: succeeded + skipped,
-            abandoned,
+            failed,
             in_flight,
         }
     }
@@ -49,8 +49,8 @@ pub struct Report {
     /// Handled well, or with nothing to do.
     pub succeeded: u64,
     /// Given up after all their attempts.
-    pub abandoned: u64,
-    /// The abandoned ones by their code, the most frequent first.
+    pub failed: u64,
+    /// The failed ones by their code, the most frequent first.
     pub failures: Vec<Failures>,
 }
 
@@ -60,7 +60,7 @@ pub struct Report {
 pub enum End {
     /// Every item succeeded, or had nothing to do.
     Succeeded,
-    /// Every item was handled, some were abandoned.
+    /// Every item was handled, some were failed.
     WithFailures,
     /// It was stopped; the same job goes on.
     Stopped {
@@ -71,7 +71,7 @@ pub enum End {
     Cancelled,
 }
 
-/// Abandoned items of one code.
+/// Failed items of one code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Failures {
@@ -93,7 +93,7 @@ impl Report {
         let Progress {
             total,
             succeeded,
-            abandoned,
+            failed,
             ..
         } = Progress::of(task.total.0, &task.counters);
         Report {
@@ -101,7 +101,7 @@ impl Report {
             end: end_of(task),
             total,
             succeeded,
-            abandoned,
+            failed,
             failures,
         }
     }

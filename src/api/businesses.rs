@@ -21,7 +21,7 @@ pub struct TryReply {
     pub index: u64,
     /// The key that the handler was given for it.
     pub item_key: String,
-    /// `succeeded`, `skipped`, `abandoned`, `retry`, `broken` (the contract is) or `not_called`.
+    /// `succeeded`, `skipped`, `failed`, `retry`, `broken` (the contract is) or `not_called`.
     pub result: String,
     /// Why, unless it went well.
     pub code: Option<String>,

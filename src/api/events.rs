@@ -58,7 +58,7 @@ pub struct StatsEvent {
     #[serde(flatten)]
     pub pace: TaskPace,
     /// As in the task.
-    pub low_water: u64,
+    pub watermark: u64,
     /// The rate that was asked for; it may be older than the answer to a change of it.
     pub rate: String,
     /// As in the task's `live`, as all that follows; null while it doesn't run.

@@ -175,7 +175,7 @@ pub struct NewCanary {
     /// How many.
     #[schema(minimum = 1, maximum = 9223372036854775807_u64)]
     pub items: u64,
-    /// `stop` (and wait for a start), or `continue` by itself if none was abandoned.
+    /// `stop` (and wait for a start), or `continue` by itself if none was failed.
     pub then: Option<CanaryThen>,
 }
 

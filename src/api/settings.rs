@@ -27,7 +27,7 @@ const RATE_LIMIT: &str =
     "^( *[0-9][0-9_]*k? */ *[0-9]*(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))* *| *unlimited *)$";
 /// A span of time.
 const SPAN: &str = "^[0-9]{1,20}(ns|us|ms|s|m|h|d)( ?[0-9]{1,20}(ns|us|ms|s|m|h|d))*$";
-const ON_EXHAUSTED: &str = "^ *(abandon|stop) *$";
+const ON_EXHAUSTED: &str = "^ *(fail|stop) *$";
 const RESULTS: &str = "^ *(off|keep) *$";
 
 /// The settings as properties: of a request, where each may be absent, or of an answer.

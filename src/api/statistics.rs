@@ -42,5 +42,5 @@ pub struct StatisticsItems {
     /// Nothing to do.
     pub skipped: u64,
     /// Failed for good.
-    pub abandoned: u64,
+    pub failed: u64,
 }

@@ -231,7 +231,7 @@ sections! {
 
     /// How long things are kept
     ["retention"] retention: Retention {
-        /// Rows of abandoned items of ended tasks
+        /// Rows of failed items of ended tasks
         failures: Duration = "90d" above "0s";
         /// What items of ended tasks came to (`results = keep`)
         results: Duration = "90d" above "0s";

@@ -5,12 +5,12 @@ crate::slugs! {
     /// A rule of the core that must never be broken.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Invariant {
-        /// W1: every index below low water is settled, parked or excluded, and low water itself is not.
-        LowWaterIsFirstOpen = "W1",
-        /// W2: the counters agree with the bitmap: settled + parked + evicted = low water − start + bits set.
+        /// W1: every index below watermark is settled, parked or excluded, and watermark itself is not.
+        WatermarkIsFirstOpen = "W1",
+        /// W2: the counters agree with the bitmap: settled + parked + evicted = watermark − start + bits set.
         CountersMatchWindow = "W2",
-        /// W3: low water never falls below that of a checkpoint.
-        LowWaterNeverFalls = "W3",
+        /// W3: watermark never falls below that of a checkpoint.
+        WatermarkNeverFalls = "W3",
         /// W4: nothing at or above the high water is settled, and the high water is inside the window.
         HighWaterInsideWindow = "W4",
         /// F1: nothing leaves beyond the concurrency, and in flight never goes below zero.

@@ -35,10 +35,10 @@ const SHARD: [(&str, &str); 15] = [
     ("seq", "ckpt_seq"),
     ("first", "first_index"),
     ("end", "end_index"),
-    ("low", "low_water"),
+    ("low", "watermark"),
     ("succeeded", "succeeded"),
     ("skipped", "skipped"),
-    ("abandoned", "abandoned"),
+    ("failed", "failed"),
     ("parked", "parked"),
     ("blob", "ckpt_blob"),
 ];

@@ -11,7 +11,7 @@ use crate::evidence::Verdict;
 pub(crate) enum Act {
     Ok,
     Skip,
-    Abandon,
+    Fail,
     Fail,
     /// Comes again after a while that parks it.
     Later,
@@ -33,7 +33,7 @@ impl Act {
         match self {
             Act::Ok | Act::Slow(_) => Verdict::Succeeded,
             Act::Skip => Verdict::Skipped,
-            Act::Abandon => Verdict::Abandoned,
+            Act::Fail => Verdict::Failed,
             Act::Fail | Act::Later | Act::Malformed | Act::Huge => Verdict::Retry,
             Act::Busy => Verdict::Busy,
             Act::Hang | Act::Reset | Act::Trickle => Verdict::Nothing,
@@ -45,7 +45,7 @@ impl Act {
         let json = |text: &'static str| (200, Bytes::from_static(text.as_bytes()));
         match self {
             Act::Skip => json(r#"{"result":"skip"}"#),
-            Act::Abandon => json(r#"{"result":"abandon","code":"NO_SUCH_USER","message":"gone"}"#),
+            Act::Fail => json(r#"{"result":"fail","code":"NO_SUCH_USER","message":"gone"}"#),
             Act::Later => json(r#"{"result":"retry","retry_after":"3s","code":"BUSY"}"#),
             Act::Fail => (500, Bytes::new()),
             Act::Busy => (429, Bytes::new()),
@@ -88,7 +88,7 @@ fn mixed(index: u64) -> u64 {
 pub(crate) fn end(index: u64) -> Verdict {
     match index % 100 {
         7 => Verdict::Skipped,
-        11 => Verdict::Abandoned,
+        11 => Verdict::Failed,
         _ => Verdict::Succeeded,
     }
 }
@@ -118,7 +118,7 @@ pub(crate) fn act(mood: &Mood, index: u64, attempt: u32) -> Act {
     }
     match (end(index), index % 100, attempt) {
         (Verdict::Skipped, ..) => Act::Skip,
-        (Verdict::Abandoned, ..) => Act::Abandon,
+        (Verdict::Failed, ..) => Act::Fail,
         (_, 23, 1) => Act::Fail,
         (_, 31, 1) => Act::Later,
         _ => Act::Ok,

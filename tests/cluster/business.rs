@@ -284,7 +284,7 @@ fn reply(items: &[(ItemIndex, Attempt)], acts: &[Act], heard: &mut Vec<Heard>) -
                 Heard::Good(Outcome::Succeeded),
             ),
             Act::Fail => (failed(Wish::Retry { after: None }), Heard::Failed),
-            Act::GiveUp => (failed(Wish::Abandon), Heard::GivenUp),
+            Act::GiveUp => (failed(Wish::Fail), Heard::GivenUp),
         };
         verdicts.push((*index, verdict));
         heard.push(word);

@@ -407,7 +407,7 @@ impl TaskPlan {
             ..tuning.backoff
         };
         tuning.park_after = millis(rng.pick(&[100, 1000, 60_000]));
-        tuning.on_exhausted = OnExhausted::Abandon;
+        tuning.on_exhausted = OnExhausted::Fail;
         tuning.checkpoint_interval = millis(rng.pick(&[200, 500, 1000]));
         if rng.chance(300) {
             tuning.unsaved_max = Auto::Fixed(number(rng.between(4, RATE_MAX)));

@@ -50,7 +50,7 @@ pub async fn terms_add_up_with_items_skipped_at_the_head(harness: Harness) {
         .await;
     let session = harness.session().await;
     let run = harness.claimed(shard, Epoch(0), session).await;
-    assert_eq!((run.range.start, run.low_water), (ItemIndex(4), ItemIndex(4)));
+    assert_eq!((run.range.start, run.watermark), (ItemIndex(4), ItemIndex(4)));
     assert_eq!(
         run.counters.excluded, 0,
         "what is excluded lies outside of the range"
@@ -114,7 +114,7 @@ pub async fn a_start_after_a_stop_goes_on_where_it_was(harness: Harness) {
     harness.stored(closing(&run, 1, 6, close)).await;
     let stopped = harness.view(run.shard.task).await;
     assert_eq!(
-        (stopped.status, stopped.low_water),
+        (stopped.status, stopped.watermark),
         (Status::Stopped, ItemIndex(6))
     );
     assert_eq!(
@@ -130,7 +130,7 @@ pub async fn a_start_after_a_stop_goes_on_where_it_was(harness: Harness) {
     );
     let session = harness.session().await;
     let next = harness.claimed(run.shard, run.epoch, session).await;
-    assert_eq!((next.low_water, next.run.0, next.stalls), (ItemIndex(6), 2, 0));
+    assert_eq!((next.watermark, next.run.0, next.stalls), (ItemIndex(6), 2, 0));
     // What runs of a task say of their end is only what they heard: that it is over.
     let deadline = TaskCommand::Stop {
         reason: StopReason::Deadline,

@@ -65,8 +65,8 @@ async fn days_sum_up_to_the_counters_after_every_kill() {
     let summary = job.finish().await.summary(8);
     let (days, counters) = recount(&state).await;
     assert_eq!(days, counters);
-    let told = ["succeeded", "skipped", "abandoned"].map(|term| count(&summary, term));
-    assert_eq!([days.succeeded, days.skipped, days.abandoned], told);
+    let told = ["succeeded", "skipped", "failed"].map(|term| count(&summary, term));
+    assert_eq!([days.succeeded, days.skipped, days.failed], told);
     let twelfth = TOTAL / 12;
     assert_eq!(told, [9 * twelfth, twelfth, 2 * twelfth], "each item once");
 }

@@ -32,7 +32,7 @@ async fn each_item_of_a_batch_gets_its_own_verdict() {
         say(json!({"result": "ok"})),
         say(json!({"result": "skip"})),
         say(json!({"result": "retry", "retry_after": "5s", "code": "BUSY", "message": "later"})),
-        say(json!({"result": "abandon", "code": "NO_USER"})),
+        say(json!({"result": "fail", "code": "NO_USER"})),
     ];
     let Reply::Items(items) = rig.batch(10, &data).await else {
         panic!("a verdict per item was expected")
@@ -56,7 +56,7 @@ async fn each_item_of_a_batch_gets_its_own_verdict() {
     assert!(matches!(
         &items.verdicts[3].1,
         ItemVerdict::Failed {
-            wish: Wish::Abandon,
+            wish: Wish::Fail,
             ..
         }
     ));
@@ -256,7 +256,7 @@ async fn nothing_is_sent_once_the_gate_is_shut() {
 #[tokio::test]
 async fn an_answer_without_an_id_means_the_oldest_item() {
     let rig = Setup::script(1).open();
-    let words = json!({"do": "print", "line": r#"{"result":"abandon","code":"OLDEST"}"#});
+    let words = json!({"do": "print", "line": r#"{"result":"fail","code":"OLDEST"}"#});
     assert_eq!(failed(&rig.item(0, words).await).0.code, "OLDEST");
     rig.close().await;
 }

@@ -165,7 +165,7 @@ async fn a_request_without_a_body_leaves_as_one() {
 }
 
 #[tokio::test]
-async fn an_item_that_fills_no_template_is_abandoned_unsent() {
+async fn an_item_that_fills_no_template_is_failed_unsent() {
     let server = Server::always(200, "").await;
     let handler = open(to(format!("GET http://{}/{{id}}", server.address)));
     for (data, why) in [
@@ -246,10 +246,10 @@ async fn nothing_is_there_until_something_was() {
     status.store(200, Ordering::SeqCst);
     assert_eq!(handler.process(single()).await, Reply::AllOk);
     status.store(422, Ordering::SeqCst);
-    assert_eq!(failure(handler.process(single()).await).0, "abandoned");
+    assert_eq!(failure(handler.process(single()).await).0, "failed");
     status.store(404, Ordering::SeqCst);
     let (kind, failure) = failure(handler.process(single()).await);
-    assert_eq!(kind, "abandoned");
+    assert_eq!(kind, "failed");
     assert!(
         failure
             .message

@@ -125,7 +125,7 @@ async fn a_closure_answers_item_by_item() {
             1 => Err("no route".into()),
             2 => Ok(ItemVerdict::Failed {
                 failure: Failure::new("NO_USER", item.key),
-                wish: Wish::Abandon,
+                wish: Wish::Fail,
             }),
             _ => Ok(OK),
         }

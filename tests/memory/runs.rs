@@ -92,7 +92,7 @@ impl RunStore for MemoryStore {
                 tuning: task.tuning.clone(),
                 finish_at: task.finish_at,
                 canary: task.new.spec.canary,
-                abandonments: task.abandonments.clone(),
+                failed_codes: task.failed_codes.clone(),
                 skips: task.skips.clone(),
                 shared: shards::shared(task, shard.no),
                 pause: task.pause,
@@ -187,7 +187,7 @@ fn candidates(state: &State, hunt: &CandidateQuery) -> CandidatePage {
     }
 }
 
-/// Whether a shard that is to run was active lately and belongs to a pool that is looked for.
+/// Whether a shard that is to run was active recently and belongs to a pool that is looked for.
 fn is_hunted(task: &Task, shard: &Shard, hunt: &CandidateQuery) -> bool {
     let window = i64::try_from(hunt.restore_window.as_millis()).unwrap_or(i64::MAX);
     let oldest = hunt.now.0.saturating_sub(window);
@@ -267,9 +267,9 @@ fn take(state: &mut State, request: &ClaimRequest) {
     };
     let past = shard.session.map(|_| Past::of(shard));
     let was_down = shard.outage.is_some();
-    let has_moved = was_down || shard.claimed_at.is_none_or(|before| shard.low_water > before);
+    let has_moved = was_down || shard.claimed_at.is_none_or(|before| shard.watermark > before);
     shard.stalls = if has_moved { 0 } else { shard.stalls + 1 };
-    shard.claimed_at = Some(shard.low_water);
+    shard.claimed_at = Some(shard.watermark);
     let before = shard.may_have_left();
     let may_leave = before.max(shard.high_water.plus(REACH_OF_CLAIM));
     shard.reach = Reach {
@@ -307,7 +307,7 @@ fn claimed(state: &State, request: &ClaimRequest, left_by: Option<LeftBy>) -> Cl
         claim: request.claim,
         run: shard.run,
         wish: task.wish,
-        low_water: shard.low_water,
+        watermark: shard.watermark,
         high_water: shard.high_water,
         reach: shard.reach,
         counters: shard.counters,

@@ -11,7 +11,7 @@ use windrow_core::ids::{StoreId, TaskId, WallMs};
 use windrow_core::items::stretches::Stretches;
 use windrow_core::life::{ShardLife, status_json};
 use windrow_core::limit::key::LimitKey;
-use windrow_core::task::abandonment::Abandonments;
+use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::CutOff;
 use windrow_core::task::lifecycle::{Status, Wish};
 use windrow_core::task::supply::Intake;
@@ -315,7 +315,7 @@ fn made(new: &NewTask, publishing: Option<Publishing>, now: WallMs) -> Task {
         queued_at: WallMs(0),
         started_at: None,
         finished_at: None,
-        abandonments: Abandonments::default(),
+        failed_codes: FailedCodes::default(),
         skips: Stretches::default(),
         cut_off: CutOff::default(),
         finish_at: None,

@@ -144,7 +144,7 @@ impl Task {
                 vec![]
             }
             Verb::Stop | Verb::StopNow | Verb::Cancel => vec![self.clone()],
-            Verb::Tune | Verb::Describe | Verb::Edit | Verb::Finish | Verb::Abandon | Verb::Skip => {
+            Verb::Tune | Verb::Describe | Verb::Edit | Verb::Finish | Verb::Fail | Verb::Skip => {
                 vec![self.clone()]
             }
             Verb::Append | Verb::Seal => vec![self.clone()],

@@ -155,7 +155,7 @@ impl Case {
             }
         });
         saved.parked = parked.collect();
-        (saved.low_water, saved.high_water) = (ItemIndex(self.called_before), ItemIndex(self.called_before));
+        (saved.watermark, saved.high_water) = (ItemIndex(self.called_before), ItemIndex(self.called_before));
         saved.counters.succeeded = self.called_before - failed.len() as u64;
         saved
     }
@@ -185,8 +185,8 @@ enum What {
 pub(crate) struct Story {
     pub(crate) end: Option<RunEnd>,
     pub(crate) over_at: u64,
-    /// Code of each abandoned item.
-    pub(crate) abandoned: BTreeMap<u64, String>,
+    /// Code of each failed item.
+    pub(crate) failed: BTreeMap<u64, String>,
     /// Those that nothing was compared with.
     pub(crate) unconfirmed: BTreeSet<u64>,
     pub(crate) succeeded: u64,
@@ -401,7 +401,7 @@ impl Play {
                 (item, 1),
                 &failure,
                 FailureClass::Answered,
-                Wish::Abandon,
+                Wish::Fail,
                 departed,
             );
         }
@@ -440,13 +440,13 @@ impl Play {
         self.core.step(Event::DraftCheckpoint, at(self.now), &mut fx);
         if let Some(draft) = fx.checkpoint.take() {
             for record in draft.side {
-                if let SideRecord::Abandoned(trouble) = record {
+                if let SideRecord::Failed(trouble) = record {
                     if trouble.is_unconfirmed {
                         self.story.unconfirmed.insert(trouble.index.0);
                     }
                     let code = trouble.failure.map(|failure| failure.code.into_owned());
                     self.story
-                        .abandoned
+                        .failed
                         .insert(trouble.index.0, code.unwrap_or_default());
                 }
             }

@@ -14,9 +14,9 @@ use windrow_core::items::verdict::{
     AnsweredCalls, Dispatch, Failed, FailedCall, Failure, FailureClass, ItemTrouble, Outcome, ParkedItem,
     Settled, SideRecord, Signal, Wish,
 };
-use windrow_core::settings::{AbandonedLimit, Auto, Burst, FailedAttempts, Rate, RateLimit};
+use windrow_core::settings::{FailedLimit, Auto, Burst, FailedAttempts, Rate, RateLimit};
 use windrow_core::stats::stall::StallReason;
-use windrow_core::task::abandonment::Abandonments;
+use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::{CutOff, StopReason};
 use windrow_core::task::{Canary, CanaryThen, ShardRange, Tuning};
 
@@ -191,7 +191,7 @@ impl Story {
             Failure::new("TEMPLATE_VALUE", "no number"),
         );
         self.reports.unsent += 1;
-        self.fail_first(0, failure, Wish::Abandon);
+        self.fail_first(0, failure, Wish::Fail);
     }
 
     fn fail_first(&mut self, answered_before: u32, (class, failure): (FailureClass, Failure), wish: Wish) {
@@ -263,7 +263,7 @@ fn five_hanging_items_do_not_hold_the_others() {
 }
 
 #[test]
-fn an_item_that_always_fails_ends_abandoned_with_its_reason_and_nothing_else_does() {
+fn an_item_that_always_fails_ends_failed_with_its_reason_and_nothing_else_does() {
     let mut story = Story::new(3, |t| t.max_attempts = n(4));
     let mut attempts = Vec::new();
     for _ in 0..10_000 {
@@ -301,8 +301,8 @@ fn an_item_that_always_fails_ends_abandoned_with_its_reason_and_nothing_else_doe
     }
     assert_eq!(attempts, [1, 2, 3, 4]);
     let draft = story.save();
-    assert_eq!((draft.counters.succeeded, draft.counters.abandoned), (2, 1));
-    let [SideRecord::Abandoned(trouble)] = &draft.side[..] else {
+    assert_eq!((draft.counters.succeeded, draft.counters.failed), (2, 1));
+    let [SideRecord::Failed(trouble)] = &draft.side[..] else {
         panic!("{:?}", draft.side)
     };
     assert_eq!((trouble.index, trouble.attempts), (ItemIndex(1), 4));
@@ -314,7 +314,7 @@ fn an_item_that_always_fails_ends_abandoned_with_its_reason_and_nothing_else_doe
 }
 
 #[test]
-fn too_many_failed_attempts_pause_the_task_and_too_many_abandoned_items_stop_it() {
+fn too_many_failed_attempts_pause_the_task_and_too_many_failed_items_stop_it() {
     let mut story = Story::new(1000, |t| {
         t.error_budget.failed_attempts = Rate::per_second(1).map(FailedAttempts::Rate);
         t.error_window = Duration::from_secs(7);
@@ -334,13 +334,13 @@ fn too_many_failed_attempts_pause_the_task_and_too_many_abandoned_items_stop_it(
     );
 
     let mut story = Story::new(1000, |t| {
-        t.error_budget.abandoned = Some(AbandonedLimit::Count(7))
+        t.error_budget.failed = Some(FailedLimit::Count(7))
     });
     story.exchange(7);
-    story.fail_all(Wish::Abandon);
+    story.fail_all(Wish::Fail);
     story.exchange(1);
     assert_eq!(story.end(), None, "7 of 7");
-    story.fail_all(Wish::Abandon);
+    story.fail_all(Wish::Fail);
     story.exchange(1);
     assert_eq!(stopped(story.end()), Some(StopReason::ErrorBudget));
 }
@@ -355,13 +355,13 @@ fn a_task_of_which_some_fail_goes_on_and_one_of_which_most_fail_pauses() {
         story.exchange(15);
         let first = story.out.first().map(|dispatch| dispatch.run.first().0);
         story.succeed_but(|index| Some(index) == first);
-        story.fail_all(Wish::Abandon);
+        story.fail_all(Wish::Fail);
         story.pass(100);
     }
     assert_eq!(story.end(), None);
     for _ in 0..100 {
         story.exchange(15);
-        story.fail_all(Wish::Abandon);
+        story.fail_all(Wish::Fail);
         story.pass(100);
     }
     story.exchange(0);
@@ -403,7 +403,7 @@ fn three_refusals_in_a_row_stop_the_task_and_an_answer_between_them_does_not() {
     assert_eq!(story.end(), None);
     story.refuse(0);
     story.exchange(1);
-    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 0);
+    assert_eq!(story.core.progress(at(story.now)).counters.failed, 0);
     assert_eq!(stopped(story.end()), Some(StopReason::HandlerRejected));
 }
 
@@ -428,7 +428,7 @@ fn three_calls_that_no_worker_lived_to_take_stop_the_task_whatever_people_have_d
     story.exchange(1);
     assert_eq!(stopped(story.end()), Some(StopReason::HandlerRejected));
     let counters = story.core.progress(at(story.now)).counters;
-    assert_eq!((counters.abandoned, counters.parked), (0, 0));
+    assert_eq!((counters.failed, counters.parked), (0, 0));
 }
 
 #[test]
@@ -449,7 +449,7 @@ fn items_of_which_no_call_can_be_made_fail_at_once_where_no_others_are_left() {
                 story.step(Event::CheckpointStored(draft.no));
             }
         }
-        assert_eq!(story.core.progress(at(story.now)).counters.abandoned, total);
+        assert_eq!(story.core.progress(at(story.now)).counters.failed, total);
         assert_eq!(stopped(story.end()), None, "{:?}", story.end());
     }
 }
@@ -463,7 +463,7 @@ fn ten_items_of_which_no_call_can_be_made_stop_a_task_that_never_made_one_and_no
         story.find_unsendable();
     }
     story.exchange(1);
-    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 0);
+    assert_eq!(story.core.progress(at(story.now)).counters.failed, 0);
     let Some(RunEnd::Stopped { text, .. }) = story.end() else {
         panic!("{:?}", story.end());
     };
@@ -484,7 +484,7 @@ fn ten_items_of_which_no_call_can_be_made_stop_a_task_that_never_made_one_and_no
     }
     story.exchange(1);
     assert_eq!(story.end(), None, "others could be sent");
-    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 20);
+    assert_eq!(story.core.progress(at(story.now)).counters.failed, 20);
 }
 
 #[test]
@@ -504,11 +504,11 @@ fn a_handler_that_succeeded_before_finds_fault_with_items_and_a_new_one_with_the
                 break;
             }
             let fault = (FailureClass::Faulty, Failure::new("HTTP_409", "no"));
-            story.fail_first(0, fault, Wish::Abandon);
+            story.fail_first(0, fault, Wish::Fail);
         }
         story.exchange(1);
-        let abandoned = story.core.progress(at(story.now)).counters.abandoned;
-        (stopped(story.end()), abandoned)
+        let failed = story.core.progress(at(story.now)).counters.failed;
+        (stopped(story.end()), failed)
     };
     assert_eq!(faults(false).0, Some(StopReason::HandlerRejected));
     assert_eq!(faults(true), (None, 30), "all of them are failures still");
@@ -806,7 +806,7 @@ fn a_stop_before_the_marked_item_left_takes_the_mark_back() {
 }
 
 #[test]
-fn three_marks_in_a_row_abandon_an_item_and_three_attempts_of_its_own_do_not() {
+fn three_marks_in_a_row_fail_an_item_and_three_attempts_of_its_own_do_not() {
     let own = restored(vec![mark(0, 3, "E_NO")]);
     let mut story = Story::resumed(3, own, 3, |_| {});
     story.exchange(8);
@@ -821,19 +821,19 @@ fn three_marks_in_a_row_abandon_an_item_and_three_attempts_of_its_own_do_not() {
     let mut story = Story::resumed(3, killer, 3, |t| t.max_attempts = n(100));
     story.exchange(8);
     let draft = story.save();
-    let abandoned = draft.side.iter().find_map(|record| match record {
-        SideRecord::Abandoned(trouble) => Some(trouble),
+    let failed = draft.side.iter().find_map(|record| match record {
+        SideRecord::Failed(trouble) => Some(trouble),
         _ => None,
     });
-    let code = abandoned
+    let code = failed
         .and_then(|t| t.failure.as_ref())
         .map(|failure| failure.code.as_ref());
     assert_eq!(code, Some("NODE_CRASH"));
-    assert_eq!(draft.low_water, ItemIndex(1));
+    assert_eq!(draft.watermark, ItemIndex(1));
 }
 
 #[test]
-fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_abandoned_in_single_file_only() {
+fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_failed_in_single_file_only() {
     let parked = || {
         let ItemTrouble {
             index,
@@ -854,7 +854,7 @@ fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_abandoned_in_single_fil
             history,
         };
         Restored {
-            low_water: ItemIndex(1),
+            watermark: ItemIndex(1),
             parked: vec![item],
             ..restored(vec![])
         }
@@ -864,7 +864,7 @@ fn a_parked_item_that_was_begun_as_often_as_it_may_be_is_abandoned_in_single_fil
     let mut story = Story::resumed(1, parked(), 3, |_| {});
     assert_eq!(story.exchange(8), 0);
     assert_eq!(story.end(), Some(&RunEnd::Done));
-    assert!(matches!(&story.save().side[..], [SideRecord::Abandoned(_)]));
+    assert!(matches!(&story.save().side[..], [SideRecord::Failed(_)]));
 }
 
 #[test]
@@ -961,14 +961,14 @@ fn nothing_leaves_before_each_item_of_the_canary_is_settled_and_then_the_run_sto
     );
     story.pass(9_000);
     assert_eq!(story.exchange(64), 1);
-    story.fail_all(Wish::Abandon);
+    story.fail_all(Wish::Fail);
     assert_eq!(story.exchange(64), 0);
     assert_eq!(stopped(story.end()), Some(StopReason::CanaryDone));
     let Some(RunEnd::Stopped { text, .. }) = story.end() else {
         panic!("it is stopped")
     };
     assert!(
-        text.starts_with("the canary of 10 items is done: 9 succeeded, 0 skipped, 1 abandoned"),
+        text.starts_with("the canary of 10 items is done: 9 succeeded, 0 skipped, 1 failed"),
         "{text}"
     );
     assert_eq!((story.save().canary_passed, story.succeeded()), (false, 9));
@@ -1000,7 +1000,7 @@ fn a_canary_without_losses_goes_on_once_that_is_saved() {
 fn a_canary_with_losses_does_not_go_on_by_itself() {
     let mut story = Story::canary(100, Restored::default(), 5, CanaryThen::Continue);
     story.exchange(64);
-    story.fail_all(Wish::Abandon);
+    story.fail_all(Wish::Fail);
     story.exchange(64);
     assert_eq!(stopped(story.end()), Some(StopReason::CanaryDone));
 }
@@ -1008,7 +1008,7 @@ fn a_canary_with_losses_does_not_go_on_by_itself() {
 #[test]
 fn a_run_that_begins_in_mid_canary_goes_on_with_it_and_a_lifted_one_holds_nothing() {
     let restored = Restored {
-        low_water: ItemIndex(6),
+        watermark: ItemIndex(6),
         high_water: ItemIndex(8),
         ..Restored::default()
     };
@@ -1061,7 +1061,7 @@ fn the_latest_failed_attempts_are_remembered_across_runs() {
         tuning.max_attempts = n(11)
     });
     fail(&mut story);
-    let SideRecord::Abandoned(next) = story.save().side.remove(0) else {
+    let SideRecord::Failed(next) = story.save().side.remove(0) else {
         panic!("its last attempt")
     };
     assert_eq!(next.history[..7], trouble.history[1..]);
@@ -1121,15 +1121,15 @@ fn what_led_to_a_stop_is_saved_with_the_stop_and_never_before_it() {
 
 /// A command to give up what waits with this code and failed by now.
 fn give_up(story: &Story, code: &str) -> Command {
-    let mut decided = Abandonments::default();
+    let mut decided = FailedCodes::default();
     decided.decide(code, at(story.now).wall).expect("there is room");
     Command::MarkFailed(decided)
 }
 
 /// The items that a draft gives up, with their codes.
-fn abandoned(draft: &CheckpointDraft) -> Vec<(u64, &str)> {
+fn failed(draft: &CheckpointDraft) -> Vec<(u64, &str)> {
     let found = draft.side.iter().filter_map(|record| match record {
-        SideRecord::Abandoned(trouble) => Some((trouble.index.0, trouble.failure.as_ref()?.code.as_ref())),
+        SideRecord::Failed(trouble) => Some((trouble.index.0, trouble.failure.as_ref()?.code.as_ref())),
         _ => None,
     });
     found.collect()
@@ -1138,7 +1138,7 @@ fn abandoned(draft: &CheckpointDraft) -> Vec<(u64, &str)> {
 /// What a run that begins now would find of a draft that was saved.
 fn saved(draft: &CheckpointDraft) -> Restored {
     let mut restored = Restored {
-        low_water: draft.low_water,
+        watermark: draft.watermark,
         high_water: draft.high_water,
         counters: draft.counters,
         above: draft.above.clone(),
@@ -1167,7 +1167,7 @@ fn saved(draft: &CheckpointDraft) -> Restored {
                     history,
                 });
             }
-            SideRecord::Abandoned(_) | SideRecord::Cleared(_) => {}
+            SideRecord::Failed(_) | SideRecord::Cleared(_) => {}
         }
     }
     restored
@@ -1202,7 +1202,7 @@ fn what_waits_with_a_code_is_marked_and_what_is_in_flight_is_not() {
     story.step(Event::Command(other));
     assert_eq!(story.exchange(8), 0);
     assert_eq!(
-        story.core.progress(at(story.now)).counters.abandoned,
+        story.core.progress(at(story.now)).counters.failed,
         0,
         "nobody failed with that code"
     );
@@ -1212,7 +1212,7 @@ fn what_waits_with_a_code_is_marked_and_what_is_in_flight_is_not() {
     assert_eq!(story.exchange(8), 0);
     let draft = story.save();
     assert_eq!(
-        abandoned(&draft),
+        failed(&draft),
         [(0, "E_NO"), (1, "E_NO"), (2, "E_NO"), (3, "E_NO")]
     );
     assert_eq!(story.end(), None, "the call that is out is awaited");
@@ -1251,7 +1251,7 @@ fn a_run_that_begins_from_what_was_saved_before_gives_the_same_items_up() {
         next.pass(60_000);
         next.step(Event::Command(command));
         assert_eq!(next.exchange(8), 0);
-        assert_eq!(abandoned(&next.save()), abandoned(&story.save()));
+        assert_eq!(failed(&next.save()), failed(&story.save()));
         assert_eq!(next.end(), Some(&RunEnd::Done));
     }
 }
@@ -1273,13 +1273,13 @@ fn what_was_in_flight_when_the_lanes_were_lost_waits_again_and_is_marked() {
     story.step(Event::LanesLost);
     story.exchange(0);
     assert_eq!(story.end(), Some(&RunEnd::Done));
-    assert_eq!(abandoned(&story.save()), [(0, "E_NO")]);
+    assert_eq!(failed(&story.save()), [(0, "E_NO")]);
 }
 
 #[test]
 fn what_people_give_up_does_not_stop_the_task_by_its_error_budget() {
     let mut story = Story::new(100, |tuning| {
-        tuning.error_budget.abandoned = Some(AbandonedLimit::Count(3))
+        tuning.error_budget.failed = Some(FailedLimit::Count(3))
     });
     assert_eq!(story.exchange(8), 8);
     story.fail_all(Wish::Retry {
@@ -1289,8 +1289,8 @@ fn what_people_give_up_does_not_stop_the_task_by_its_error_budget() {
     let command = give_up(&story, "E_NO");
     story.step(Event::Command(command));
     assert_eq!(story.exchange(8), 8, "it goes on");
-    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 8);
-    story.fail_all(Wish::Abandon);
+    assert_eq!(story.core.progress(at(story.now)).counters.failed, 8);
+    story.fail_all(Wish::Fail);
     story.exchange(8);
     assert_eq!(
         stopped(story.end()),
@@ -1447,19 +1447,19 @@ fn an_item_that_is_turned_away_while_others_are_answered_uses_its_attempts_and_i
     let turned_away = turn_away(&mut story, 120, |index| index == 2);
     let progress = story.core.progress(at(story.now));
     assert_eq!(
-        (progress.counters.abandoned, turned_away),
+        (progress.counters.failed, turned_away),
         (1, 8),
         "five turns, three attempts"
     );
     let draft = story.draft().expect("an item was given up");
-    let abandoned = draft.side.iter().find_map(|record| match record {
-        SideRecord::Abandoned(trouble) => Some(trouble),
+    let failed = draft.side.iter().find_map(|record| match record {
+        SideRecord::Failed(trouble) => Some(trouble),
         _ => None,
     });
-    let abandoned = abandoned.expect("a record");
-    assert_eq!((abandoned.index, abandoned.charged), (ItemIndex(2), 3));
+    let failed = failed.expect("a record");
+    assert_eq!((failed.index, failed.charged), (ItemIndex(2), 3));
     assert_eq!(
-        abandoned.failure.as_ref().map(|failure| &*failure.code),
+        failed.failure.as_ref().map(|failure| &*failure.code),
         Some("HTTP_429")
     );
 }
@@ -1476,7 +1476,7 @@ fn a_handler_that_turns_everything_away_charges_nobody_however_long() {
     );
     let progress = story.core.progress(at(story.now));
     assert_eq!(
-        (progress.counters.settled(), progress.counters.abandoned),
+        (progress.counters.settled(), progress.counters.failed),
         (before, 0)
     );
 }
@@ -1489,7 +1489,7 @@ fn items_that_are_left_over_because_they_are_always_turned_away_end_too() {
     });
     let progress = story.core.progress(at(story.now));
     assert_eq!(
-        (progress.counters.succeeded, progress.counters.abandoned),
+        (progress.counters.succeeded, progress.counters.failed),
         (1997, 3)
     );
 }
@@ -1498,7 +1498,7 @@ fn items_that_are_left_over_because_they_are_always_turned_away_end_too() {
 fn the_only_item_of_a_task_waits_for_as_long_as_it_is_turned_away() {
     let mut story = Story::new(1, of_three_attempts);
     assert!(turn_away(&mut story, 1000, |_| true) > 10);
-    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 0);
+    assert_eq!(story.core.progress(at(story.now)).counters.failed, 0);
     let draft = story.save();
     let waits = |record: &SideRecord| match record {
         SideRecord::Retrying(trouble) => trouble.failure.as_ref().map(|failure| failure.code.to_string()),
@@ -1598,7 +1598,7 @@ fn one_call_of_a_hundred_that_is_turned_away_holds_nobody_else_up() {
     // Those that were turned away are left, and those of them that are turned away again.
     turn_one_in_a_hundred_away(&mut story, 1500, &mut calls);
     let counters = story.core.progress(at(story.now)).counters;
-    assert_eq!((counters.succeeded, counters.abandoned), (4000, 0));
+    assert_eq!((counters.succeeded, counters.failed), (4000, 0));
     assert!(calls < 4100, "{calls}");
 }
 
@@ -1643,7 +1643,7 @@ fn programs_that_all_end_with_one_code_after_a_success_are_an_outage_that_costs_
     let before = story.succeeded();
     fail_alike(&mut story, 600, FailureClass::Exited, None);
     assert!(story.core.handler(at(story.now)).outage.is_some());
-    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 0);
+    assert_eq!(story.core.progress(at(story.now)).counters.failed, 0);
     for _ in 0..400 {
         story.exchange(4);
         story.reports.answered.add(Moment(story.now));
@@ -1659,5 +1659,5 @@ fn programs_that_all_end_with_one_code_after_a_success_are_an_outage_that_costs_
 fn programs_that_never_succeeded_and_those_that_fail_beside_others_are_charged() {
     let mut story = Story::new(20, of_three_attempts);
     fail_alike(&mut story, 300, FailureClass::Exited, None);
-    assert_eq!(story.core.progress(at(story.now)).counters.abandoned, 20);
+    assert_eq!(story.core.progress(at(story.now)).counters.failed, 20);
 }

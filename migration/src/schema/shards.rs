@@ -50,7 +50,7 @@ fn progress() -> Vec<ColumnDef> {
     vec![
         number("ckpt_seq"),
         bytes("ckpt_blob"),
-        number("low_water"),
+        number("watermark"),
         number("high_water"),
         // Bound of the items that may be dispatched before the next checkpoint, and that before the latest claim: what
         // an owner that died may have called.
@@ -58,7 +58,7 @@ fn progress() -> Vec<ColumnDef> {
         number("reach_before"),
         number("succeeded"),
         number("skipped"),
-        number("abandoned"),
+        number("failed"),
         number("parked"),
         number("results"),
         // Since when calls go unanswered, so that a take-over knows.
@@ -68,7 +68,7 @@ fn progress() -> Vec<ColumnDef> {
         number("day"),
         number("day_succeeded"),
         number("day_skipped"),
-        number("day_abandoned"),
+        number("day_failed"),
     ]
 }
 
@@ -87,10 +87,10 @@ fn run() -> Table {
         number_null("ended_at"),
         chars_null("end_reason", 24),
         text_null("end_text"),
-        number("low_water"),
+        number("watermark"),
         number("succeeded"),
         number("skipped"),
-        number("abandoned"),
+        number("failed"),
         number("parked"),
     ];
     table("run", columns).key(&["task_id", "shard_no", "run_no"])
@@ -105,7 +105,7 @@ fn shard_day() -> Table {
         number("day"),
         number("succeeded"),
         number("skipped"),
-        number("abandoned"),
+        number("failed"),
     ];
     table("shard_day", columns)
         .key(&["task_id", "shard_no", "day"])
@@ -122,7 +122,7 @@ fn business_day() -> Table {
         number("cancelled"),
         number("succeeded"),
         number("skipped"),
-        number("abandoned"),
+        number("failed"),
     ];
     table("business_day", columns)
         .key(&["business", "day"])

@@ -103,7 +103,7 @@ fn requests() -> Vec<ColumnDef> {
         // Bound of an early finish: nothing undispatched at or above it is sent any more.
         number_null("finish_at"),
         // `[{"code":"TIMEOUT","at":1700000000000}]`: retrying items with these codes fail for good.
-        text_null("abandonments"),
+        text_null("failed_codes"),
         // No shard dispatches before this time, and why (`429`, a reply's `pause`).
         number_null("pause_until"),
         chars_null("pause_reason", CODE),

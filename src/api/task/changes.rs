@@ -65,7 +65,7 @@ pub struct Preview {
 pub struct PreviewedItem {
     /// The item.
     pub index: u64,
-    /// `succeeded`, `skipped`, `abandoned`, `retry`, `broken` (the contract is) or `not_called`.
+    /// `succeeded`, `skipped`, `failed`, `retry`, `broken` (the contract is) or `not_called`.
     pub result: String,
     /// Why, unless it went well.
     pub code: Option<String>,
@@ -103,24 +103,24 @@ pub struct NothingToDo {
 /// The task, and what is given up.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(try_from = "Box<RawValue>")]
-pub struct AbandonedTask {
+pub struct MarkedTask {
     #[serde(flatten)]
     pub task: Task,
     /// What is given up.
     pub marked: MarkedFailed,
 }
 
-impl TryFrom<Box<RawValue>> for AbandonedTask {
+impl TryFrom<Box<RawValue>> for MarkedTask {
     type Error = serde_json::Error;
 
-    fn try_from(body: Box<RawValue>) -> serde_json::Result<AbandonedTask> {
+    fn try_from(body: Box<RawValue>) -> serde_json::Result<MarkedTask> {
         #[derive(Deserialize)]
         struct Beside {
             marked: MarkedFailed,
         }
         let Beside { marked } = serde_json::from_str(body.get())?;
         let task = serde_json::from_str(body.get())?;
-        Ok(AbandonedTask { task, marked })
+        Ok(MarkedTask { task, marked })
     }
 }
 

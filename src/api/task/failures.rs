@@ -118,7 +118,7 @@ pub struct Item {
     pub key: String,
     /// Its trace: the trace id in the `traceparent` of each of its calls.
     pub trace_id: String,
-    /// `pending`, `in_window` (dispatched or about to be, never failed so far), `parked`, `abandoned`, `excluded`; `succeeded`
+    /// `pending`, `in_window` (dispatched or about to be, never failed so far), `parked`, `failed`, `excluded`; `succeeded`
     /// where what it came to was kept.
     pub state: String,
     /// `skipped_by_operator`, where people want it skipped: without a call, unless one is out.

@@ -24,8 +24,8 @@ pub struct Run {
     /// Why, for people: what made it stop or recover, or who took the shard from its node; null where `end_reason` says
     /// it all.
     pub end_text: Option<String>,
-    /// The shard's low water at its end; that of the last checkpoint while it runs.
-    pub low_water: u64,
+    /// The shard's watermark at its end; that of the last checkpoint while it runs.
+    pub watermark: u64,
     /// The shard's items then.
     pub counts: RunCounts,
 }
@@ -38,7 +38,7 @@ pub struct RunCounts {
     /// Nothing to do.
     pub skipped: u64,
     /// Failed for good.
-    pub abandoned: u64,
+    pub failed: u64,
     /// Waiting outside the window.
     pub parked: u64,
 }

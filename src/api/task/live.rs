@@ -103,8 +103,8 @@ pub struct TaskShard {
     /// One past the last index that is to be done.
     pub end: u64,
     /// First index that is neither settled nor parked.
-    pub low_water: u64,
-    /// Items succeeded, skipped or abandoned.
+    pub watermark: u64,
+    /// Items succeeded, skipped or failed.
     pub settled: u64,
     /// Its part of the task's rate, burst and concurrency; 0 once it is done.
     pub rate_share: f64,

@@ -79,9 +79,9 @@ pub struct ReportCounts {
 /// What is left of a task's failures after its redrives.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ReportNet {
-    pub abandoned: u64,
+    pub failed: u64,
     /// Settled well by redrives, and redrives of them.
-    pub made_good: u64,
+    pub recovered: u64,
     pub still_failed: u64,
     /// False only where redrives may share items and there are too many to look at each: then at least so many failed
     /// still.
@@ -112,7 +112,7 @@ pub struct ReportRun {
     pub end_reason: Option<String>,
     /// Why, for people.
     pub end_text: Option<String>,
-    pub low_water: u64,
+    pub watermark: u64,
     /// Items of its shard that were settled at its end.
     pub settled: u64,
 }
@@ -126,7 +126,7 @@ pub struct ReportShard {
     /// One past the last index that was to be done.
     pub end: u64,
     pub range_end: u64,
-    pub low_water: u64,
+    pub watermark: u64,
     pub high_water: u64,
 }
 

@@ -190,7 +190,7 @@ pub struct RedriveTask {
     pub filter: Option<FailureFilter>,
     /// Whether the items get new keys, so that the business takes them for new ones.
     pub new_keys: Option<bool>,
-    /// Whether it also takes items that earlier redrives made good or have under way; without, they are left out.
+    /// Whether it also takes items that earlier redrives recovered or have under way; without, they are left out.
     pub again: Option<bool>,
     /// What it is that no failure is left to do again: `ok`, the default (the answer says so, and no task is made), or `error`.
     pub if_empty: Option<IfEmpty>,

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::page::SilentNode;
 
-/// What a task did lately, or all together.
+/// What a task did recent, or all together.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskStats {
     /// Where the series begin: later than asked for where less is kept.
@@ -22,7 +22,7 @@ pub struct TaskStats {
     pub sums: TaskSums,
     /// How long the calls of all points took.
     pub latency: TaskLatency,
-    /// Nodes that ran a part of it lately and can't be asked: what they counted is missing.
+    /// Nodes that ran a part of it recently and can't be asked: what they counted is missing.
     pub unreachable: Vec<SilentNode>,
 }
 
@@ -51,10 +51,10 @@ pub struct TaskSeries {
     /// Items with the handler at the end of the point.
     pub in_flight: Vec<u64>,
     /// Below it every item was settled or parked, at the end of the point.
-    pub low_water: Vec<u64>,
+    pub watermark: Vec<u64>,
     /// The window's size at the end of the point.
     pub window: Vec<u64>,
-    /// How much of it lay between low water and the highest item dispatched.
+    /// How much of it lay between watermark and the highest item dispatched.
     pub window_used: Vec<u64>,
     /// Attempts per second that might have left and didn't, by reason; a reason that is not there was none.
     #[schema(value_type = BTreeMap<String, Vec<f64>>)]
@@ -71,7 +71,7 @@ pub struct TaskSums {
     /// Settled: nothing to do.
     pub skipped: u64,
     /// Failed for good.
-    pub abandoned: u64,
+    pub failed: u64,
     /// Attempts that failed.
     pub failed_attempts: u64,
 }

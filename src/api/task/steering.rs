@@ -133,7 +133,7 @@ pub struct AppendItems {
 /// Which items are given up.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AbandonItems {
+pub struct FailItems {
     /// The code of their last failure.
     #[schema(min_length = 1, max_length = 64, examples("TIMEOUT"))]
     pub code: String,

@@ -50,7 +50,7 @@ pub struct Task {
     /// Where they stand; the terms add up to `total`.
     pub counts: TaskCounts,
     /// Below it every item is settled or parked; of several shards that of the first that isn't done.
-    pub low_water: u64,
+    pub watermark: u64,
     /// Those parts.
     pub shard_list: Vec<TaskShard>,
     #[serde(flatten)]
@@ -167,7 +167,7 @@ pub struct TaskCounts {
     /// Settled: nothing to do.
     pub skipped: u64,
     /// Failed for good.
-    pub abandoned: u64,
+    pub failed: u64,
     /// Waiting for a later retry, outside the window.
     pub parked: u64,
     /// Given to the handler, no verdict yet.
@@ -184,7 +184,7 @@ impl TaskCounts {
         TaskCounts {
             succeeded: counters.succeeded,
             skipped: counters.skipped,
-            abandoned: counters.abandoned,
+            failed: counters.failed,
             parked: counters.parked,
             in_flight: counters.in_flight,
             pending,
@@ -221,7 +221,7 @@ pub struct TaskProgress {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TaskRedriven {
     /// Items that a redrive settled well.
-    pub made_good: u64,
+    pub recovered: u64,
     /// Items that have failed still.
     pub still_failed: u64,
     /// Whether no item was counted for two redrives: false only where they are too many to look at each.

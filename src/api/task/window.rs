@@ -25,30 +25,30 @@ pub struct ShardWindow {
     /// The node that runs it; null while nobody does, or when it can't be asked.
     pub node: Option<String>,
     /// Below it every item is settled or parked.
-    pub low_water: u64,
+    pub watermark: u64,
     /// One past the highest index dispatched.
     pub high_water: u64,
     /// The window's size; null where it doesn't run.
     pub capacity: Option<u32>,
     /// Indexes of a cell.
     pub items_per_cell: u64,
-    /// What the indexes from low water on are doing, as letters with how many cells in a row have them: `F1S411P3`. `S`
+    /// What the indexes from watermark on are doing, as letters with how many cells in a row have them: `F1S411P3`. `S`
     /// settled (where it was only saved: or parked), `P` not given out, `F` with the handler, `K` parked (waiting outside of
     /// the window for another attempt), `R` waiting for another attempt, `A` given up (once that is saved). A cell of
     /// several indexes has the last one of this list that any of them has.
     pub cells: String,
-    /// The item that low water waits for; null when nothing is given out.
+    /// The item that watermark waits for; null when nothing is given out.
     pub head: Option<WindowHead>,
 }
 
-/// The item at low water.
+/// The item at watermark.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct WindowHead {
     /// Its index.
     pub index: u64,
     /// The attempt that is out, or the last one; 0 when there was none.
     pub attempt: u32,
-    /// For how long low water has stood there.
+    /// For how long watermark has stood there.
     pub age_seconds: f64,
     /// `in_flight`, `retry_wait` or `pending`.
     pub state: String,

@@ -1,4 +1,4 @@
-//! The bytes of a checkpoint: what is settled or parked above low water, and an extension section.
+//! The bytes of a checkpoint: what is settled or parked above watermark, and an extension section.
 //!
 //! The format is told below; golden files in `tests/golden/checkpoint` pin version 1 for good. The codec
 //! never panics and never guesses: whatever isn't exactly what a writer makes is [`Corrupt`], and the task stops
@@ -6,9 +6,9 @@
 //!
 //! ```text
 //! 0xB7, version 1, encoding {0 empty, 1 bitmap, 2 runs}, flags 0
-//! varint span         highest index of the set − low water; 0 when the set is empty
-//! u64le  low water    must equal the row's column
-//! bitmap              ceil(span / 8) bytes; bit j ⇔ low water + 1 + j is in the set; unused bits 0
+//! varint span         highest index of the set − watermark; 0 when the set is empty
+//! u64le  watermark    must equal the row's column
+//! bitmap              ceil(span / 8) bytes; bit j ⇔ watermark + 1 + j is in the set; unused bits 0
 //! runs                varint lengths, in turn not in the set and in the set; their sum is span
 //! varint length, and that many bytes of extension
 //! u32le  CRC32C of everything before
@@ -32,14 +32,14 @@ const ENCODING_EMPTY: u8 = 0;
 const ENCODING_BITMAP: u8 = 1;
 const ENCODING_RUNS: u8 = 2;
 
-/// A checkpoint as it was read: low water and the set above it.
+/// A checkpoint as it was read: watermark and the set above it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// The first index that is neither settled nor parked; never in the set.
-    pub low_water: ItemIndex,
-    /// How far the set reaches: its highest index is `low_water + span`; 0 when it is empty.
+    pub watermark: ItemIndex,
+    /// How far the set reaches: its highest index is `watermark + span`; 0 when it is empty.
     pub span: u32,
-    /// Bit j of the stream (bit j % 64 of word j / 64) ⇔ index `low_water + 1 + j` is in the set. As many words as
+    /// Bit j of the stream (bit j % 64 of word j / 64) ⇔ index `watermark + 1 + j` is in the set. As many words as
     /// `span` bits need; bits from `span` on are 0.
     pub words: Vec<u64>,
     /// The extension section, not looked into.
@@ -51,7 +51,7 @@ impl Snapshot {
     pub fn contains(&self, index: ItemIndex) -> bool {
         let Some(bit) = index
             .0
-            .checked_sub(self.low_water.0 + 1)
+            .checked_sub(self.watermark.0 + 1)
             .filter(|bit| *bit < u64::from(self.span))
         else {
             return false;
@@ -72,10 +72,10 @@ impl Snapshot {
         self.span == 0
     }
 
-    /// How many indexes from low water up to `end` are not in the set.
+    /// How many indexes from watermark up to `end` are not in the set.
     pub fn open_below(&self, end: ItemIndex) -> u64 {
-        let all = end.0.saturating_sub(self.low_water.0);
-        // Low water itself has no bit: it is never in the set.
+        let all = end.0.saturating_sub(self.watermark.0);
+        // Watermark itself has no bit: it is never in the set.
         let bits = all.saturating_sub(1);
         let within = |(word, at): (&u64, u64)| match bits.saturating_sub(at * 64) {
             64.. => *word,
@@ -113,8 +113,8 @@ pub enum Corrupt {
     #[error("the checkpoint has flags {0:#04x}; none are known")]
     Flags(u8),
     /// It belongs to another state of the row.
-    #[error("the checkpoint was written for low water {found}, the row says {expected}")]
-    LowWater {
+    #[error("the checkpoint was written for watermark {found}, the row says {expected}")]
+    Watermark {
         /// What the bytes say.
         found: u64,
         /// What the row says.
@@ -139,7 +139,7 @@ pub enum Corrupt {
 
 /// The bytes of a checkpoint: the smaller of the two encodings.
 ///
-/// `words` is the set above low water as in [`Snapshot::words`]; words of zeros at the end are ignored. At most
+/// `words` is the set above watermark as in [`Snapshot::words`]; words of zeros at the end are ignored. At most
 /// [`SPAN_MAX`] bits count: the window is never larger, so a caller can't exceed it.
 ///
 /// ```
@@ -153,8 +153,8 @@ pub enum Corrupt {
 ///
 /// # Panics
 /// When the set reaches beyond [`SPAN_MAX`].
-pub fn encode(low_water: ItemIndex, words: &[u64], extension: &[u8]) -> Vec<u8> {
-    encode_as(VERSION, low_water, words, extension)
+pub fn encode(watermark: ItemIndex, words: &[u64], extension: &[u8]) -> Vec<u8> {
+    encode_as(VERSION, watermark, words, extension)
 }
 
 /// The newest version that this program writes and that all of these readers read.
@@ -175,7 +175,7 @@ pub fn version_of(bytes: &[u8]) -> Option<u8> {
 ///
 /// # Panics
 /// As [`encode`].
-pub fn encode_as(version: u8, low_water: ItemIndex, words: &[u64], extension: &[u8]) -> Vec<u8> {
+pub fn encode_as(version: u8, watermark: ItemIndex, words: &[u64], extension: &[u8]) -> Vec<u8> {
     // All versions so far look the same but for their number; a later one branches here.
     let version = version.clamp(VERSION_FIRST, VERSION);
     let span = span_of(words);
@@ -196,7 +196,7 @@ pub fn encode_as(version: u8, low_water: ItemIndex, words: &[u64], extension: &[
     let mut out = Vec::with_capacity(32 + bitmap_bytes(span) + extension.len());
     out.extend([MAGIC, version, encoding, 0]);
     push_varint(&mut out, u64::from(span));
-    out.extend(low_water.0.to_le_bytes());
+    out.extend(watermark.0.to_le_bytes());
     match runs {
         Some(runs) => out.extend(runs),
         None => out.extend(
@@ -261,15 +261,15 @@ fn run_end(words: &[u64], at: u32, in_set: bool, span: u32) -> u32 {
 ///
 /// # Errors
 /// See [`Corrupt`]: whatever isn't exactly what a writer makes.
-pub fn decode(bytes: &[u8], expected_low_water: ItemIndex) -> Result<Snapshot, Corrupt> {
+pub fn decode(bytes: &[u8], expected_watermark: ItemIndex) -> Result<Snapshot, Corrupt> {
     let mut reader = Reader(check_sum(bytes)?);
     let encoding = read_head(&mut reader)?;
     let span = read_span(&mut reader, encoding)?;
-    let low_water = u64::from_le_bytes(reader.take_array()?);
-    if low_water != expected_low_water.0 {
-        return Err(Corrupt::LowWater {
-            found: low_water,
-            expected: expected_low_water.0,
+    let watermark = u64::from_le_bytes(reader.take_array()?);
+    if watermark != expected_watermark.0 {
+        return Err(Corrupt::Watermark {
+            found: watermark,
+            expected: expected_watermark.0,
         });
     }
     let words = match encoding {
@@ -282,7 +282,7 @@ pub fn decode(bytes: &[u8], expected_low_water: ItemIndex) -> Result<Snapshot, C
     let extension = reader.take(extension_bytes)?.to_vec();
     match reader.0.len() {
         0 => Ok(Snapshot {
-            low_water: ItemIndex(low_water),
+            watermark: ItemIndex(watermark),
             span,
             words,
             extension,

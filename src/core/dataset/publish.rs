@@ -199,11 +199,11 @@ impl TryFrom<String> for Reduce {
 mod tests {
     use super::*;
 
-    fn counters(succeeded: u64, skipped: u64, abandoned: u64) -> Counters {
+    fn counters(succeeded: u64, skipped: u64, failed: u64) -> Counters {
         Counters {
             succeeded,
             skipped,
-            abandoned,
+            failed,
             ..Counters::default()
         }
     }

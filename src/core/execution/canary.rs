@@ -1,6 +1,6 @@
 //! The canary: the first items are settled, each of them, before any other leaves.
 //!
-//! When they are, the run stops for a person's yes, or goes on by itself if none of them was abandoned. It goes on only
+//! When they are, the run stops for a person's yes, or goes on by itself if none of them was failed. It goes on only
 //! once a checkpoint says that the canary has passed: after a crash nothing that was sent later can be taken for a part
 //! of it. The first shard holds all of it, with an item to spare (`shards`), and no other shard is claimed
 //! before that checkpoint.
@@ -104,14 +104,14 @@ impl Execution {
             return;
         };
         let is_open = self.phase == Phase::Running && until < self.items.end;
-        let is_done = self.items.window.low_water() >= until
+        let is_done = self.items.window.watermark() >= until
             && self.items.troubles.lowest().is_none_or(|low| low >= until);
         if !is_open || !is_done {
             return;
         }
-        // Nothing else has left yet: whatever was abandoned is the canary's.
+        // Nothing else has left yet: whatever was failed is the canary's.
         match then {
-            CanaryThen::Continue if self.items.counters.abandoned == 0 => {
+            CanaryThen::Continue if self.items.counters.failed == 0 => {
                 self.items.canary.change(Verdict::Open, Verdict::Passed);
             }
             CanaryThen::Continue | CanaryThen::Stop => {
@@ -129,10 +129,10 @@ fn canary_text(items: &Items, until: ItemIndex, then: CanaryThen) -> String {
         CanaryThen::Continue => ", and it goes on by itself only if none is",
     };
     format!(
-        "the canary of {} items is done: {} succeeded, {} skipped, {} abandoned{why}; start the task to go on with the rest",
+        "the canary of {} items is done: {} succeeded, {} skipped, {} failed{why}; start the task to go on with the rest",
         until.0 - items.range.start.0,
         counters.succeeded,
         counters.skipped,
-        counters.abandoned
+        counters.failed
     )
 }

@@ -29,7 +29,7 @@ impl Items {
     /// The first runs of what was dispatched and isn't settled, waiting for a retry, or back without having left.
     pub(in crate::execution) fn in_flight_runs(&self) -> Vec<IndexRun> {
         let mut runs: Vec<IndexRun> = Vec::new();
-        let mut at = self.window.low_water();
+        let mut at = self.window.watermark();
         while let Some(open) = self.window.unsettled(at, self.high, 1) {
             at = open.end();
             if self.is_here(open.first()) {

@@ -21,14 +21,14 @@ pub struct CheckpointDraft {
     /// The core's own number of it, to be acknowledged.
     pub no: u64,
     /// First index that is neither settled nor parked.
-    pub low_water: ItemIndex,
+    pub watermark: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
     /// Once it is stored, fresh items may leave below it.
     pub reach: ItemIndex,
     /// As the store keeps them: items outside the window count as parked even while in flight.
     pub counters: Counters,
-    /// Settled above low water: bit `j` is index `low_water + 1 + j`.
+    /// Settled above watermark: bit `j` is index `watermark + 1 + j`.
     pub above: Vec<u64>,
     /// Bits of `above` that count.
     pub span: u32,
@@ -57,8 +57,8 @@ pub(super) struct Drafts {
     told: Directives,
     outstanding: Option<Outstanding>,
     no: u64,
-    /// Low water of the last draft.
-    low_water: ItemIndex,
+    /// Watermark of the last draft.
+    watermark: ItemIndex,
 }
 
 /// What was given to a checkpoint and not acknowledged yet.
@@ -74,7 +74,7 @@ struct Outstanding {
 }
 
 impl Drafts {
-    pub(super) fn new(low_water: ItemIndex) -> Drafts {
+    pub(super) fn new(watermark: ItemIndex) -> Drafts {
         Drafts {
             unsaved: 0,
             passed: 0,
@@ -83,7 +83,7 @@ impl Drafts {
             told: Directives::default(),
             outstanding: None,
             no: 0,
-            low_water,
+            watermark,
         }
     }
 
@@ -151,9 +151,9 @@ impl Drafts {
         }
     }
 
-    /// Low water of the last draft.
-    pub(super) fn low_water(&self) -> ItemIndex {
-        self.low_water
+    /// Watermark of the last draft.
+    pub(super) fn watermark(&self) -> ItemIndex {
+        self.watermark
     }
 }
 
@@ -222,13 +222,13 @@ impl Execution {
         let span = self.items.window.copy_above(self.items.high, &mut above);
         let outage = self.judge.saved_outage();
         self.judge.on_drafted(outage);
-        self.items.drafts.low_water = self.items.window.low_water();
+        self.items.drafts.watermark = self.items.window.watermark();
         let outstanding = self.items.drafts.give_out(reach);
         let rows = outstanding.side.keys();
         rows.for_each(|index| self.items.troubles.mark_row(*index));
         let draft = CheckpointDraft {
             no,
-            low_water: self.items.drafts.low_water,
+            watermark: self.items.drafts.watermark,
             high_water: self.items.high,
             reach,
             counters: self.items.stored_counters(),

@@ -41,7 +41,7 @@ pub(super) struct Items {
 
 /// First index that isn't settled when a run begins.
 pub(super) fn low_of(start: &Start) -> ItemIndex {
-    start.restored.low_water.max(start.range.start)
+    start.restored.watermark.max(start.range.start)
 }
 
 impl Items {

@@ -153,7 +153,7 @@ impl Execution {
             self.obey_judge();
         }
         self.grant(want, now, fx);
-        let low = self.items.window.low_water();
+        let low = self.items.window.watermark();
         self.meters.watch_head(low, self.items.high, now.moment);
         fx.checkpoint_due |= self.is_checkpoint_due();
     }
@@ -188,7 +188,7 @@ impl Execution {
         self.judge.circuit.on_lost(now.moment);
         self.items.counters.in_flight = 0;
         self.items.again.clear();
-        self.items.cursor = self.items.window.low_water();
+        self.items.cursor = self.items.window.watermark();
         self.pace.empty(now.moment);
         self.items.merge_outstanding();
         self.end_what_is_over();
@@ -208,7 +208,7 @@ impl Execution {
         };
         let counters = self.items.counters;
         let outside = self.items.troubles.outside();
-        let low = self.items.window.low_water();
+        let low = self.items.window.watermark();
         let accounted = counters.accounted() + self.items.troubles.outside_waiting();
         broken(accounted <= self.items.range.len().0, Invariant::TermsAddUp);
         let passed = low.0 - self.items.range.start.0 + self.items.window.settled_above();
@@ -216,10 +216,10 @@ impl Execution {
             counters.settled() + outside == passed,
             Invariant::CountersMatchWindow,
         );
-        broken(!self.items.window.is_settled(low), Invariant::LowWaterIsFirstOpen);
+        broken(!self.items.window.is_settled(low), Invariant::WatermarkIsFirstOpen);
         broken(
-            low >= self.items.drafts.low_water(),
-            Invariant::LowWaterNeverFalls,
+            low >= self.items.drafts.watermark(),
+            Invariant::WatermarkNeverFalls,
         );
         broken(
             self.items.cursor <= self.items.end.max(low) && low <= self.items.high,

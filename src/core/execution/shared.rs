@@ -24,8 +24,8 @@ pub struct Shared {
     pub share: Share,
     /// Items of the whole task, without those that are left out at the head.
     pub items: ItemCount,
-    /// Items that other shards have abandoned, as far as they are saved.
-    pub abandoned_elsewhere: u64,
+    /// Items that other shards have failed, as far as they are saved.
+    pub failed_elsewhere: u64,
     /// Whether the handler is down for every other shard that isn't done.
     pub all_down: bool,
 }
@@ -36,22 +36,22 @@ impl Shared {
         Shared {
             share: Share::ALL,
             items: range.len(),
-            abandoned_elsewhere: 0,
+            failed_elsewhere: 0,
             all_down: true,
         }
     }
 }
 
 impl Execution {
-    /// The rest of the task has changed: shards were done, items were abandoned.
+    /// The rest of the task has changed: shards were done, items were failed.
     pub(super) fn on_shared(&mut self, shared: Shared, now: Now) {
         let before = std::mem::replace(&mut self.settings.shared, shared);
         if before.share != shared.share {
             self.retune(now);
         }
-        if shared.abandoned_elsewhere > before.abandoned_elsewhere {
+        if shared.failed_elsewhere > before.failed_elsewhere {
             self.judge
-                .judge_abandoned(&mut self.items, &self.settings, "the last one in another shard");
+                .judge_failed(&mut self.items, &self.settings, "the last one in another shard");
             self.obey_judge();
         }
     }
@@ -125,20 +125,20 @@ impl Execution {
 }
 
 impl Judge {
-    /// Stops the task when all shards together have abandoned more items than it may.
-    pub(in crate::execution) fn judge_abandoned(
+    /// Stops the task when all shards together have failed more items than it may.
+    pub(in crate::execution) fn judge_failed(
         &mut self,
         items: &mut Items,
         settings: &Settings,
         the_last: &str,
     ) {
-        let abandoned = items.abandoned_of_task(settings);
+        let failed = items.failed_of_task(settings);
         if self
             .budget
-            .is_abandoned_exceeded(abandoned, settings.shared.items)
+            .is_failed_exceeded(failed, settings.shared.items)
         {
             let text =
-                format!("{abandoned} items were abandoned, more than the error budget allows; {the_last}");
+                format!("{failed} items were failed, more than the error budget allows; {the_last}");
             self.stop(RunEnd::stopped(StopReason::ErrorBudget, text));
         }
     }
@@ -164,8 +164,8 @@ impl Items {
         }
     }
 
-    pub(in crate::execution) fn abandoned_of_task(&self, settings: &Settings) -> u64 {
-        self.counters.abandoned + settings.shared.abandoned_elsewhere
+    pub(in crate::execution) fn failed_of_task(&self, settings: &Settings) -> u64 {
+        self.counters.failed + settings.shared.failed_elsewhere
     }
 }
 

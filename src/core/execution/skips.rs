@@ -128,7 +128,7 @@ impl Execution {
         self.items.skips.wanted = wanted;
         self.items.skips.on_returned();
         self.items.look_for_skipped();
-        if self.items.counters.succeeded + self.items.counters.abandoned == 0
+        if self.items.counters.succeeded + self.items.counters.failed == 0
             && self.judge.others.answered == 0
         {
             // What was skipped may never have been called.
@@ -246,9 +246,9 @@ impl Items {
         }
     }
 
-    /// Where nothing was ever dispatched from low water on, however much lies there is skipped at once.
+    /// Where nothing was ever dispatched from watermark on, however much lies there is skipped at once.
     pub(in crate::execution) fn jump_over(&mut self, end: ItemIndex) -> bool {
-        let low = self.window.low_water();
+        let low = self.window.watermark();
         let is_untouched = low == self.cursor && low >= self.high && self.window.jump(end).is_ok();
         if is_untouched {
             self.cursor = end;

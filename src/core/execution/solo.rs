@@ -1,12 +1,12 @@
-//! Single file after a crash loop: finds the item that kills the node, and abandons it.
+//! Single file after a crash loop: finds the item that kills the node, and fails it.
 //!
 //! A shard that was claimed [`STALLS_MAX`] times without progress sends its suspects one at a time: what may have
 //! been in flight when the node ended. Before each departure a durable mark says that this item is begun (a row of
 //! one attempt more, with the code [`NODE_CRASH`]). If the node ends again the mark is what is left of it, and an
-//! item with as many marks as are allowed is abandoned without being sent. An item that answers replaces or clears
+//! item with as many marks as are allowed is failed without being sent. An item that answers replaces or clears
 //! its mark, so it is charged nothing for it.
 //!
-//! Single file lasts until every suspect is behind low water, not only until low water moves once: progress of one
+//! Single file lasts until every suspect is behind watermark, not only until watermark moves once: progress of one
 //! item would end the crash loop's count, and three crashes for each neighbour of the killer would follow.
 
 use crate::execution::items::Items;
@@ -25,10 +25,10 @@ use crate::stats::stall::StallReason;
 /// Claims in a row without progress after which a shard runs in single file.
 pub(super) const STALLS_MAX: u32 = 3;
 /// The codes of the first, second and last mark of an item in a row, so that a mark also counts them: an item
-/// that was begun three times, and whose node ended each time, is abandoned. (As often as the
+/// that was begun three times, and whose node ended each time, is failed. (As often as the
 /// shard; earlier when the task allows fewer attempts.)
 const MARK_CODES: [&str; 3] = [NODE_CRASH, "NODE_CRASH_2", "NODE_CRASH_3"];
-/// The code of an item that was abandoned because of its marks.
+/// The code of an item that was failed because of its marks.
 const NODE_CRASH: &str = "NODE_CRASH";
 const NODE_CRASH_TEXT: &str = "the node ended while this item was in flight";
 
@@ -62,7 +62,7 @@ impl Solo {
         self.0.is_some()
     }
 
-    /// The marked item until it answers, then what holds low water, then what is parked.
+    /// The marked item until it answers, then what holds watermark, then what is parked.
     fn next(&self, low: ItemIndex, end: ItemIndex) -> Option<ItemIndex> {
         let suspects = self.0.as_ref()?;
         let marked = suspects.mark.map(|(index, _)| index);
@@ -112,8 +112,8 @@ impl Execution {
         let (wait, reason) = if self.items.counters.in_flight > 0 {
             (Wait::Completion, Some(StallReason::SingleFile))
         } else {
-            self.abandon_killers(now, fx);
-            // Low water may stand at an item now that people want skipped.
+            self.fail_killers(now, fx);
+            // Watermark may stand at an item now that people want skipped.
             self.skip_wanted(fx);
             if self.end_if_over(fx) {
                 return true;
@@ -146,7 +146,7 @@ impl Execution {
         false
     }
 
-    fn abandon_killers(&mut self, now: Now, fx: &mut Effects) {
+    fn fail_killers(&mut self, now: Now, fx: &mut Effects) {
         while let Some(index) = self
             .items
             .next_suspect()
@@ -157,7 +157,7 @@ impl Execution {
             };
             trouble.failure = Some(Failure::new(NODE_CRASH, NODE_CRASH_TEXT));
             trouble.at = now.wall;
-            self.judge.abandon(&mut scope!(self, now, fx), index, &trouble);
+            self.judge.fail(&mut scope!(self, now, fx), index, &trouble);
             self.obey_judge();
             self.items.solo.on_answered(index);
         }
@@ -216,21 +216,21 @@ impl Items {
         let reach = 2 * u64::from(settings.limits.concurrency);
         let until = self
             .high
-            .max(self.window.low_water().plus(reach))
+            .max(self.window.watermark().plus(reach))
             .min(self.fresh_end());
         let mark = None;
         self.solo.0 = Some(Suspects { until, parked, mark });
     }
 
     pub(in crate::execution) fn next_suspect(&self) -> Option<ItemIndex> {
-        self.solo.next(self.window.low_water(), self.fresh_end())
+        self.solo.next(self.window.watermark(), self.fresh_end())
     }
 
     /// Tells whether the marks that earlier runs left say that the item kills its node. Only marks do: how often it was called
     /// says nothing.
     pub(in crate::execution) fn is_killer(&self, settings: &Settings, index: ItemIndex) -> bool {
         let attempts_max = match settings.tuning.on_exhausted {
-            OnExhausted::Abandon => settings.tuning.max_attempts.get(),
+            OnExhausted::Fail => settings.tuning.max_attempts.get(),
             OnExhausted::Stop => settings
                 .tuning
                 .max_attempts

@@ -84,6 +84,6 @@ impl Items {
 
     /// Whether nothing is left of the items that are known.
     pub(in crate::execution) fn is_out_of_items(&self) -> bool {
-        self.window.low_water() >= self.end && self.troubles.is_empty()
+        self.window.watermark() >= self.end && self.troubles.is_empty()
     }
 }

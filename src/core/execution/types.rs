@@ -13,7 +13,7 @@ use crate::pace::Pace;
 use crate::settings::Auto;
 use crate::shards::{Pause, Slow};
 use crate::stats::histogram::Histogram;
-use crate::task::abandonment::Abandonments;
+use crate::task::failed_codes::FailedCodes;
 use crate::task::lifecycle::{CutOff, StopReason};
 use crate::task::supply::Supply;
 use crate::task::{Canary, ShardRange, Tuning};
@@ -69,14 +69,14 @@ pub struct Start {
 #[derive(Clone, Debug, Default)]
 pub struct Restored {
     /// First index that is neither settled nor parked.
-    pub low_water: ItemIndex,
+    pub watermark: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
     /// How far fresh items may leave, and may have left.
     pub reach: Reach,
     /// The saved counters.
     pub counters: Counters,
-    /// Settled above low water: bit `j` is index `low_water + 1 + j`.
+    /// Settled above watermark: bit `j` is index `watermark + 1 + j`.
     pub above: Vec<u64>,
     /// Unsettled items in the window that failed before.
     pub retrying: Vec<ItemTrouble>,
@@ -94,7 +94,7 @@ impl Restored {
     /// The progress of a shard that never ran.
     pub fn fresh(range: ShardRange) -> Restored {
         Restored {
-            low_water: range.start,
+            watermark: range.start,
             high_water: range.start,
             ..Restored::default()
         }
@@ -168,7 +168,7 @@ pub enum Command {
     /// The canary as the task has it now; none lifts it.
     Canary(Option<Canary>),
     /// Items that wait with these codes are given up; all that was ever decided.
-    MarkFailed(Abandonments),
+    MarkFailed(FailedCodes),
     /// Items that are settled without a call; all that were ever named.
     Skip(Stretches),
     /// What is known of the rest of the task.

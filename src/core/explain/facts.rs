@@ -181,7 +181,7 @@ pub struct Live {
     pub window: u64,
     /// What the handler can work on at once, where it says so.
     pub handler_slots: Option<u64>,
-    /// The item that holds low water longest.
+    /// The item that holds watermark longest.
     pub head: Option<Head>,
     /// Items that wait for a retry or are tried again.
     #[serde(rename = "troubled")]
@@ -194,7 +194,7 @@ pub struct Live {
     pub stalled: [Duration; StallReason::ALL.len()],
 }
 
-/// The item at low water.
+/// The item at watermark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Which.
@@ -203,7 +203,7 @@ pub struct Head {
     pub attempt: u32,
     /// Whether it waits for that attempt.
     pub waits: bool,
-    /// For how long it has held low water.
+    /// For how long it has held watermark.
     pub age: Duration,
 }
 

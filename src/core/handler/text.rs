@@ -13,7 +13,7 @@ const TOLD_AS_MIN: Duration = Duration::from_secs(1);
 /// What is kept of an example. Unit: bytes.
 const EXAMPLE_BYTES_MAX: usize = 160;
 
-/// What there is to say of the handler now; none where nothing went wrong lately.
+/// What there is to say of the handler now; none where nothing went wrong recently.
 pub fn sentence(state: &HandlerState, now: WallMs) -> Option<String> {
     let error = state.error.as_ref();
     let said = error.map(said);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::ItemCount;
 
 /// How many items of a range stand where. `pending` is never stored: it is what the others leave, so that
-/// `succeeded + skipped + abandoned + parked + in_flight + pending + excluded = total` holds by construction.
+/// `succeeded + skipped + failed + parked + in_flight + pending + excluded = total` holds by construction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Settled well.
@@ -13,7 +13,7 @@ pub struct Counters {
     /// Settled: nothing to do.
     pub skipped: u64,
     /// Failed for good.
-    pub abandoned: u64,
+    pub failed: u64,
     /// Waiting outside the window. An evicted item whose call is still out counts as in flight, not here.
     pub parked: u64,
     /// Given to the handler, no verdict yet.
@@ -25,7 +25,7 @@ pub struct Counters {
 impl Counters {
     /// Items with a final verdict.
     pub fn settled(&self) -> u64 {
-        self.succeeded + self.skipped + self.abandoned
+        self.succeeded + self.skipped + self.failed
     }
 
     /// Every item that is not pending.
@@ -44,7 +44,7 @@ impl Counters {
         Counters {
             succeeded: self.succeeded + other.succeeded,
             skipped: self.skipped + other.skipped,
-            abandoned: self.abandoned + other.abandoned,
+            failed: self.failed + other.failed,
             parked: self.parked + other.parked,
             in_flight: self.in_flight + other.in_flight,
             excluded: self.excluded + other.excluded,

@@ -1,10 +1,10 @@
-//! How many failed attempts and abandoned items a task may have before it pauses or stops.
+//! How many failed attempts and failed items a task may have before it pauses or stops.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::ids::{ItemCount, Moment};
-use crate::settings::{AbandonedLimit, ErrorBudget, FailedAttempts};
+use crate::settings::{FailedLimit, ErrorBudget, FailedAttempts};
 
 /// The window of failed attempts is counted in this many slices.
 const SLICES: u32 = 10;
@@ -81,19 +81,19 @@ impl Meter {
         }
     }
 
-    /// Whether a task of `total` items with this many abandoned ones has more than its budget allows.
-    pub fn is_abandoned_exceeded(&self, abandoned: u64, total: ItemCount) -> bool {
-        match self.budget.abandoned {
+    /// Whether a task of `total` items with this many failed ones has more than its budget allows.
+    pub fn is_failed_exceeded(&self, failed: u64, total: ItemCount) -> bool {
+        match self.budget.failed {
             None => false,
-            Some(AbandonedLimit::Count(most)) => abandoned > most,
-            Some(AbandonedLimit::RatioPpm(ppm)) => {
-                u128::from(abandoned) * 1_000_000 > u128::from(total.0) * u128::from(ppm)
+            Some(FailedLimit::Count(most)) => failed > most,
+            Some(FailedLimit::RatioPpm(ppm)) => {
+                u128::from(failed) * 1_000_000 > u128::from(total.0) * u128::from(ppm)
             }
         }
     }
 
     /// How much of the tightest part of the budget is left; none when there is no budget. Unit: millionths.
-    pub fn left_ppm(&self, succeeded: u64, abandoned: u64, total: ItemCount, now: Moment) -> Option<u32> {
+    pub fn left_ppm(&self, succeeded: u64, failed: u64, total: ItemCount, now: Moment) -> Option<u32> {
         let attempts = self.budget.failed_attempts.map(|allowed| {
             let at = now.0 / self.slice_ns();
             let mut fresh = self.slices.iter().filter(|slice| slice.is_within(at)).peekable();
@@ -101,10 +101,10 @@ impl Meter {
             let most = self.most(allowed, succeeded.saturating_sub(before));
             left(fresh.map(|slice| slice.failed).sum(), u128::from(most))
         });
-        let items = self.budget.abandoned.map(|limit| match limit {
-            AbandonedLimit::Count(most) => left(abandoned, u128::from(most)),
-            AbandonedLimit::RatioPpm(ppm) => {
-                left(abandoned, u128::from(total.0) * u128::from(ppm) / 1_000_000)
+        let items = self.budget.failed.map(|limit| match limit {
+            FailedLimit::Count(most) => left(failed, u128::from(most)),
+            FailedLimit::RatioPpm(ppm) => {
+                left(failed, u128::from(total.0) * u128::from(ppm) / 1_000_000)
             }
         });
         attempts.into_iter().chain(items).min()
@@ -136,12 +136,12 @@ mod tests {
     use super::*;
     use crate::settings::Rate;
 
-    fn meter(abandoned: Option<AbandonedLimit>) -> Meter {
+    fn meter(failed: Option<FailedLimit>) -> Meter {
         let failed_attempts = Rate::per_second(10).map(FailedAttempts::Rate);
         Meter::new(
             ErrorBudget {
                 failed_attempts,
-                abandoned,
+                failed,
             },
             Duration::from_secs(10),
         )
@@ -160,7 +160,7 @@ mod tests {
     fn with_auto_as_many_may_fail_as_succeed_and_ten_a_second_whatever_succeeds() {
         let budget = ErrorBudget {
             failed_attempts: Some(FailedAttempts::AUTO),
-            abandoned: None,
+            failed: None,
         };
         let mut meter = Meter::new(budget, Duration::from_secs(10));
         for n in 0..100 {
@@ -186,17 +186,17 @@ mod tests {
 
     #[test]
     fn a_ratio_is_of_the_total_and_a_count_is_a_count() {
-        let one_percent = meter(Some(AbandonedLimit::RatioPpm(10_000)));
-        assert!(!one_percent.is_abandoned_exceeded(10, ItemCount(1000)));
-        assert!(one_percent.is_abandoned_exceeded(11, ItemCount(1000)));
-        let five = meter(Some(AbandonedLimit::Count(5)));
-        assert!(!five.is_abandoned_exceeded(5, ItemCount(1000)));
-        assert!(five.is_abandoned_exceeded(6, ItemCount(1000)));
+        let one_percent = meter(Some(FailedLimit::RatioPpm(10_000)));
+        assert!(!one_percent.is_failed_exceeded(10, ItemCount(1000)));
+        assert!(one_percent.is_failed_exceeded(11, ItemCount(1000)));
+        let five = meter(Some(FailedLimit::Count(5)));
+        assert!(!five.is_failed_exceeded(5, ItemCount(1000)));
+        assert!(five.is_failed_exceeded(6, ItemCount(1000)));
     }
     #[test]
     fn what_is_left_is_of_the_tighter_part_and_comes_back_with_time() {
-        let mut both = meter(Some(AbandonedLimit::Count(10)));
-        let left = |meter: &Meter, abandoned, at| meter.left_ppm(0, abandoned, ItemCount(1000), Moment(at));
+        let mut both = meter(Some(FailedLimit::Count(10)));
+        let left = |meter: &Meter, failed, at| meter.left_ppm(0, failed, ItemCount(1000), Moment(at));
         assert_eq!(left(&both, 0, 0), Some(1_000_000));
         assert_eq!(left(&both, 4, 0), Some(600_000));
         assert_eq!(left(&both, 11, 0), Some(0));
@@ -216,7 +216,7 @@ mod tests {
         let none = Meter::new(
             ErrorBudget {
                 failed_attempts: None,
-                abandoned: None,
+                failed: None,
             },
             Duration::from_secs(10),
         );

@@ -25,7 +25,7 @@ pub enum Verdict {
 /// Decides about an item whose `attempt` of at most `attempts_max` failed.
 pub fn decide(wish: Wish, attempt: Attempt, attempts_max: u32, backoff: &Backoff, spread: u64) -> Verdict {
     match wish {
-        Wish::Abandon => Verdict::Failed,
+        Wish::Fail => Verdict::Failed,
         Wish::Retry { .. } if attempt.get() >= attempts_max => Verdict::Exhausted,
         Wish::Retry { after: Some(chosen) } => Verdict::RetryAfter(chosen.min(RETRY_AFTER_MAX)),
         Wish::Retry { after: None } => Verdict::RetryAfter(wait(backoff, attempt, spread)),
@@ -105,7 +105,7 @@ mod tests {
         let silly = decide(retry(Some(Duration::MAX)), Attempt::new(1), 5, &BACKOFF, 0);
         assert_eq!(silly, Verdict::RetryAfter(RETRY_AFTER_MAX));
         assert_eq!(
-            decide(Wish::Abandon, Attempt::new(1), 5, &BACKOFF, 0),
+            decide(Wish::Fail, Attempt::new(1), 5, &BACKOFF, 0),
             Verdict::Failed
         );
     }

@@ -82,8 +82,8 @@ pub enum Wish {
         /// The wait that the handler asked for; none leaves it to the task's back-off.
         after: Option<Duration>,
     },
-    /// No more attempts: the item is abandoned.
-    Abandon,
+    /// No more attempts: the item is failed.
+    Fail,
 }
 
 crate::slugs! {

@@ -14,10 +14,10 @@ use crate::ids::{ItemIndex, Moment, WallMs};
 use crate::items::run::IndexRun;
 use crate::items::verdict::{AttemptNote, Failure, FailureClass, NOTES_MAX};
 
-/// Whether an item still holds low water.
+/// Whether an item still holds watermark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
-    /// Its bit is clear: it holds low water.
+    /// Its bit is clear: it holds watermark.
     #[default]
     Window,
     /// Its bit is set: it is parked, durably once a checkpoint says so.

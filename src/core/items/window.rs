@@ -1,8 +1,8 @@
-//! The sliding window over indexes: which of `[low_water, low_water + size)` are settled.
+//! The sliding window over indexes: which of `[watermark, watermark + size)` are settled.
 //!
-//! A ring of 64-bit words addressed by absolute index, so that a run of neighbours is set and low water is moved a
-//! word at a time. It knows nothing of attempts, outcomes or time. Invariants: the bit of low water is clear; every
-//! bit that belongs to no index of the window is clear; low water never falls.
+//! A ring of 64-bit words addressed by absolute index, so that a run of neighbours is set and watermark is moved a
+//! word at a time. It knows nothing of attempts, outcomes or time. Invariants: the bit of watermark is clear; every
+//! bit that belongs to no index of the window is clear; watermark never falls.
 
 use crate::ids::ItemIndex;
 use crate::items::run::IndexRun;
@@ -22,23 +22,23 @@ pub struct Window {
 }
 
 impl Window {
-    /// An empty window of `size` items (at least 1) from `low_water` on.
-    pub fn new(low_water: ItemIndex, size: u32) -> Window {
+    /// An empty window of `size` items (at least 1) from `watermark` on.
+    pub fn new(watermark: ItemIndex, size: u32) -> Window {
         let size = u64::from(size.max(1));
         Window {
-            low: low_water.0,
+            low: watermark.0,
             size,
             words: vec![0; words_for(size)],
         }
     }
 
-    /// A window whose settled set was saved: bit `j` of `above` is index `low_water + 1 + j`.
-    pub fn restore(low_water: ItemIndex, size: u32, above: &[u64]) -> Window {
+    /// A window whose settled set was saved: bit `j` of `above` is index `watermark + 1 + j`.
+    pub fn restore(watermark: ItemIndex, size: u32, above: &[u64]) -> Window {
         let span = 1 + 64 * above.len() as u64;
-        let mut window = Window::new(low_water, size);
+        let mut window = Window::new(watermark, size);
         window.ensure_capacity(span);
         for (at, word) in above.iter().enumerate() {
-            let first = low_water.0 + 1 + 64 * at as u64;
+            let first = watermark.0 + 1 + 64 * at as u64;
             window.put(first, *word);
         }
         window
@@ -46,7 +46,7 @@ impl Window {
 
     /// The lowest index that is not settled.
     #[inline]
-    pub fn low_water(&self) -> ItemIndex {
+    pub fn watermark(&self) -> ItemIndex {
         ItemIndex(self.low)
     }
 
@@ -61,17 +61,17 @@ impl Window {
         u32::try_from(self.size).unwrap_or(u32::MAX)
     }
 
-    /// Whether `index` is settled: below low water, or its bit is set.
+    /// Whether `index` is settled: below watermark, or its bit is set.
     #[inline]
     pub fn is_settled(&self, index: ItemIndex) -> bool {
         index.0 < self.low
             || (index.0 < self.end() && self.words[self.slot(index.0)] >> (index.0 & 63) & 1 == 1)
     }
 
-    /// Settles a run and moves low water; says how many of it were not settled before.
+    /// Settles a run and moves watermark; says how many of it were not settled before.
     ///
     /// # Errors
-    /// When the run reaches below low water or beyond what the window ever held.
+    /// When the run reaches below watermark or beyond what the window ever held.
     #[inline]
     pub fn settle(&mut self, run: IndexRun) -> Result<u32, OutsideWindow> {
         if run.first().0 < self.low || run.end().0 > self.end() {
@@ -91,10 +91,10 @@ impl Window {
         Ok(newly)
     }
 
-    /// Moves low water to `to`, over indexes of which none was ever settled or dispatched.
+    /// Moves watermark to `to`, over indexes of which none was ever settled or dispatched.
     ///
     /// # Errors
-    /// When an index above low water is settled, or `to` lies below it; nothing was changed.
+    /// When an index above watermark is settled, or `to` lies below it; nothing was changed.
     pub fn jump(&mut self, to: ItemIndex) -> Result<(), OutsideWindow> {
         if to.0 < self.low || self.words.iter().any(|word| *word != 0) {
             return Err(OutsideWindow);
@@ -134,7 +134,7 @@ impl Window {
         )
     }
 
-    /// Changes the size; a smaller one takes effect as low water moves, nothing is forgotten.
+    /// Changes the size; a smaller one takes effect as watermark moves, nothing is forgotten.
     pub fn resize(&mut self, size: u32) {
         self.size = u64::from(size.max(1));
         self.ensure_capacity(self.size);
@@ -145,8 +145,8 @@ impl Window {
         self.ensure_capacity(end.0.saturating_sub(self.low));
     }
 
-    /// Copies the settled set above low water into `above` (bit `j` is index `low_water + 1 + j`), up to `high`,
-    /// and returns how many bits count: the distance from low water to the highest settled index.
+    /// Copies the settled set above watermark into `above` (bit `j` is index `watermark + 1 + j`), up to `high`,
+    /// and returns how many bits count: the distance from watermark to the highest settled index.
     pub fn copy_above(&self, high: ItemIndex, above: &mut Vec<u64>) -> u32 {
         above.clear();
         let first = self.low + 1;
@@ -163,7 +163,7 @@ impl Window {
             .map_or(0, |last| (above.len() as u32) * 64 - last.leading_zeros())
     }
 
-    /// How many indexes above low water are settled. Walks the window: for checks only.
+    /// How many indexes above watermark are settled. Walks the window: for checks only.
     pub fn settled_above(&self) -> u64 {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
     }
@@ -260,16 +260,16 @@ mod tests {
     }
 
     #[test]
-    fn low_water_stops_at_first_unsettled_item() {
+    fn watermark_stops_at_first_unsettled_item() {
         let mut window = Window::new(ItemIndex(0), 128);
         assert_eq!(window.settle(run(1, 70)), Ok(70));
-        assert_eq!(window.low_water(), ItemIndex(0));
+        assert_eq!(window.watermark(), ItemIndex(0));
         assert_eq!(window.settle(run(0, 1)), Ok(1));
-        assert_eq!(window.low_water(), ItemIndex(71));
+        assert_eq!(window.watermark(), ItemIndex(71));
     }
 
     #[test]
-    fn settling_below_low_water_or_beyond_the_ring_is_refused_and_changes_nothing() {
+    fn settling_below_watermark_or_beyond_the_ring_is_refused_and_changes_nothing() {
         let mut window = Window::new(ItemIndex(100), 64);
         let before = window.clone();
         assert_eq!(window.settle(run(99, 2)), Err(OutsideWindow));
@@ -278,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn low_water_jumps_over_what_nobody_touched_only() {
+    fn watermark_jumps_over_what_nobody_touched_only() {
         let mut window = Window::new(ItemIndex(5), 64);
         assert_eq!(window.jump(ItemIndex(4)), Err(OutsideWindow));
         assert_eq!(window.jump(ItemIndex(1_000_003)), Ok(()));
         assert_eq!(window.settle(run(1_000_004, 2)), Ok(2));
         assert_eq!(window.jump(ItemIndex(2_000_000)), Err(OutsideWindow));
         assert_eq!(window.settle(run(1_000_003, 1)), Ok(1));
-        assert_eq!(window.low_water(), ItemIndex(1_000_006));
+        assert_eq!(window.watermark(), ItemIndex(1_000_006));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use crate::items::stretches::{StretchFault, Stretches};
 use crate::task::Tuning;
-use crate::task::abandonment::TooManyCodes;
+use crate::task::failed_codes::TooManyCodes;
 use crate::task::lifecycle::{Refusal, Standing, StopReason, Verb, decide};
 use crate::task::meaning::{FieldRefusal, MeaningChange, fixed_for_good};
 use crate::task::spec::SpecPatch;
@@ -46,7 +46,7 @@ pub enum TaskCommand {
     /// Take no more items: an open task finishes once those that were added are settled.
     Seal,
     /// Give up the items that wait now, and whose last failure has this code.
-    Abandon {
+    Fail {
         /// The failure's code.
         code: String,
     },
@@ -119,7 +119,7 @@ impl TaskCommand {
             TaskCommand::Tune(_) => "task.tune",
             TaskCommand::Finish { .. } => "task.finish",
             TaskCommand::Seal => "task.seal",
-            TaskCommand::Abandon { .. } => "task.abandon",
+            TaskCommand::Fail { .. } => "task.fail",
             TaskCommand::Skip(_) => "task.skip",
             TaskCommand::Recover => "task.recover",
             TaskCommand::Edit(_) => "task.edit",

@@ -74,7 +74,7 @@ impl Life {
     fn counts(&self) -> Value {
         let counters = self.counters();
         json!({
-            "succeeded": counters.succeeded, "skipped": counters.skipped, "abandoned": counters.abandoned,
+            "succeeded": counters.succeeded, "skipped": counters.skipped, "failed": counters.failed,
             "parked": counters.parked, "in_flight": counters.in_flight, "excluded": counters.excluded,
             "pending": counters.pending(self.total),
         })

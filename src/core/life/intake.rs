@@ -60,7 +60,7 @@ impl Life {
     /// The lowest index that isn't done.
     fn lowest_open(&self) -> ItemIndex {
         let open = self.shards.iter().filter(|shard| !shard.is_done());
-        let lowest = open.map(|shard| shard.low_water).min();
+        let lowest = open.map(|shard| shard.watermark).min();
         lowest.unwrap_or(ItemIndex(self.total.0))
     }
 

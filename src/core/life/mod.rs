@@ -31,7 +31,7 @@ use super::shards::{Pause, Slow};
 use super::task::{ShardRange, Tuning};
 use crate::dataset::Publishing;
 use crate::items::stretches::Stretches;
-use crate::task::abandonment::Abandonments;
+use crate::task::failed_codes::FailedCodes;
 use crate::task::lifecycle::{CutOff, Note, Standing, Status, StopReason, TaskResult, Wish};
 use crate::task::spec::TaskSpec;
 use crate::task::supply::Intake;
@@ -52,7 +52,7 @@ pub struct Life {
     /// The live settings.
     pub tuning: Tuning,
     /// Codes that people gave up.
-    pub abandonments: Abandonments,
+    pub failed_codes: FailedCodes,
     /// Items that people want skipped, as far as they aren't settled.
     pub skips: Stretches,
     /// What it wants.

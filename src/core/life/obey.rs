@@ -99,7 +99,7 @@ impl Life {
             }
             TaskCommand::Finish { end } => self.finish(*end, now)?,
             TaskCommand::Seal => self.seal(now)?,
-            TaskCommand::Abandon { code } => return self.abandon(code, now).map(Some),
+            TaskCommand::Fail { code } => return self.fail(code, now).map(Some),
             TaskCommand::Skip(items) => return self.skip(items).map(Some),
             TaskCommand::Recover => self.recover(now)?,
             TaskCommand::Ready { start_no, edit } => {
@@ -162,12 +162,12 @@ impl Life {
     }
 
     /// Remembers that items which wait with a code are given up, for owners to see within a second.
-    fn abandon(&mut self, code: &str, now: WallMs) -> Result<Change, CommandRefusal> {
-        decide(Verb::Abandon, self.standing())?;
-        let before = json(&self.abandonments);
-        self.abandonments.decide(code, now)?;
+    fn fail(&mut self, code: &str, now: WallMs) -> Result<Change, CommandRefusal> {
+        decide(Verb::Fail, self.standing())?;
+        let before = json(&self.failed_codes);
+        self.failed_codes.decide(code, now)?;
         self.bump_control();
-        Ok((before, json(&self.abandonments)))
+        Ok((before, json(&self.failed_codes)))
     }
 
     /// Lowers its end.

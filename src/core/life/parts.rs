@@ -29,7 +29,7 @@ impl Life {
         let whole = self.whole();
         self.shards.truncate(1);
         for shard in &mut self.shards {
-            (shard.first, shard.low_water) = (whole.start, whole.start);
+            (shard.first, shard.watermark) = (whole.start, whole.start);
             (shard.high_water, shard.reach) = (whole.start, whole.start);
             (shard.end, shard.range_end, shard.share) = (whole.end, whole.end, None);
         }

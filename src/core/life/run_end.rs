@@ -136,7 +136,7 @@ impl Life {
         }
     }
 
-    /// A shard is taken from an owner that is gone. When it was active last stays as it was, and so does the low water of
+    /// A shard is taken from an owner that is gone. When it was active last stays as it was, and so does the watermark of
     /// its last claim. Says what is said beside the status.
     pub fn disown(&mut self, no: u32) -> Option<Note> {
         let state = state_after(&RunClose::Released, self.wish);

@@ -27,7 +27,7 @@ pub struct ShardLife {
     /// Its newest run; 0 before the first.
     pub run: RunNo,
     /// Everything before is settled.
-    pub low_water: ItemIndex,
+    pub watermark: ItemIndex,
     /// One past the highest index whose answer is known.
     pub high_water: ItemIndex,
     /// One past the highest index that may have left.
@@ -36,7 +36,7 @@ pub struct ShardLife {
     pub counters: Counters,
     /// How often it recovered without an item of progress between.
     pub recoveries: u32,
-    /// Low water at the last claim; none forgives: the next claim is no stall.
+    /// Watermark at the last claim; none forgives: the next claim is no stall.
     pub claimed_at: Option<ItemIndex>,
     /// It can't be claimed before.
     pub not_before: WallMs,
@@ -63,7 +63,7 @@ impl ShardLife {
             wish,
             session: None,
             run: RunNo(0),
-            low_water: range.start,
+            watermark: range.start,
             high_water: range.start,
             reach: range.start,
             counters: Counters::default(),
@@ -120,7 +120,7 @@ impl ShardLife {
 
     /// Whether nothing of it is left, as far as is saved.
     pub(super) fn is_settled(&self) -> bool {
-        self.low_water >= self.end && self.counters.parked == 0
+        self.watermark >= self.end && self.counters.parked == 0
     }
 
     /// One past the highest index that a run which is over may have sent: an older program's writes high water alone.

@@ -173,11 +173,11 @@ impl Life {
         if next.0 != self.total.0 {
             return Err(format!("the shards end at item {} of {}", next.0, self.total.0));
         }
-        let abandoned: u64 = self.shards.iter().map(|shard| shard.counters.abandoned).sum();
-        if evidence.failures != abandoned {
+        let failed: u64 = self.shards.iter().map(|shard| shard.counters.failed).sum();
+        if evidence.failures != failed {
             let recorded = evidence.failures;
             return Err(format!(
-                "{abandoned} items were abandoned, but {recorded} failures are recorded"
+                "{failed} items were failed, but {recorded} failures are recorded"
             ));
         }
         if evidence.is_parked {
@@ -188,7 +188,7 @@ impl Life {
             return Err(format!("{said} results were kept, but {stored} are stored"));
         }
         let is_early = self.shards.iter().any(|shard| shard.end < shard.range_end);
-        Ok(match (abandoned, is_early) {
+        Ok(match (failed, is_early) {
             (1.., _) => TaskResult::WithFailures,
             (_, true) => TaskResult::Early,
             (_, false) => TaskResult::Succeeded,
@@ -199,13 +199,13 @@ impl Life {
 /// Every item of a shard is accounted for.
 fn whole(shard: &ShardLife) -> Result<(), String> {
     let (done, parked) = (shard.counters.settled(), shard.counters.parked);
-    if shard.low_water == shard.end && parked == 0 && done == shard.end.0 - shard.first.0 {
+    if shard.watermark == shard.end && parked == 0 && done == shard.end.0 - shard.first.0 {
         return Ok(());
     }
     let ShardLife {
-        no, low_water, end, ..
+        no, watermark, end, ..
     } = shard;
-    let (at, end) = (low_water.0, end.0);
+    let (at, end) = (watermark.0, end.0);
     Err(format!(
         "shard {no} ended at {at} of {end} with {done} items settled and {parked} parked"
     ))

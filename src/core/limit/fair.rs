@@ -1,7 +1,7 @@
 //! Who may take a slot where several runs want some: a call that lasts long holds its slot, so what is shared is slots, not
 //! calls. A run whose calls take 8 s would else keep all of them, and one whose calls take 10 ms would wait for it each time.
 //!
-//! Each run that wants slots, or used some lately, has an equal share of whole ones. Beyond its own a run takes what the
+//! Each run that wants slots, or used some recent, has an equal share of whole ones. Beyond its own a run takes what the
 //! others' shares leave, and where several want that, in turn. For those that want none right now only some slots are kept
 //! free: a run of short calls wants one again in a moment, and a slot that was given to a long call doesn't come back that
 //! soon. Where a batch is larger than a share and all together don't fit, nobody has a share: all slots are taken in turn, and
@@ -17,8 +17,8 @@ pub(super) struct Holding {
     pub used: u64,
     /// It wants more.
     pub is_hungry: bool,
-    /// About as many as it used at a time lately.
-    pub lately: u64,
+    /// About as many as it used at a time recently.
+    pub recent: u64,
     /// So many it needs at once.
     pub batch: u64,
     /// Items that it was given so far, of which others have had as many, or as if.
@@ -27,7 +27,7 @@ pub(super) struct Holding {
 
 impl Holding {
     fn is_active(self) -> bool {
-        self.is_hungry || self.used > 0 || self.lately > 0
+        self.is_hungry || self.used > 0 || self.recent > 0
     }
 }
 
@@ -40,7 +40,7 @@ pub(super) fn allowed(slots: u64, own: Holding, others: impl Iterator<Item = Hol
     let share = if needed > slots { 0 } else { share };
     let missing = |other: Holding| match other.is_hungry {
         true => (share.saturating_sub(other.used), 0),
-        false => (0, share.min(other.lately).saturating_sub(other.used)),
+        false => (0, share.min(other.recent).saturating_sub(other.used)),
     };
     let (mut taken, mut owed, mut kept) = (0_u64, 0_u64, 0_u64);
     let mut is_its_turn = true;
@@ -67,17 +67,17 @@ mod tests {
         Holding {
             used,
             is_hungry: true,
-            lately: used,
+            recent: used,
             batch: 1,
             served: 0,
         }
     }
 
-    fn quiet(used: u64, lately: u64) -> Holding {
+    fn quiet(used: u64, recent: u64) -> Holding {
         Holding {
             used,
             is_hungry: false,
-            lately,
+            recent,
             batch: 1,
             served: 0,
         }

@@ -16,7 +16,7 @@ use crate::ids::Moment;
 
 /// What a run may be ahead of others.
 const AHEAD: Duration = Duration::from_millis(5);
-/// What a run that fell behind may make good.
+/// What a run that fell behind may recover.
 const BEHIND_MAX: Duration = Duration::from_secs(1);
 /// When to ask again where nothing says when something will be there: a change wakes the run anyway.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
@@ -267,7 +267,7 @@ impl Pot {
         }
     }
 
-    /// Who was idle doesn't save up, and who fell far behind doesn't make good all of it.
+    /// Who was idle doesn't save up, and who fell far behind doesn't recover all of it.
     fn catch_up(&mut self, no: SlotNo, now: Moment) {
         let served = self.rivals(no, now).map(|run| run.served);
         let span = served.fold(None, |span: Option<(u64, u64)>, served| {

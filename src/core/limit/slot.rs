@@ -68,7 +68,7 @@ impl Slot {
         Holding {
             used: self.used(),
             is_hungry: self.hungry_until > now && self.waits_for_slots,
-            lately: self.quiet.1,
+            recent: self.quiet.1,
             batch: u64::from(self.batch),
             served: self.served,
         }

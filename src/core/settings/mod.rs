@@ -138,8 +138,8 @@ pub struct Backoff {
 /// What happens to an item that has used all its attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnExhausted {
-    /// It is abandoned and the task goes on.
-    Abandon,
+    /// It is failed and the task goes on.
+    Fail,
     /// The task stops (`item_exhausted`); the item stays pending.
     Stop,
 }
@@ -153,9 +153,9 @@ pub enum Results {
     Keep,
 }
 
-/// How many abandoned items a task may have.
+/// How many failed items a task may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AbandonedLimit {
+pub enum FailedLimit {
     /// This many.
     Count(u64),
     /// This share of the total. Unit: parts per million.
@@ -196,11 +196,11 @@ impl FailedAttempts {
 }
 
 /// The errors that a task may have. More failed attempts than `failed_attempts` over `error_window` make it
-/// `recovering`; more abandoned items than `abandoned` stop it. Both may be absent.
+/// `recovering`; more failed items than `failed` stop it. Both may be absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorBudget {
     /// The failed attempts.
     pub failed_attempts: Option<FailedAttempts>,
-    /// The number or share of abandoned items.
-    pub abandoned: Option<AbandonedLimit>,
+    /// The number or share of failed items.
+    pub failed: Option<FailedLimit>,
 }

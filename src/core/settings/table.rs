@@ -194,7 +194,7 @@ live_settings! {
     concurrency: Auto<NonZeroU32> = "auto";
     /// The most that concurrency = auto may become
     max_concurrency: NonZeroU32 = 1024;
-    /// Items between low water and the highest that may leave: a number or auto
+    /// Items between watermark and the highest that may leave: a number or auto
     ///
     /// auto = max(2 × concurrency, 4096)
     window: Auto<NonZeroU32> = "auto" to 1048576;
@@ -212,8 +212,8 @@ live_settings! {
     ///
     /// The first wait..the longest, the factor, the spread
     backoff: Backoff = "1s..60s x2 jitter 20%" to "365d";
-    /// What an item without attempts left means: abandon (it, and go on) or stop (the task)
-    on_exhausted: OnExhausted = "abandon";
+    /// What an item without attempts left means: fail (it, and go on) or stop (the task)
+    on_exhausted: OnExhausted = "fail";
     /// Errors that are tolerated: auto (it pauses while most attempts fail), 10/s failed attempts (more: it pauses), 1% or 500 given up (more: it stops), none
     ///
     /// auto: more fail than succeed, and more than 10/s. Both: "auto 1%", "10/s 1%"
@@ -258,7 +258,7 @@ mod tests {
 
     const WHOLE: &str = r#"{"rate":"500/s","burst":"100ms","concurrency":"auto","max_concurrency":1024,"window":4096,
 "batch":1,"batch_linger":"5ms","timeout":"10s","max_attempts":5,"backoff":"1s..60s x2 jitter 20%",
-"on_exhausted":"abandon","error_budget":"10/s 1%","error_window":"30s","checkpoint_interval":"1s",
+"on_exhausted":"fail","error_budget":"10/s 1%","error_window":"30s","checkpoint_interval":"1s",
 "unsaved_max":"auto","straggler_after":"1s","park_after":"2s","parked_max":10000,"ordered":false}"#;
 
     #[test]

@@ -28,7 +28,7 @@ pub enum Kind {
     SpanOrAuto,
     /// A back-off.
     Backoff,
-    /// `abandon` or `stop`.
+    /// `fail` or `stop`.
     OnExhausted,
     /// `off` or `keep`.
     Results,

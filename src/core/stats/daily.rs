@@ -55,7 +55,7 @@ pub struct Settled {
     /// Settled: nothing to do.
     pub skipped: u64,
     /// Failed for good.
-    pub abandoned: u64,
+    pub failed: u64,
 }
 
 impl Settled {
@@ -64,7 +64,7 @@ impl Settled {
         Settled {
             succeeded: counters.succeeded,
             skipped: counters.skipped,
-            abandoned: counters.abandoned,
+            failed: counters.failed,
         }
     }
 
@@ -85,7 +85,7 @@ impl Settled {
         Settled {
             succeeded: put(self.succeeded, other.succeeded),
             skipped: put(self.skipped, other.skipped),
-            abandoned: put(self.abandoned, other.abandoned),
+            failed: put(self.failed, other.failed),
         }
     }
 }
@@ -143,11 +143,11 @@ pub fn grouped<K: Ord>(cells: &Cells, key: impl Fn(&str, UtcDay) -> K) -> BTreeM
 mod tests {
     use super::*;
 
-    fn settled(succeeded: u64, skipped: u64, abandoned: u64) -> Settled {
+    fn settled(succeeded: u64, skipped: u64, failed: u64) -> Settled {
         Settled {
             succeeded,
             skipped,
-            abandoned,
+            failed,
         }
     }
 

@@ -11,7 +11,7 @@ crate::slugs! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[repr(u8)]
     pub enum StallReason {
-        /// Low water holds the whole window.
+        /// Watermark holds the whole window.
         WindowFull = "window_full",
         /// As many items are in flight as the task allows.
         Concurrency = "concurrency",

@@ -44,13 +44,13 @@ pub struct Ended {
     /// It may be tried again.
     pub retry: u64,
     /// It was given up.
-    pub abandon: u64,
+    pub fail: u64,
 }
 
 impl Ended {
     fn add(&mut self, more: Ended) {
         self.retry += more.retry;
-        self.abandon += more.abandon;
+        self.fail += more.fail;
     }
 }
 
@@ -58,8 +58,8 @@ impl FailedAttempts {
     /// Counts an attempt that failed with a code.
     pub fn count(&mut self, code: &str, wish: Wish) {
         let one = match wish {
-            Wish::Abandon => Ended { retry: 0, abandon: 1 },
-            Wish::Retry { .. } => Ended { retry: 1, abandon: 0 },
+            Wish::Fail => Ended { retry: 0, fail: 1 },
+            Wish::Retry { .. } => Ended { retry: 1, fail: 0 },
         };
         // The usual case, without a copy of the code.
         if let Some(known) = self.0.get_mut(code) {
@@ -82,7 +82,7 @@ impl FailedAttempts {
 
     /// How many there were of all codes.
     pub fn count_all(&self) -> u64 {
-        self.0.values().map(|ended| ended.retry + ended.abandon).sum()
+        self.0.values().map(|ended| ended.retry + ended.fail).sum()
     }
 
     fn since(&self, before: &FailedAttempts) -> FailedAttempts {
@@ -90,7 +90,7 @@ impl FailedAttempts {
             let then = before.0.get(code).copied().unwrap_or_default();
             let ended = Ended {
                 retry: now.retry.saturating_sub(then.retry),
-                abandon: now.abandon.saturating_sub(then.abandon),
+                fail: now.fail.saturating_sub(then.fail),
             };
             (ended != Ended::default()).then(|| (code.clone(), ended))
         };
@@ -117,15 +117,15 @@ mod tests {
         for n in 0..1000 {
             failed.count(&format!("E{n}"), Wish::Retry { after: None });
         }
-        failed.count("E3", Wish::Abandon);
+        failed.count("E3", Wish::Fail);
         assert_eq!(failed.iter().count(), CODES_MAX + 1);
         assert_eq!(failed.iter().map(|(_, ended)| ended.retry).sum::<u64>(), 1000);
         let before = failed.clone();
-        failed.count("E3", Wish::Abandon);
+        failed.count("E3", Wish::Fail);
         let fresh = failed.since(&before);
         assert_eq!(
             fresh.iter().collect::<Vec<_>>(),
-            [("E3", Ended { retry: 0, abandon: 1 })]
+            [("E3", Ended { retry: 0, fail: 1 })]
         );
     }
 }

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use crate::ids::WallMs;
 
 /// Codes that are decided on in one task, at most: each run reads them with its task's settings.
-pub const ABANDONMENTS_MAX: usize = 64;
+pub const FAILED_CODES_MAX: usize = 64;
 
 /// Items that wait, whose last failure has this code, and failed at or before this time are given up.
 /// The field names are those of the stored JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Abandonment {
+pub struct FailedCode {
     /// The failure's code.
     pub code: Cow<'static, str>,
     /// When it was decided.
@@ -25,14 +25,14 @@ pub struct Abandonment {
 /// All of a task, the newest of each code, in the order in which their codes were first decided on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Abandonments(Vec<Abandonment>);
+pub struct FailedCodes(Vec<FailedCode>);
 
-/// There are [`ABANDONMENTS_MAX`] codes already.
+/// There are [`FAILED_CODES_MAX`] codes already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the task has given up items of {ABANDONMENTS_MAX} codes already, and remembers no more")]
+#[error("the task has given up items of {FAILED_CODES_MAX} codes already, and remembers no more")]
 pub struct TooManyCodes;
 
-impl Abandonments {
+impl FailedCodes {
     /// Whether nothing was decided.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -40,7 +40,7 @@ impl Abandonments {
     }
 
     /// Each of them.
-    pub fn iter(&self) -> impl Iterator<Item = &Abandonment> {
+    pub fn iter(&self) -> impl Iterator<Item = &FailedCode> {
         self.0.iter()
     }
 
@@ -50,10 +50,10 @@ impl Abandonments {
     /// When there are too many codes.
     ///
     /// ```
-    /// use windrow_core::task::abandonment::Abandonments;
+    /// use windrow_core::task::failed_codes::FailedCodes;
     /// use windrow_core::ids::WallMs;
     ///
-    /// let mut decided = Abandonments::default();
+    /// let mut decided = FailedCodes::default();
     /// decided.decide("TIMEOUT", WallMs(5)).unwrap();
     /// assert!(decided.covers("TIMEOUT", WallMs(5)) && !decided.covers("TIMEOUT", WallMs(6)));
     /// ```
@@ -62,10 +62,10 @@ impl Abandonments {
             known.at = known.at.max(at);
             return Ok(());
         }
-        if self.0.len() >= ABANDONMENTS_MAX {
+        if self.0.len() >= FAILED_CODES_MAX {
             return Err(TooManyCodes);
         }
-        self.0.push(Abandonment {
+        self.0.push(FailedCode {
             code: Cow::Owned(code.to_owned()),
             at,
         });
@@ -84,13 +84,13 @@ mod tests {
 
     #[test]
     fn of_each_code_the_newest_decision_counts_and_a_code_too_many_is_refused() {
-        let mut decided = Abandonments::default();
+        let mut decided = FailedCodes::default();
         for (code, at) in [("A", 5), ("B", 1), ("A", 9), ("A", 7)] {
             decided.decide(code, WallMs(at)).expect("there is room");
         }
         let all: Vec<_> = decided.iter().map(|one| (one.code.as_ref(), one.at.0)).collect();
         assert_eq!(all, [("A", 9), ("B", 1)]);
-        for no in 0..ABANDONMENTS_MAX - 2 {
+        for no in 0..FAILED_CODES_MAX - 2 {
             decided
                 .decide(&format!("C{no}"), WallMs(0))
                 .expect("there is room");
@@ -101,12 +101,12 @@ mod tests {
 
     #[test]
     fn decisions_are_stored_as_a_list() {
-        let mut decided = Abandonments::default();
+        let mut decided = FailedCodes::default();
         decided.decide("TIMEOUT", WallMs(5)).expect("there is room");
         let text = serde_json::to_string(&decided).expect("JSON");
         assert_eq!(text, r#"[{"code":"TIMEOUT","at":5}]"#);
         assert_eq!(
-            serde_json::from_str::<Abandonments>(&text).expect("JSON"),
+            serde_json::from_str::<FailedCodes>(&text).expect("JSON"),
             decided
         );
     }

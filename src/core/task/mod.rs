@@ -1,6 +1,6 @@
 //! What a task is: what it means (fixed once it has dispatched) and how it is driven (may change while it runs).
 
-pub mod abandonment;
+pub mod failed_codes;
 pub mod deadline;
 pub mod lifecycle;
 pub mod meaning;
@@ -82,7 +82,7 @@ pub enum CanaryThen {
     /// The task stops (`canary_done`); a start goes on with the rest.
     #[default]
     Stop,
-    /// The task goes on by itself if none of them was abandoned, else it stops (`canary_done`).
+    /// The task goes on by itself if none of them was failed, else it stops (`canary_done`).
     Continue,
 }
 

@@ -14,7 +14,7 @@ enum Meaning {
     AllOk,
     Items(Vec<&'static str>),
     Failed(FailureClass, String, Option<u64>),
-    Abandoned(String),
+    Failed(String),
     Bad(String),
     Rejected(String),
     Gone(String),
@@ -39,7 +39,7 @@ fn meaning(reply: Reply) -> Meaning {
                 failure,
                 after,
             } => Meaning::Failed(class, code(failure), seconds(after)),
-            CallFailure::Abandoned(failure) => Meaning::Abandoned(code(failure)),
+            CallFailure::Failed(failure) => Meaning::Failed(code(failure)),
             CallFailure::BadReply(failure) => Meaning::Bad(code(failure)),
             CallFailure::Rejected(failure) => Meaning::Rejected(code(failure)),
             CallFailure::Gone(failure) => Meaning::Gone(code(failure)),
@@ -64,8 +64,8 @@ fn word(verdict: &ItemVerdict) -> &'static str {
             ..
         } => "retry",
         ItemVerdict::Failed {
-            wish: Wish::Abandon, ..
-        } => "abandon",
+            wish: Wish::Fail, ..
+        } => "fail",
     }
 }
 
@@ -236,12 +236,12 @@ fn every_row_of_the_status_table_has_its_meaning() {
         (
             400,
             &[],
-            r#"{"result":"abandon"}"#,
-            Meaning::Items(vec!["abandon"]),
+            r#"{"result":"fail"}"#,
+            Meaning::Items(vec!["fail"]),
         ),
-        (422, &[], "", Meaning::Abandoned(code(422))),
-        (422, &[], "<html>", Meaning::Abandoned(code(422))),
-        (422, &[], r#"["ok"]"#, Meaning::Abandoned(code(422))),
+        (422, &[], "", Meaning::Failed(code(422))),
+        (422, &[], "<html>", Meaning::Failed(code(422))),
+        (422, &[], r#"["ok"]"#, Meaning::Failed(code(422))),
         (422, &[], r#"{"result":"retry"}"#, Meaning::Items(vec!["retry"])),
         (422, &[], r#"{"result":"hm"}"#, Meaning::Bad("BAD_REPLY".into())),
         (401, &[], r#"{"result":"ok"}"#, Meaning::Rejected(code(401))),
@@ -271,7 +271,7 @@ fn batched_answers_have_the_same_table() {
         (200, r#"{"result":"ok"}"#, Meaning::Items(vec!["retry"; 3])),
         (400, partial, Meaning::Items(vec!["ok", "retry", "ok"])),
         (422, r#"{"default":"skip"}"#, Meaning::Items(vec!["skip"; 3])),
-        (422, r#"{"result":"retry"}"#, Meaning::Abandoned(code(422))),
+        (422, r#"{"result":"retry"}"#, Meaning::Failed(code(422))),
         (
             422,
             r#"{"results":[{"index":99,"result":"ok"}]}"#,

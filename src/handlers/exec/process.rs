@@ -69,7 +69,7 @@ pub(super) fn run(shared: &Shared, job: &Job, record: &mut Record) -> Judged {
 fn given_up(failure: Failure) -> Judged {
     Judged::Said(ItemVerdict::Failed {
         failure,
-        wish: Wish::Abandon,
+        wish: Wish::Fail,
     })
 }
 

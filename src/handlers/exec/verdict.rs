@@ -49,7 +49,7 @@ pub(super) fn judge(
         }
         Some(EXIT_DATA) => Judged::Said(ItemVerdict::Failed {
             failure: exited(EXIT_DATA, "", tail),
-            wish: Wish::Abandon,
+            wish: Wish::Fail,
         }),
         Some(EXIT_NOT_EXECUTABLE) => Judged::Rejected(exited(
             EXIT_NOT_EXECUTABLE,
@@ -128,7 +128,7 @@ pub(super) fn not_started(why: &io::Error, program: &Program) -> Judged {
             );
             return Judged::Said(ItemVerdict::Failed {
                 failure: Failure::new(ARGUMENTS_TOO_LONG, message),
-                wish: Wish::Abandon,
+                wish: Wish::Fail,
             });
         }
         Some(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM) => return no_room(why),

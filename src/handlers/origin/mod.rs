@@ -279,9 +279,9 @@ fn verdict_of_each(failure: &CallFailure) -> Option<ItemVerdict> {
             failure,
             ..
         } => Some(ItemVerdict::Unclear(failure.clone())),
-        CallFailure::Abandoned(failure) | CallFailure::Unsendable(failure) => Some(ItemVerdict::Failed {
+        CallFailure::Failed(failure) | CallFailure::Unsendable(failure) => Some(ItemVerdict::Failed {
             failure: failure.clone(),
-            wish: Wish::Abandon,
+            wish: Wish::Fail,
         }),
         _ => None,
     }

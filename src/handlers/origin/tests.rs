@@ -124,7 +124,7 @@ async fn the_handler_sees_indexes_and_keys_of_the_first_task_and_the_run_its_own
     let (scripted, handler) = opened(Some(TaskId(4)), |call| {
         let failed = ItemVerdict::Failed {
             failure: Failure::new("BUSY", "later"),
-            wish: Wish::Abandon,
+            wish: Wish::Fail,
         };
         let ok = ItemVerdict::Settled(Outcome::Succeeded);
         let verdicts = call.items.iter().map(|(index, _)| {

@@ -151,7 +151,7 @@ impl Reader {
                 FailureClass::Faulty,
                 "it finds fault with this item, or with the request as such: nothing has succeeded yet",
             ),
-            _ => CallFailure::Abandoned(refusal.failure("it finds fault with this item")),
+            _ => CallFailure::Failed(refusal.failure("it finds fault with this item")),
         }
     }
 }

@@ -7,7 +7,7 @@
 //! | `answer` | what an answer means, by its status alone; what of it is the output |
 //!
 //! Connections, time limits, the gate and faults are those of the `http` handler (`http::client`, `http::transport`,
-//! `http::fault`). An item whose data can't fill the templates is abandoned and never leaves.
+//! `http::fault`). An item whose data can't fill the templates is failed and never leaves.
 
 mod answer;
 mod build;

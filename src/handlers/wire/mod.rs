@@ -37,8 +37,8 @@ pub const BAD_REPLY: &str = "BAD_REPLY";
 pub const MISSING_RESULT: &str = "MISSING_RESULT";
 /// The code of a `retry` that names none.
 pub const RETRY: &str = "RETRY";
-/// The code of an `abandon` that names none.
-pub const ABANDONED: &str = "ABANDONED";
+/// The code of a `fail` that names none.
+pub const FAILED: &str = "FAILED";
 
 /// The log lines kept of one reply; one more line says how many were left out. (A reply of 1 MiB could hold
 /// 30,000 of them; a batch of 100 items with 10 lines each still fits.)
@@ -232,7 +232,7 @@ enum Word {
     Ok,
     Skip,
     Retry,
-    Abandon,
+    Fail,
 }
 
 /// What may stand beside `result`.
@@ -254,7 +254,7 @@ impl About<'_> {
                 "the handler asked for another attempt",
                 Wish::Retry { after },
             ),
-            Word::Abandon => self.failed(ABANDONED, "the handler gave the item up", Wish::Abandon),
+            Word::Fail => self.failed(FAILED, "the handler gave the item up", Wish::Fail),
         }
     }
 

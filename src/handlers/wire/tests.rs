@@ -67,20 +67,20 @@ fn each_word_of_result_has_its_verdict() {
             ),
         ),
         (
-            r#"{"result":"abandon"}"#,
-            failed("ABANDONED", "the handler gave the item up", Wish::Abandon),
+            r#"{"result":"fail"}"#,
+            failed("FAILED", "the handler gave the item up", Wish::Fail),
         ),
         (
-            r#"{"result":"abandon","code":"NO_USER","message":"gone","unknown":[1,{"a":2}]}"#,
-            failed("NO_USER", "gone", Wish::Abandon),
+            r#"{"result":"fail","code":"NO_USER","message":"gone","unknown":[1,{"a":2}]}"#,
+            failed("NO_USER", "gone", Wish::Fail),
         ),
         (
             r#"{"type":"result","id":17,"result":"skip"}"#,
             ItemVerdict::Settled(Outcome::Skipped),
         ),
         (
-            r#"{"result":"abandon","code":" ","message":null}"#,
-            failed("ABANDONED", "the handler gave the item up", Wish::Abandon),
+            r#"{"result":"fail","code":" ","message":null}"#,
+            failed("FAILED", "the handler gave the item up", Wish::Fail),
         ),
     ];
     for (json, verdict) in table {
@@ -168,7 +168,7 @@ fn a_reply_that_says_something_but_no_result_is_a_bad_one_unless_it_is_a_command
 fn texts_of_the_business_are_cut_and_cleaned() {
     let long = "x".repeat(5000);
     let json =
-        format!(r#"{{"result":"abandon","code":"{long}","message":"\u001b[31m{long}","output":"{long}"}}"#);
+        format!(r#"{{"result":"fail","code":"{long}","message":"\u001b[31m{long}","output":"{long}"}}"#);
     let ItemVerdict::Failed { failure, .. } = only(&json) else {
         panic!("succeeded")
     };
@@ -192,14 +192,14 @@ fn texts_of_the_business_are_cut_and_cleaned() {
 #[test]
 fn output_is_kept_as_written_and_not_too_deep() {
     let ItemVerdict::Failed { failure, .. } =
-        only(r#"{"result":"abandon","output":{"push_id":null, "n":1.50}}"#)
+        only(r#"{"result":"fail","output":{"push_id":null, "n":1.50}}"#)
     else {
         panic!("succeeded")
     };
     assert_eq!(failure.output.as_deref(), Some(r#"{"push_id":null, "n":1.50}"#));
     for (depth, fits) in [(DEPTH_MAX, true), (DEPTH_MAX + 1, false), (400_000, false)] {
         let json = format!(
-            r#"{{"result":"abandon","output":{}"[\""{}}}"#,
+            r#"{{"result":"fail","output":{}"[\""{}}}"#,
             "[".repeat(depth),
             "]".repeat(depth)
         );
@@ -351,13 +351,13 @@ fn an_item_without_result_and_default_is_missing_not_ok() {
         }
     }
     let replies = batch(
-        r#"{"results":[{"index":1,"result":"ok"}],"default":"abandon"}"#,
+        r#"{"results":[{"index":1,"result":"ok"}],"default":"fail"}"#,
         &[(0, 2)],
     );
     assert!(matches!(
         &replies.verdicts[0].1,
         ItemVerdict::Failed {
-            wish: Wish::Abandon,
+            wish: Wish::Fail,
             ..
         }
     ));
@@ -426,7 +426,7 @@ fn near_replies() -> impl proptest::strategy::Strategy<Value = String> {
         "\"ok\"",
         "\"skip\"",
         "\"retry\"",
-        "\"abandon\"",
+        "\"fail\"",
         "\"logs\"",
         "\"command\"",
         "\"output\"",

@@ -80,7 +80,7 @@ fn task_paths() -> Vec<UtoipaMethodRouter<App>> {
         routes!(tasks::commands::recover),
         routes!(tasks::commands::relocate),
         routes!(tasks::commands::ready),
-        routes!(tasks::failures::abandon::abandon),
+        routes!(tasks::failures::fail::fail),
         routes!(tasks::skips::skip),
         routes!(tasks::view::history::runs),
         routes!(tasks::view::history::run),

@@ -43,7 +43,7 @@ pub(crate) fn show_statistics(row: Row, asked: Option<&str>) -> api::Statistics 
         items: api::StatisticsItems {
             succeeded: row.items.succeeded,
             skipped: row.items.skipped,
-            abandoned: row.items.abandoned,
+            failed: row.items.failed,
         },
     };
     match row.about {

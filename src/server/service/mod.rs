@@ -141,7 +141,7 @@ pub struct Parts<S> {
 }
 
 /// Everything that people can do to a node. Cheap to share behind an `Arc`; holds no state but the configuration and
-/// what was counted lately.
+/// what was counted recently.
 pub struct Service {
     /// This node.
     pub node: Arc<ThisNode>,
@@ -163,7 +163,7 @@ pub struct Service {
     pub windows: Windows,
     /// Why a task is as fast as it is.
     pub explain: Explain,
-    /// What runs, and what was counted of it lately.
+    /// What runs, and what was counted of it recently.
     pub stats: Arc<Stats>,
     /// What was done in each day.
     pub statistics: Statistics,

@@ -16,7 +16,7 @@ use windrow_core::items::verdict::Outage;
 use windrow_core::settings::Rate;
 use windrow_core::shards::{Pause, PauseReason, Slow};
 use windrow_core::task::Tuning;
-use windrow_core::task::abandonment::Abandonments;
+use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::{CutOff, ShardState, Status, StopReason, TaskResult, Wish};
 use windrow_core::task::supply::{Intake, Supply};
 use windrow_engine::ports::StoreError;
@@ -103,7 +103,7 @@ pub(super) fn counters(row: &shard_head::Model) -> Counters {
     Counters {
         succeeded: row.succeeded.cast_unsigned(),
         skipped: row.skipped.cast_unsigned(),
-        abandoned: row.abandoned.cast_unsigned(),
+        failed: row.failed.cast_unsigned(),
         parked: row.parked.cast_unsigned(),
         in_flight: 0,
         excluded: 0,
@@ -152,14 +152,14 @@ pub(super) fn limits(text: Option<&str>) -> Result<Vec<String>, StoreError> {
 }
 
 /// Decisions on codes as JSON text; none are null.
-pub(super) fn abandonments_text(decided: &Abandonments) -> Result<Option<String>, StoreError> {
+pub(super) fn failed_codes_text(decided: &FailedCodes) -> Result<Option<String>, StoreError> {
     let text = || serde_json::to_string(decided).map_err(|fault| StoreError::Refused(fault.to_string()));
     (!decided.is_empty()).then(text).transpose()
 }
 
-pub(super) fn abandonments(text: Option<&str>) -> Result<Abandonments, StoreError> {
+pub(super) fn failed_codes(text: Option<&str>) -> Result<FailedCodes, StoreError> {
     let Some(text) = text else {
-        return Ok(Abandonments::default());
+        return Ok(FailedCodes::default());
     };
     serde_json::from_str(text).map_err(|_| damaged("codes that are given up", text))
 }

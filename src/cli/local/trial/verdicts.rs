@@ -78,8 +78,8 @@ fn item(said: impl Fn(String) -> ItemReport, verdict: ItemVerdict) -> ItemReport
         ItemVerdict::Settled(Outcome::Skipped) => said("– skipped".to_owned()),
         ItemVerdict::Failed {
             failure,
-            wish: Wish::Abandon,
-        } => said(format!("✗ abandoned {}", told(&failure))),
+            wish: Wish::Fail,
+        } => said(format!("✗ failed {}", told(&failure))),
         ItemVerdict::Unclear(failure) => ItemReport {
             retry: Some(None),
             ..said(format!("↻ retry {}", told(&failure)))
@@ -121,8 +121,8 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
         CallFailure::Failed { failure, .. } if is_exit => ("↻ retry", failure, false, Some(None)),
         CallFailure::Failed { failure, after, .. } => ("↻ failed", failure, false, Some(*after)),
         CallFailure::BackPressure { after, failure } => ("↻ busy", failure, false, Some(*after)),
-        CallFailure::Abandoned(failure) | CallFailure::Unsendable(failure) => {
-            ("✗ abandoned", failure, false, None)
+        CallFailure::Failed(failure) | CallFailure::Unsendable(failure) => {
+            ("✗ failed", failure, false, None)
         }
         CallFailure::BadReply(failure) => ("✗ not understood:", failure, true, None),
         CallFailure::Rejected(failure) | CallFailure::Unstarted(failure) => {
@@ -134,7 +134,7 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
     };
     let is_verdict = matches!(
         failure,
-        CallFailure::Abandoned(_) | CallFailure::BackPressure { .. }
+        CallFailure::Failed(_) | CallFailure::BackPressure { .. }
     );
     let understood = is_exit || is_verdict;
     let unreached = matches!(

@@ -147,7 +147,7 @@ impl Items {
         trouble.call_max = failed.call_items.div_ceil(2);
         let after = match failed.wish {
             Wish::Retry { after } => after.unwrap_or_default(),
-            Wish::Abandon => Duration::ZERO,
+            Wish::Fail => Duration::ZERO,
         };
         trouble.failure = Some(failed.failure);
         self.wait_for_retry(

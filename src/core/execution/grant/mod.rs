@@ -1,4 +1,4 @@
-//! What leaves now: due retries first (they hold low water), then parked and fresh items.
+//! What leaves now: due retries first (they hold watermark), then parked and fresh items.
 
 mod batches;
 mod held;

@@ -40,9 +40,9 @@ impl Execution {
         let half = self
             .items
             .window
-            .low_water()
+            .watermark()
             .plus(u64::from(self.items.window.size() / 2).max(1));
-        let mut from = self.items.window.low_water();
+        let mut from = self.items.window.watermark();
         while let Some(run) = self
             .items
             .window

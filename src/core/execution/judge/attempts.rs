@@ -187,7 +187,7 @@ impl Judge {
         let tuning = &cx.settings.tuning;
         match retry::decide(wish, charged, tuning.max_attempts.get(), &tuning.backoff, spread) {
             Verdict::RetryAfter(wait) => cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now),
-            Verdict::Failed => self.abandon(cx, index, &trouble),
+            Verdict::Failed => self.fail(cx, index, &trouble),
             Verdict::Exhausted if class == FailureClass::Unclear => self.hold(cx, index, trouble),
             Verdict::Exhausted if class == FailureClass::Unavailable => self.end_unclear(cx, index, trouble),
             Verdict::Exhausted => self.exhaust(cx, index, trouble),
@@ -201,7 +201,7 @@ impl Judge {
             Wish::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX).max(steady),
             Wish::Retry { after: None } => steady,
             // It fails as soon as it counts.
-            Wish::Abandon => UNCHARGED_WAIT_MIN,
+            Wish::Fail => UNCHARGED_WAIT_MIN,
         };
         cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now);
     }
@@ -291,8 +291,8 @@ impl Judge {
 
     /// All attempts are used, and it is certain that they count.
     fn exhaust(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: Trouble) {
-        if cx.settings.tuning.on_exhausted == OnExhausted::Abandon {
-            return self.abandon(cx, index, &trouble);
+        if cx.settings.tuning.on_exhausted == OnExhausted::Fail {
+            return self.fail(cx, index, &trouble);
         }
         let text = format!("item {} used all {} attempts", index.0, trouble.charged);
         self.stop(RunEnd::stopped(StopReason::ItemExhausted, text));
@@ -301,23 +301,23 @@ impl Judge {
     }
 
     /// Gives an item up, and stops the task where it is one too many.
-    pub(in crate::execution) fn abandon(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: &Trouble) {
-        self.settle_abandoned(cx, index, trouble);
+    pub(in crate::execution) fn fail(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: &Trouble) {
+        self.settle_failed(cx, index, trouble);
         let code = trouble
             .failure
             .as_ref()
             .map_or("nothing", |failure| failure.code.as_ref());
-        self.judge_abandoned(cx.items, cx.settings, &format!("the last one said {code}"));
+        self.judge_failed(cx.items, cx.settings, &format!("the last one said {code}"));
     }
 
-    pub(super) fn settle_abandoned(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: &Trouble) {
+    pub(super) fn settle_failed(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: &Trouble) {
         cx.items.close_place(index, trouble, cx.fx);
         let record = ItemTrouble {
             others_answered: trouble.suspicion.others_answered(self.others),
             ..item_trouble(index, trouble)
         };
-        cx.items.drafts.record(SideRecord::Abandoned(record));
-        cx.items.counters.abandoned += 1;
+        cx.items.drafts.record(SideRecord::Failed(record));
+        cx.items.counters.failed += 1;
         cx.items.drafts.on_completed(1);
     }
 }

@@ -1,4 +1,4 @@
-//! What went wrong lately, by code: what people are told while it does.
+//! What went wrong recent, by code: what people are told while it does.
 
 use crate::handler::failed_calls::FailedCalls;
 use crate::ids::WallMs;
@@ -75,7 +75,7 @@ impl Errors {
 
     /// The latest, with how many calls failed of late, whatever their codes: of several codes that come by turns none would
     /// tell how the handler fares.
-    pub(in crate::execution) fn lately(&self) -> Option<LastError> {
+    pub(in crate::execution) fn recent(&self) -> Option<LastError> {
         let (last, Together { count, since, .. }) = self.known.last().cloned().zip(self.together)?;
         Some(LastError { count, since, ..last })
     }
@@ -110,7 +110,7 @@ mod tests {
             let code = if second % 3 == 0 { "HTTP_422" } else { "HTTP_500" };
             errors.note(&call(code), WallMs(second * 1000));
         }
-        let told = errors.lately().expect("an error");
+        let told = errors.recent().expect("an error");
         assert_eq!(
             (told.code.as_ref(), told.count, told.since, told.at),
             ("HTTP_422", 10, WallMs(0), WallMs(9_000))
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(errors.last().map(|last| last.count), Some(4), "of its code");
         let later = WallMs(9_001 + FORGET_AFTER_MS);
         errors.note(&call("HTTP_500"), later);
-        let told = errors.lately().expect("an error");
+        let told = errors.recent().expect("an error");
         assert_eq!((told.count, told.since), (1, later), "it began anew");
     }
 }

@@ -1,4 +1,4 @@
-//! Items that wait and that people have given up by their code (`task::abandonment`).
+//! Items that wait and that people have given up by their code (`task::failed_codes`).
 //!
 //! It is a rule over what waits, not a message that is heard once: it holds for a run that begins from what was saved
 //! before the decision as for one that is under way. What is with the handler isn't touched.
@@ -7,11 +7,11 @@ use crate::execution::judge::Judge;
 use crate::execution::types::{Effects, Now, Phase};
 use crate::execution::{Execution, Scope};
 use crate::items::waiting::{Doing, Trouble};
-use crate::task::abandonment::Abandonments;
+use crate::task::failed_codes::FailedCodes;
 
 #[derive(Debug, Default)]
 pub(super) struct Marked {
-    decided: Abandonments,
+    decided: FailedCodes,
     /// Whether something may wait that is to be given up.
     is_due: bool,
 }
@@ -28,7 +28,7 @@ impl Execution {
 
 impl Judge {
     /// What people have decided by now.
-    pub(in crate::execution) fn mark_failed(&mut self, decided: Abandonments) {
+    pub(in crate::execution) fn mark_failed(&mut self, decided: FailedCodes) {
         self.marked.decided = decided;
         self.look_for_marked();
     }
@@ -43,7 +43,7 @@ impl Judge {
     pub(in crate::execution) fn fail_waiting(&mut self, cx: &mut Scope<'_>) {
         for index in cx.items.troubles.which(|trouble| self.is_marked(trouble)) {
             if let Some(trouble) = cx.items.troubles.take(index) {
-                self.settle_abandoned(cx, index, &trouble);
+                self.settle_failed(cx, index, &trouble);
                 cx.items.solo.on_answered(index);
             }
         }

@@ -25,7 +25,7 @@ impl Execution {
             contacted: self.judge.contacted,
             outage: self.judge.circuit.outage(),
             next_probe_in: next_probe.map(|next| next.since(now.moment)),
-            error: self.judge.errors.lately(),
+            error: self.judge.errors.recent(),
             held: named as u64,
             held_items: tried.into_iter().take(HELD_NAMED).collect(),
             held_tries: Judge::tries_left(&self.items, &self.settings, named),

@@ -106,7 +106,7 @@ impl Execution {
             .count(turns, others_left, self.judge.others, failed.departed);
         let after = match failed.wish {
             Wish::Retry { after } => after,
-            Wish::Abandon => None,
+            Wish::Fail => None,
         };
         if trouble.suspicion.turns.own > 1 {
             self.judge

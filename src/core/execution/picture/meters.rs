@@ -19,7 +19,7 @@ pub(in crate::execution) struct Meters {
     speed: Speed,
     stalls: Stalls,
     sent: Sent,
-    /// Low water, and since when it has stood there with something given out.
+    /// Watermark, and since when it has stood there with something given out.
     head: (ItemIndex, Moment),
 }
 
@@ -103,7 +103,7 @@ impl Meters {
         self.latencies.fade();
     }
 
-    /// Notes when low water moves; while nothing is given out there is nothing that holds it.
+    /// Notes when watermark moves; while nothing is given out there is nothing that holds it.
     #[inline]
     pub(in crate::execution) fn watch_head(&mut self, low: ItemIndex, high: ItemIndex, now: Moment) {
         if low != self.head.0 || low >= high {

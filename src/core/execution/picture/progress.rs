@@ -26,7 +26,7 @@ pub struct Progress {
     /// The sum.
     pub total: ItemCount,
     /// The lowest index that is neither settled nor parked.
-    pub low_water: ItemIndex,
+    pub watermark: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
     /// The window's size.
@@ -51,11 +51,11 @@ pub struct Progress {
     pub permits: Permits,
     /// The 95th percentile of how long calls take.
     pub latency_p95: Option<Duration>,
-    /// The attempt of the item at low water, and whether it waits for it; none when nothing holds low water.
+    /// The attempt of the item at watermark, and whether it waits for it; none when nothing holds watermark.
     pub head: Option<HeadAttempt>,
     /// How many items the handler can work on at once, where it says so.
     pub handler_slots: Option<u32>,
-    /// How long the item at low water has held it there, given out or waiting for a retry; zero when nothing does.
+    /// How long the item at watermark has held it there, given out or waiting for a retry; zero when nothing does.
     pub head_age: Duration,
     /// How much of the error budget is left; none without a budget. Unit: millionths.
     pub budget_left_ppm: Option<u32>,
@@ -63,7 +63,7 @@ pub struct Progress {
     pub phase: Phase,
 }
 
-/// How the item at low water stands.
+/// How the item at watermark stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadAttempt {
     /// The attempt that is with the handler, or the next one.
@@ -95,7 +95,7 @@ impl Execution {
             counters,
             pending: counters.pending(self.items.range.len()),
             total: self.items.range.len(),
-            low_water: self.items.window.low_water(),
+            watermark: self.items.window.watermark(),
             high_water: self.items.high,
             window: self.items.window.size(),
             concurrency: self.settings.limits.concurrency,
@@ -118,7 +118,7 @@ impl Execution {
             head_age: self.head_age(now.moment),
             budget_left_ppm: self.judge.budget.left_ppm(
                 counters.succeeded,
-                self.items.abandoned_of_task(&self.settings),
+                self.items.failed_of_task(&self.settings),
                 self.settings.shared.items,
                 now.moment,
             ),
@@ -143,7 +143,7 @@ impl Execution {
 
     pub(super) fn head_age(&self, now: Moment) -> Duration {
         self.meters
-            .head_age(self.items.window.low_water(), self.items.high, now)
+            .head_age(self.items.window.watermark(), self.items.high, now)
     }
 
     /// The rate of the whole task, as it was set: without shares, slow-downs and room.
@@ -157,8 +157,8 @@ impl Execution {
     }
 
     /// The lowest index whose rows may still be needed in order: rows before it can be dropped.
-    pub fn low_water(&self) -> ItemIndex {
-        self.items.window.low_water()
+    pub fn watermark(&self) -> ItemIndex {
+        self.items.window.watermark()
     }
 
     /// Where fresh items will be taken from next, to read ahead of it.
@@ -174,7 +174,7 @@ impl Execution {
 
 impl Items {
     pub(in crate::execution) fn head_attempt(&self) -> Option<HeadAttempt> {
-        let low = self.window.low_water();
+        let low = self.window.watermark();
         let trouble = self.troubles.get(low);
         let attempt = trouble.map_or(1, |trouble| trouble.attempts.saturating_add(1));
         let waits = trouble.is_some_and(|trouble| trouble.doing != Doing::InFlight);

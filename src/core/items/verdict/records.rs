@@ -23,7 +23,7 @@ pub enum SideRecord {
         due_at: WallMs,
     },
     /// Failed for good.
-    Abandoned(ItemTrouble),
+    Failed(ItemTrouble),
     /// Settled well after trouble: its row goes away.
     Cleared(ItemIndex),
 }
@@ -32,7 +32,7 @@ impl SideRecord {
     /// The item that the record is about.
     pub fn index(&self) -> ItemIndex {
         match self {
-            SideRecord::Retrying(trouble) | SideRecord::Abandoned(trouble) => trouble.index,
+            SideRecord::Retrying(trouble) | SideRecord::Failed(trouble) => trouble.index,
             SideRecord::Parked { trouble, .. } => trouble.index,
             SideRecord::Cleared(index) => *index,
         }

@@ -48,14 +48,14 @@ pub(super) const BACKOFF: Form = Form {
 };
 pub(super) const ON_EXHAUSTED: Form = Form {
     expected: "what to do with an exhausted item",
-    examples: "\"abandon\", \"stop\"",
+    examples: "\"fail\", \"stop\"",
 };
 pub(super) const RESULTS: Form = Form {
     expected: "whether what items came to is kept",
     examples: "\"off\", \"keep\"",
 };
 pub(super) const BUDGET: Form = Form {
-    expected: "an error budget (a rate of failed attempts or auto, a number or share of abandoned items, or both)",
+    expected: "an error budget (a rate of failed attempts or auto, a number or share of failed items, or both)",
     examples: "\"10/s\", \"1%\", \"500\", \"10/s 1%\", \"auto\", \"none\"",
 };
 pub(super) const BYTES: Form = Form {

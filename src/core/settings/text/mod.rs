@@ -23,7 +23,7 @@ use self::forms::{
     AUTO, BACKOFF, BUDGET, BURST, BYTES, ON_EXHAUSTED, RATE, RATE_LIMIT, RESULTS, SPAN, SPAN_OR_AUTO,
 };
 use crate::settings::{
-    AbandonedLimit, Auto, Backoff, Burst, ErrorBudget, FailedAttempts, OnExhausted, Rate, RateLimit, Results,
+    FailedLimit, Auto, Backoff, Burst, ErrorBudget, FailedAttempts, OnExhausted, Rate, RateLimit, Results,
 };
 
 /// A text is not the setting that was expected.
@@ -133,7 +133,7 @@ reads! {
     };
     Backoff: BACKOFF, backoff;
     OnExhausted: ON_EXHAUSTED, |text| match text.trim() {
-        "abandon" => Some(OnExhausted::Abandon),
+        "fail" => Some(OnExhausted::Fail),
         "stop" => Some(OnExhausted::Stop),
         _ => None,
     };
@@ -259,7 +259,7 @@ impl fmt::Display for Backoff {
 impl fmt::Display for OnExhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            OnExhausted::Abandon => "abandon",
+            OnExhausted::Fail => "fail",
             OnExhausted::Stop => "stop",
         })
     }
@@ -277,7 +277,7 @@ impl fmt::Display for Results {
 fn error_budget(text: &str) -> Option<ErrorBudget> {
     let mut budget = ErrorBudget {
         failed_attempts: None,
-        abandoned: None,
+        failed: None,
     };
     if text.trim() == "none" {
         return Some(budget);
@@ -291,7 +291,7 @@ fn error_budget(text: &str) -> Option<ErrorBudget> {
                 .failed_attempts
                 .replace(FailedAttempts::Rate(rate(word)?))
                 .is_some(),
-            _ => budget.abandoned.replace(abandoned(word)?).is_some(),
+            _ => budget.failed.replace(failed(word)?).is_some(),
         };
         if is_repeated {
             return None;
@@ -300,10 +300,10 @@ fn error_budget(text: &str) -> Option<ErrorBudget> {
     Some(budget)
 }
 
-fn abandoned(word: &str) -> Option<AbandonedLimit> {
+fn failed(word: &str) -> Option<FailedLimit> {
     match word.strip_suffix('%') {
-        Some(percent) => ratio_ppm(percent).map(AbandonedLimit::RatioPpm),
-        None => number(word).map(AbandonedLimit::Count),
+        Some(percent) => ratio_ppm(percent).map(FailedLimit::RatioPpm),
+        None => number(word).map(FailedLimit::Count),
     }
 }
 
@@ -321,7 +321,7 @@ fn ratio_ppm(percent: &str) -> Option<u32> {
 
 impl fmt::Display for ErrorBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.failed_attempts, self.abandoned) {
+        match (self.failed_attempts, self.failed) {
             (None, None) => f.write_str("none"),
             (Some(attempts), None) => attempts.fmt(f),
             (None, Some(limit)) => limit.fmt(f),
@@ -339,12 +339,12 @@ impl fmt::Display for FailedAttempts {
     }
 }
 
-impl fmt::Display for AbandonedLimit {
+impl fmt::Display for FailedLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            AbandonedLimit::Count(items) => items.fmt(f),
-            AbandonedLimit::RatioPpm(ppm) if ppm % 10_000 == 0 => write!(f, "{}%", ppm / 10_000),
-            AbandonedLimit::RatioPpm(ppm) => {
+            FailedLimit::Count(items) => items.fmt(f),
+            FailedLimit::RatioPpm(ppm) if ppm % 10_000 == 0 => write!(f, "{}%", ppm / 10_000),
+            FailedLimit::RatioPpm(ppm) => {
                 let fraction = format!("{:04}", ppm % 10_000);
                 write!(f, "{}.{}%", ppm / 10_000, fraction.trim_end_matches('0'))
             }

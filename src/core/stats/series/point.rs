@@ -16,7 +16,7 @@ pub struct Point {
     /// Items settled with nothing to do.
     pub skipped: u64,
     /// Items given up.
-    pub abandoned: u64,
+    pub failed: u64,
     /// Attempts that failed.
     pub failed_attempts: u64,
     /// How long calls took.
@@ -34,10 +34,10 @@ pub struct Gauges {
     pub concurrency: u64,
     /// The windows' sizes.
     pub window: u64,
-    /// Items between low water and the highest dispatched.
+    /// Items between watermark and the highest dispatched.
     pub window_used: u64,
     /// The lowest index that is neither settled nor parked.
-    pub low_water: u64,
+    pub watermark: u64,
     /// The rate in force; none is unpaced. Unit: millionths of an item per second.
     pub target_micros: Option<u64>,
     /// Why nothing left, if so.
@@ -51,7 +51,7 @@ impl Gauges {
         self.concurrency += other.concurrency;
         self.window += other.window;
         self.window_used += other.window_used;
-        self.low_water = self.low_water.min(other.low_water);
+        self.watermark = self.watermark.min(other.watermark);
         if let Some(more) = other.target_micros {
             self.target_micros = Some(self.target_micros.unwrap_or(0).saturating_add(more));
         }
@@ -62,7 +62,7 @@ impl Gauges {
 impl Point {
     /// Items with a final verdict.
     pub fn settled(&self) -> u64 {
-        self.succeeded + self.skipped + self.abandoned
+        self.succeeded + self.skipped + self.failed
     }
 
     /// Adds what came about elsewhere, or at another time; how things stood stays.
@@ -70,7 +70,7 @@ impl Point {
         self.permits.add(&more.permits);
         self.succeeded += more.succeeded;
         self.skipped += more.skipped;
-        self.abandoned += more.abandoned;
+        self.failed += more.failed;
         self.failed_attempts += more.failed_attempts;
         self.calls.add(&more.calls);
     }
@@ -89,7 +89,7 @@ impl Point {
             permits: self.permits.head(part, whole),
             succeeded: of(self.succeeded),
             skipped: of(self.skipped),
-            abandoned: of(self.abandoned),
+            failed: of(self.failed),
             failed_attempts: of(self.failed_attempts),
             calls: self.calls.head(part, whole),
             gauges: self.gauges.clone(),
@@ -103,7 +103,7 @@ impl Point {
             permits: self.permits.since(&head.permits),
             succeeded: self.succeeded.saturating_sub(head.succeeded),
             skipped: self.skipped.saturating_sub(head.skipped),
-            abandoned: self.abandoned.saturating_sub(head.abandoned),
+            failed: self.failed.saturating_sub(head.failed),
             failed_attempts: self.failed_attempts.saturating_sub(head.failed_attempts),
             calls: self.calls.since(&head.calls),
             gauges: self.gauges.clone(),
@@ -126,13 +126,13 @@ impl Point {
             permits.slowed,
             self.succeeded,
             self.skipped,
-            self.abandoned,
+            self.failed,
             self.failed_attempts,
             gauges.in_flight,
             gauges.concurrency,
             gauges.window,
             gauges.window_used,
-            gauges.low_water,
+            gauges.watermark,
             target,
             stall,
             // A sum of calls beyond 584 years has a high half.
@@ -156,11 +156,11 @@ impl Point {
         let permits = &mut point.permits;
         (permits.due, permits.first, permits.repeats) = (next(), next(), next());
         (permits.returned, permits.late, permits.slowed) = (next(), next(), next());
-        (point.succeeded, point.skipped, point.abandoned) = (next(), next(), next());
+        (point.succeeded, point.skipped, point.failed) = (next(), next(), next());
         point.failed_attempts = next();
         let gauges = &mut point.gauges;
         (gauges.in_flight, gauges.concurrency) = (next(), next());
-        (gauges.window, gauges.window_used, gauges.low_water) = (next(), next(), next());
+        (gauges.window, gauges.window_used, gauges.watermark) = (next(), next(), next());
         gauges.target_micros = next().checked_sub(1);
         let stall = next().checked_sub(1).and_then(|at| usize::try_from(at).ok());
         gauges.stall = stall.and_then(|at| StallReason::ALL.get(at).copied());
@@ -292,7 +292,7 @@ mod tests {
         (point.permits.due, point.permits.first, point.succeeded) = (500_000_000, 498_000_000, 498);
         point.permits.lost[StallReason::WindowFull as usize] = 2_000_000;
         (0..500).for_each(|n| point.calls.record(Duration::from_micros(90_000 + 100 * n), 1));
-        point.gauges.low_water = 389_329;
+        point.gauges.watermark = 389_329;
         (point.gauges.in_flight, point.gauges.concurrency) = (64, 256);
         (point.gauges.window, point.gauges.window_used) = (4096, 411);
         point.gauges.target_micros = Some(500_000_000);
@@ -327,11 +327,11 @@ mod tests {
             (point.permits.repeats, point.permits.returned) = (next(), next());
             point.permits.slowed = next();
             point.permits.lost.iter_mut().for_each(|lost| *lost = next());
-            (point.succeeded, point.skipped, point.abandoned) = (next(), next(), next());
+            (point.succeeded, point.skipped, point.failed) = (next(), next(), next());
             point.failed_attempts = next();
             point.gauges.target_micros = Some(next()).filter(|n| n % 2 == 0);
             point.gauges.stall = StallReason::ALL.get((next() % 20) as usize).copied();
-            (point.gauges.in_flight, point.gauges.concurrency, point.gauges.low_water) = (next(), next(), next());
+            (point.gauges.in_flight, point.gauges.concurrency, point.gauges.watermark) = (next(), next(), next());
             (point.gauges.window, point.gauges.window_used) = (next(), next());
             let counts = (0..60).map(|at| (at * 13, next().max(1)));
             point.calls = Histogram::of(counts.collect(), u128::from(next()) << 40, next());

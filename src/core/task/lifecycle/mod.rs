@@ -68,9 +68,9 @@ crate::slugs! {
     /// How a finished task ended.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum TaskResult {
-        /// Nothing was abandoned.
+        /// Nothing was failed.
         Succeeded = "succeeded",
-        /// Something was abandoned.
+        /// Something was failed.
         WithFailures = "with_failures",
         /// Something was excluded because the business finished early.
         Early = "early",
@@ -85,7 +85,7 @@ crate::slugs! {
         Operator = "operator",
         /// The business, by command.
         Business = "business",
-        /// Too many abandoned items.
+        /// Too many failed items.
         ErrorBudget = "error_budget",
         /// An item used all its attempts and the task says `on_exhausted = "stop"`.
         ItemExhausted = "item_exhausted",

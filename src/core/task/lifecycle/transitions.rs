@@ -31,7 +31,7 @@ crate::slugs! {
         /// Take no more of them: it finishes once all are settled.
         Seal = "seal",
         /// Give up the items that wait with a code.
-        Abandon = "abandon",
+        Fail = "fail",
         /// Settle items as skipped that aren't settled, without calling them.
         Skip = "skip",
         /// Try it now, not when its waiting time is over; where its end didn't add up, look at it again.
@@ -66,11 +66,11 @@ crate::slugs! {
 impl Verb {
     /// Whether a person gives it as a command; the others are facts.
     pub fn is_command(self) -> bool {
-        use Verb::{Abandon, Cancel, Describe, Edit, Finish, Recover, Skip, Start, Stop, StopNow, Tune};
+        use Verb::{Fail, Cancel, Describe, Edit, Finish, Recover, Skip, Start, Stop, StopNow, Tune};
         self.is_of_open_tasks()
             || matches!(
                 self,
-                Start | Stop | StopNow | Cancel | Tune | Describe | Edit | Finish | Abandon | Skip | Recover
+                Start | Stop | StopNow | Cancel | Tune | Describe | Edit | Finish | Fail | Skip | Recover
             )
     }
 
@@ -165,7 +165,7 @@ const EDGES: &[Edge] = &[
     // Of a task that was made open and isn't sealed; `Life` refuses it of others.
     edge(Verb::Append, OPEN, None, STAYS),
     edge(Verb::Seal, OPEN, None, STAYS),
-    edge(Verb::Abandon, BEGUN, None, STAYS),
+    edge(Verb::Fail, BEGUN, None, STAYS),
     edge(Verb::Skip, OPEN, None, STAYS),
     edge(Verb::Recover, &[Recovering], None, (Some(Queued), None)),
     // Nothing happens by itself to a task whose end doesn't add up. Whoever has mended the cause has it proved again.

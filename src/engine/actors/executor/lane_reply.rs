@@ -146,9 +146,9 @@ impl Reporter {
             } => {
                 charge(items, (class, failure), again(after), at, reports);
             }
-            CallFailure::Abandoned(failure) => {
+            CallFailure::Failed(failure) => {
                 let failure = (FailureClass::Answered, failure);
-                charge(items, failure, Wish::Abandon, at, reports);
+                charge(items, failure, Wish::Fail, at, reports);
             }
             CallFailure::BadReply(failure) | CallFailure::Rejected(failure) => {
                 charge(items, (FailureClass::Rejected, failure), again(None), at, reports);
@@ -282,7 +282,7 @@ fn charge(
     let before = std::mem::take(&mut reports.answered);
     let after = match wish {
         Wish::Retry { after } => after,
-        Wish::Abandon => None,
+        Wish::Fail => None,
     };
     reports.calls.push(FailedCall {
         before,
@@ -301,7 +301,7 @@ fn unsendable(items: &CallItems, failure: Failure, at: ReplyTime, reports: &mut 
     charge(
         items,
         (FailureClass::Unsendable, failure),
-        Wish::Abandon,
+        Wish::Fail,
         at,
         reports,
     );

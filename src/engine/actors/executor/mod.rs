@@ -270,8 +270,8 @@ impl WindowExecutor {
             Activity::Ok
         };
         let text = format!(
-            "in flight {}/{}  low water {}",
-            progress.counters.in_flight, progress.concurrency, progress.low_water.0
+            "in flight {}/{}  watermark {}",
+            progress.counters.in_flight, progress.concurrency, progress.watermark.0
         );
         self.me.leaf.say(activity, text);
         self.arguments.cell.tell_of_handler(&mut self.journal);

@@ -39,10 +39,10 @@ pub(crate) struct Results {
     open: Vec<ItemOutput>,
     open_no: u32,
     open_bytes: usize,
-    /// Items of at least this index may join the open one: low water of the last draft before it began. Whatever settles in
+    /// Items of at least this index may join the open one: watermark of the last draft before it began. Whatever settles in
     /// the window lies above it.
     open_base: ItemIndex,
-    /// Low water of the last draft.
+    /// Watermark of the last draft.
     drafted: ItemIndex,
     /// Bytes since the last draft.
     fresh_bytes: u64,
@@ -55,15 +55,15 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    pub(crate) fn new(room: Arc<ResultRoom>, kept: u64, low_water: ItemIndex) -> Results {
+    pub(crate) fn new(room: Arc<ResultRoom>, kept: u64, watermark: ItemIndex) -> Results {
         Results {
             room,
             sealed: Vec::new(),
             open: Vec::new(),
             open_no: 0,
             open_bytes: 0,
-            open_base: low_water,
-            drafted: low_water,
+            open_base: watermark,
+            drafted: watermark,
             fresh_bytes: 0,
             out: Vec::new(),
             next_no: 0,
@@ -138,8 +138,8 @@ impl Results {
     }
 
     /// All that is not stored, for the draft of a number.
-    pub(crate) fn take_for(&mut self, draft_no: u64, low_water: ItemIndex) -> DraftResults {
-        self.drafted = low_water;
+    pub(crate) fn take_for(&mut self, draft_no: u64, watermark: ItemIndex) -> DraftResults {
+        self.drafted = watermark;
         let fresh = std::mem::take(&mut self.fresh_bytes);
         self.out.push((draft_no, fresh));
         for (_, carried_by) in &mut self.sealed {

@@ -1,4 +1,4 @@
-//! Reads rows ahead of the lanes: verified blocks in memory from low water to a little beyond the cursor. Of an open task
+//! Reads rows ahead of the lanes: verified blocks in memory from watermark to a little beyond the cursor. Of an open task
 //! it goes on when items are added.
 
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ const BLOCKS_AHEAD: usize = 2;
 /// Where a run is, for who reads ahead of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
-    pub(crate) low_water: ItemIndex,
+    pub(crate) watermark: ItemIndex,
     pub(crate) cursor: ItemIndex,
     /// One past the last item that is known.
     pub(crate) end: ItemIndex,
@@ -28,7 +28,7 @@ pub(crate) struct Places {
 impl Places {
     pub(crate) fn of(execution: &Execution) -> Places {
         Places {
-            low_water: execution.low_water(),
+            watermark: execution.watermark(),
             cursor: execution.cursor(),
             end: execution.known_end(),
             is_open: execution.is_open(),
@@ -66,7 +66,7 @@ impl RowFeed {
         self.hungry.notify_one();
     }
 
-    /// Reads the block of an item that is not (or no longer) among the ready ones: a retry below low water.
+    /// Reads the block of an item that is not (or no longer) among the ready ones: a retry below watermark.
     pub(crate) async fn fetch(&self, index: ItemIndex) -> Result<Arc<RowChunk>, SourceError> {
         match self.ready(index) {
             Some(chunk) => Ok(chunk),
@@ -81,39 +81,39 @@ impl RowFeed {
         mut places: impl FnMut() -> Places,
         mut on_ready: impl FnMut(ItemIndex),
     ) -> Result<(), SourceError> {
-        let mut next = self.resume_at(places().low_water, &mut on_ready);
+        let mut next = self.resume_at(places().watermark, &mut on_ready);
         loop {
             let places = places();
             if next >= places.end && !places.is_open {
                 return Ok(());
             }
-            if next >= places.end || !self.wants_more(places.low_water, places.cursor) {
+            if next >= places.end || !self.wants_more(places.watermark, places.cursor) {
                 self.hungry.notified().await;
                 continue;
             }
-            // Low water may have passed over items that nobody calls: their rows aren't needed.
-            let chunk = self.source.read(next.max(places.low_water)).await?;
+            // Watermark may have passed over items that nobody calls: their rows aren't needed.
+            let chunk = self.source.read(next.max(places.watermark)).await?;
             next = chunk.end();
             lock(&self.chunks).push_back(chunk);
             on_ready(next);
         }
     }
 
-    /// Goes on behind what is ready already (an executor was restarted), else at low water.
-    fn resume_at(&self, low_water: ItemIndex, on_ready: &mut impl FnMut(ItemIndex)) -> ItemIndex {
+    /// Goes on behind what is ready already (an executor was restarted), else at watermark.
+    fn resume_at(&self, watermark: ItemIndex, on_ready: &mut impl FnMut(ItemIndex)) -> ItemIndex {
         let mut chunks = lock(&self.chunks);
-        if chunks.front().is_some_and(|first| first.first() > low_water) {
+        if chunks.front().is_some_and(|first| first.first() > watermark) {
             chunks.clear();
         }
         let end = chunks.back().map(|chunk| chunk.end());
         drop(chunks);
-        end.inspect(|end| on_ready(*end)).unwrap_or(low_water)
+        end.inspect(|end| on_ready(*end)).unwrap_or(watermark)
     }
 
-    /// Drops blocks below low water; says whether fewer than the wanted blocks lie ahead of the cursor.
-    fn wants_more(&self, low_water: ItemIndex, cursor: ItemIndex) -> bool {
+    /// Drops blocks below watermark; says whether fewer than the wanted blocks lie ahead of the cursor.
+    fn wants_more(&self, watermark: ItemIndex, cursor: ItemIndex) -> bool {
         let mut chunks = lock(&self.chunks);
-        while chunks.front().is_some_and(|chunk| chunk.end() <= low_water) && chunks.len() > 1 {
+        while chunks.front().is_some_and(|chunk| chunk.end() <= watermark) && chunks.len() > 1 {
             chunks.pop_front();
         }
         chunks.iter().filter(|chunk| chunk.end() > cursor).count() <= BLOCKS_AHEAD

@@ -134,7 +134,7 @@ impl Launcher {
             actor = path,
             business = run.business(),
             run = number,
-            low_water = progress.low_water.0,
+            watermark = progress.watermark.0,
             total = progress.total.0,
             from,
             tree = %shown,

@@ -109,7 +109,7 @@ pub(crate) enum Msg {
     /// What came of a request to book this part.
     Booked(Part, Result<(), Refusal>),
     BookAgain,
-    /// The other shards may have abandoned more.
+    /// The other shards may have failed more.
     LookAgain,
     /// Start a child again: the executor after its lanes are gone.
     Restart(Kind),
@@ -364,7 +364,7 @@ impl Drop for Launcher {
     /// Also when the launcher fails or is killed: nothing of its run dispatches or is shown any more.
     fn drop(&mut self) {
         if let Some(run) = self.run.take() {
-            run.abandon(&self.arguments.node, &self.arguments.routes.lease_keeper);
+            run.fail(&self.arguments.node, &self.arguments.routes.lease_keeper);
         }
     }
 }

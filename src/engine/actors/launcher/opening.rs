@@ -242,11 +242,11 @@ fn restore(shard: &ClaimedShard, parked: Vec<ParkedItem>) -> Result<Restored, St
     let above = if shard.blob.is_empty() {
         Vec::new()
     } else {
-        let snapshot = checkpoint::decode(&shard.blob, shard.low_water).map_err(|error| error.to_string())?;
+        let snapshot = checkpoint::decode(&shard.blob, shard.watermark).map_err(|error| error.to_string())?;
         snapshot.words
     };
     Ok(Restored {
-        low_water: shard.low_water,
+        watermark: shard.watermark,
         high_water: shard.high_water,
         reach: shard.reach,
         counters: shard.counters,

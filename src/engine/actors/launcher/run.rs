@@ -154,11 +154,11 @@ impl Run {
             epoch: self.epoch,
             claim: self.key.claim,
             seq: self.seq,
-            low_water: draft.low_water,
+            watermark: draft.watermark,
             high_water: draft.high_water,
             reach: draft.reach,
             counters: draft.counters,
-            blob: checkpoint::encode_as(version, draft.low_water, &draft.above, &[]),
+            blob: checkpoint::encode_as(version, draft.watermark, &draft.above, &[]),
             side: draft.side,
             finish_at: draft.finish_at,
             canary_passed: draft.canary_passed,
@@ -382,7 +382,7 @@ impl Run {
     }
 
     /// The launcher is gone without an orderly end.
-    pub(crate) fn abandon(self, node: &NodeContext, keeper: &Route<lease_keeper::Msg>) {
+    pub(crate) fn fail(self, node: &NodeContext, keeper: &Route<lease_keeper::Msg>) {
         self.gate.close();
         opening::give_lease_back(self.key, keeper);
         self.cell.silence();

@@ -18,7 +18,7 @@ use windrow_core::task::lifecycle::TASK_RECOVERS;
 
 /// How long a part that doesn't fit the node waits until it is asked for again.
 const BOOK_AGAIN: Duration = Duration::from_secs(5);
-/// How often a run asks what the other shards have abandoned: together they may stop the task.
+/// How often a run asks what the other shards have failed: together they may stop the task.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Called with what came of a request to book.
@@ -81,8 +81,8 @@ impl Run {
         if control.canary != self.control.canary {
             self.steer(Command::Canary(control.canary));
         }
-        if control.abandonments != self.control.abandonments {
-            self.steer(Command::MarkFailed(control.abandonments.clone()));
+        if control.failed_codes != self.control.failed_codes {
+            self.steer(Command::MarkFailed(control.failed_codes.clone()));
         }
         if control.skips != self.control.skips {
             self.steer(Command::Skip(control.skips.clone()));
@@ -212,9 +212,9 @@ impl Run {
         pause.filter(|pause| pause.reason == PauseReason::ErrorBudget)
     }
 
-    /// Whether the other shards' abandoned items count against a limit of this one's task.
+    /// Whether the other shards' failed items count against a limit of this one's task.
     pub(crate) fn counts_with_others(&self) -> bool {
-        !self.control.shared.share.is_all() && self.control.tuning.error_budget.abandoned.is_some()
+        !self.control.shared.share.is_all() && self.control.tuning.error_budget.failed.is_some()
     }
 }
 

@@ -39,7 +39,7 @@ impl Run {
             actor = state.me.leaf.path(),
             run = cell.about.run.0,
             epoch = epoch.0,
-            from = progress.low_water.0,
+            from = progress.watermark.0,
             total = progress.total.0,
             "run started"
         );
@@ -62,8 +62,8 @@ impl Run {
         if let Some(end) = run.control.finish_at {
             run.steer(Command::Finish(end));
         }
-        if !run.control.abandonments.is_empty() {
-            run.steer(Command::MarkFailed(run.control.abandonments.clone()));
+        if !run.control.failed_codes.is_empty() {
+            run.steer(Command::MarkFailed(run.control.failed_codes.clone()));
         }
         if !run.control.skips.is_empty() {
             run.steer(Command::Skip(run.control.skips.clone()));
@@ -184,7 +184,7 @@ fn about(shard: &ClaimedShard, task: &TaskView, control: &Control, kind: &'stati
 /// What its items come to, after what those of earlier runs did.
 fn results_of(node: &NodeContext, shard: &ClaimedShard) -> executor::results::Results {
     let room = node.directory.result_room();
-    executor::results::Results::new(room, shard.results_kept, shard.low_water)
+    executor::results::Results::new(room, shard.results_kept, shard.watermark)
 }
 
 /// What the handler is told about the run.

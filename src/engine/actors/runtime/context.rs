@@ -298,7 +298,7 @@ pub struct HookParts {
 /// How long things are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
-    /// Rows of abandoned items of ended tasks.
+    /// Rows of failed items of ended tasks.
     pub failures: Duration,
     /// What items of ended tasks came to.
     pub results: Duration,

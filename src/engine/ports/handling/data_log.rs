@@ -39,7 +39,7 @@ impl DataLogLine {
     }
 
     /// The system's line about an item that was given up.
-    pub fn abandoned(shard: ShardId, trouble: &ItemTrouble) -> DataLogLine {
+    pub fn failed(shard: ShardId, trouble: &ItemTrouble) -> DataLogLine {
         let (code, message) = match &trouble.failure {
             Some(failure) => (Some(failure.code.clone().into_owned()), failure.message.clone()),
             None => (

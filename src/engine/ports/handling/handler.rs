@@ -224,8 +224,8 @@ pub enum CallFailure {
         /// A wait that the handler asked for.
         after: Option<Duration>,
     },
-    /// The whole call is final, for example 422: each item is abandoned.
-    Abandoned(Failure),
+    /// The whole call is final, for example 422: each item is failed.
+    Failed(Failure),
     /// An answer that is none: never charged, and three in a row stop the task.
     BadReply(Failure),
     /// The handler refuses us as such: never charged, and three in a row stop the task.

@@ -192,7 +192,7 @@ impl Meters {
         }
     }
 
-    /// Whether the disk of the database is full, as far as was noticed lately.
+    /// Whether the disk of the database is full, as far as was noticed recently.
     pub fn is_store_full(&self, now: Moment) -> bool {
         lock(&self.store_full_at).is_some_and(|at| now.since(at) < STORE_FULL_FOR)
     }

@@ -162,7 +162,7 @@ pub struct LiveShard {
     /// Where they stand.
     pub counters: Counters,
     /// The lowest index that is neither settled nor parked.
-    pub low_water: ItemIndex,
+    pub watermark: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
     /// The window's size.

@@ -17,7 +17,7 @@ use windrow_core::items::verdict::{ItemTrouble, Outage, ParkedItem, SideRecord};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::{Directives, Pause, Share, Slow};
 use windrow_core::task::ShardRange;
-use windrow_core::task::abandonment::Abandonments;
+use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::{ShardState, Wish};
 use windrow_core::task::supply::Supply;
 
@@ -138,8 +138,8 @@ pub struct ClaimedShard {
     pub run: RunNo,
     /// What the task wants.
     pub wish: Wish,
-    /// The saved low water.
-    pub low_water: ItemIndex,
+    /// The saved watermark.
+    pub watermark: ItemIndex,
     /// The saved high water.
     pub high_water: ItemIndex,
     /// How far fresh items may leave under this claim, and may have left before it.
@@ -148,7 +148,7 @@ pub struct ClaimedShard {
     pub counters: Counters,
     /// The checkpoint's bytes, empty before the first one.
     pub blob: Vec<u8>,
-    /// How many of the latest claims followed a claim under which low water did not move, this one included; 0 for
+    /// How many of the latest claims followed a claim under which watermark did not move, this one included; 0 for
     /// the first claim, after a start, and after a run that ended calmly (released or stopped).
     pub stalls: u32,
     /// How often the shard recovered by itself since its task was last started.
@@ -218,7 +218,7 @@ pub struct ShardCheckpoint {
     /// Grows with each write of the run; a repeat carries the same number.
     pub seq: CheckpointSeq,
     /// First index that is neither settled nor parked.
-    pub low_water: ItemIndex,
+    pub watermark: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
     /// Fresh items may leave below it until the next checkpoint; of a run that ends, what may have left lies below it.
@@ -226,7 +226,7 @@ pub struct ShardCheckpoint {
     /// The counters of the shard's range; `in_flight` and `excluded` are not stored: the one is unsaved by nature,
     /// the other follows from `finish_at`.
     pub counters: Counters,
-    /// What lies above low water (`domain::checkpoint`).
+    /// What lies above watermark (`domain::checkpoint`).
     pub blob: Vec<u8>,
     /// Changes of item rows, one per item.
     pub side: Vec<SideRecord>,
@@ -267,7 +267,7 @@ impl ShardCheckpoint {
 pub enum CheckpointAck {
     /// Durable (or was already: a repeat of the same number).
     Stored,
-    /// Another claim owns the shard, it isn't runnable any more, or the write goes backwards (number or low water):
+    /// Another claim owns the shard, it isn't runnable any more, or the write goes backwards (number or watermark):
     /// drop this shard only.
     Fenced,
 }
@@ -286,7 +286,7 @@ pub struct Control {
     /// The first items, which are run and settled before any other leaves; none once that is done.
     pub canary: Option<windrow_core::task::Canary>,
     /// Items that wait with these codes are given up.
-    pub abandonments: Abandonments,
+    pub failed_codes: FailedCodes,
     /// Items that people want skipped.
     pub skips: Stretches,
     /// What is known of the rest of the task.
@@ -318,7 +318,7 @@ pub trait RunStore: Send + Sync {
     async fn claim(&self, request: ClaimRequest) -> Result<ClaimOutcome, StoreError>;
 
     /// Writes checkpoints of at most [`CHECKPOINT_SHARDS_MAX`] shards in one transaction; one answer each, in order.
-    /// A fenced one leaves nothing and doesn't disturb the others. An abandoned item is final and counted once.
+    /// A fenced one leaves nothing and doesn't disturb the others. A failed item is final and counted once.
     ///
     /// # Errors
     /// `Unavailable`: write again with the same numbers.

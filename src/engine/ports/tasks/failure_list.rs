@@ -1,6 +1,6 @@
 //! Items that failed, as people page through them and as a redrive addresses them.
 //!
-//! An abandoned item has a place: the 0-based ordinal in its group, in the order in which checkpoints committed it.
+//! A failed item has a place: the 0-based ordinal in its group, in the order in which checkpoints committed it.
 //! Places are dense and never change, so that the failures `[a, b)` of a group are the same ones for ever.
 
 use async_trait::async_trait;
@@ -20,7 +20,7 @@ pub enum RecordedState {
     /// Waits outside the window for another attempt.
     Parked,
     /// Failed for good.
-    Abandoned,
+    Failed,
 }
 
 /// What is recorded of an item that failed at least once.
@@ -54,7 +54,7 @@ pub struct RecordedItem {
     pub last_at: WallMs,
     /// The failed attempts as a JSON array of `{attempt, at_ms, duration_ms, code, run}`.
     pub history: Option<String>,
-    /// Its group and its place there; only when abandoned.
+    /// Its group and its place there; only when failed.
     pub place: Option<(String, u64)>,
 }
 
@@ -88,7 +88,7 @@ pub trait FailureList: Send + Sync {
     /// The codes of the items of a task that failed and wait for another attempt, most frequent first, then by code.
     async fn waiting(&self, task: TaskId) -> Result<Vec<WaitingCode>, StoreError>;
 
-    /// At most `limit` abandoned items.
+    /// At most `limit` failed items.
     async fn page(
         &self,
         task: TaskId,
@@ -105,7 +105,7 @@ pub trait FailureList: Send + Sync {
         count: u32,
     ) -> Result<Vec<ItemIndex>, StoreError>;
 
-    /// Those of at most [`AMONG_MAX`] indexes that are abandoned, in index order.
+    /// Those of at most [`AMONG_MAX`] indexes that are failed, in index order.
     ///
     /// # Errors
     /// When the store can't be read, or there are too many indexes.

@@ -59,9 +59,9 @@ pub struct RunRecord {
     pub end_reason: Option<String>,
     /// Why, for people: what made it stop or recover, or who took the shard from its node.
     pub end_text: Option<String>,
-    /// The shard's saved low water when it ended, or when it began; the service shows the last checkpoint's while it runs.
-    pub low_water: ItemIndex,
-    /// The shard's settled items then: succeeded, skipped, abandoned.
+    /// The shard's saved watermark when it ended, or when it began; the service shows the last checkpoint's while it runs.
+    pub watermark: ItemIndex,
+    /// The shard's settled items then: succeeded, skipped, failed.
     pub settled: [u64; 3],
     /// The shard's parked items then.
     pub parked: u64,

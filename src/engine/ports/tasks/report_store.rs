@@ -13,7 +13,7 @@ pub struct SavedWindow {
     /// Which shard.
     pub shard: ShardId,
     /// First index that is neither settled nor parked.
-    pub low_water: ItemIndex,
+    pub watermark: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
     /// Below it lies whatever left since, also what nobody saved any more: see [`windrow_core::execution::Reach`].

@@ -123,7 +123,7 @@ pub struct TokenStart {
 pub struct FailureGroup {
     /// The code.
     pub code: String,
-    /// How many items were abandoned with it.
+    /// How many items were failed with it.
     pub count: u64,
     /// The first one's time.
     pub first_at: WallMs,

@@ -22,7 +22,7 @@ pub enum Sweep {
     GivenUp,
     /// Sessions that are fenced and that no shard names, by their start.
     Sessions,
-    /// Rows of abandoned items of tasks that ended, by their end. Not while a redrive of the task has not ended.
+    /// Rows of failed items of tasks that ended, by their end. Not while a redrive of the task has not ended.
     Failures,
     /// Results of tasks that ended, by their end; not those that a generation owns.
     Results,
@@ -32,7 +32,7 @@ pub enum Sweep {
     ResultBytes,
     /// What deleted tasks did, by its day.
     Statistics,
-    /// Rows of appended blocks in which every item is settled and none was abandoned, by when they were appended; the keys
+    /// Rows of appended blocks in which every item is settled and none was failed, by when they were appended; the keys
     /// that they were appended with stay.
     Appended,
     /// Those keys, by when they were used first.

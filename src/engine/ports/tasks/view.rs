@@ -33,8 +33,8 @@ pub struct TaskView {
     pub status_text: Option<String>,
     /// The counters over all shards; saved ones have nothing in flight.
     pub counters: Counters,
-    /// The low water of the first shard that isn't done.
-    pub low_water: ItemIndex,
+    /// The watermark of the first shard that isn't done.
+    pub watermark: ItemIndex,
     /// The names of the nodes that own its shards, by the shards' numbers; where a single task was asked for or commanded.
     pub owners: BTreeMap<u32, String>,
     /// Only when recovering: when the first of its shards is tried again.
@@ -65,7 +65,7 @@ impl TaskView {
             status_reason: note.and_then(|note| note.reason.clone()),
             status_text: note.map(|note| life.cut_off.told_after(&note.text)),
             counters: life.counters(),
-            low_water: low_water(&life.shards),
+            watermark: watermark(&life.shards),
             owners: BTreeMap::new(),
             next_at: life.shards.iter().filter_map(ShardLife::next_at).min(),
             recoveries: life
@@ -80,8 +80,8 @@ impl TaskView {
 }
 
 /// The lowest of an unfinished shard; where none is left, the end of the last one.
-fn low_water(shards: &[ShardLife]) -> ItemIndex {
+fn watermark(shards: &[ShardLife]) -> ItemIndex {
     let open = shards.iter().find(|shard| shard.state != ShardState::Done);
     open.or_else(|| shards.last())
-        .map_or(ItemIndex(0), |shard| shard.low_water)
+        .map_or(ItemIndex(0), |shard| shard.watermark)
 }

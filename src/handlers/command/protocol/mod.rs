@@ -185,7 +185,7 @@ pub(super) fn read(line: &[u8]) -> Said {
         b"ok" => Said::Word(OK),
         b"skip" => Said::Word(r#"{"result":"skip"}"#),
         b"retry" => Said::Word(r#"{"result":"retry"}"#),
-        b"abandon" => Said::Word(r#"{"result":"abandon"}"#),
+        b"fail" => Said::Word(r#"{"result":"fail"}"#),
         object @ [b'{', ..] => match serde_json::from_slice(object) {
             Ok(head) => of_head(&head),
             Err(why) => Said::Garbage(format!("it is not valid: {why}")),
@@ -196,7 +196,7 @@ pub(super) fn read(line: &[u8]) -> Said {
                 "{word} stands alone; with a reason it is \
                  {{\"type\":\"result\",\"id\":…,\"result\":\"{word}\",\"code\":\"…\",\"message\":\"…\"}}"
             ),
-            (None, None) => "it is neither a JSON object nor one of ok, skip, retry, abandon".to_owned(),
+            (None, None) => "it is neither a JSON object nor one of ok, skip, retry, fail".to_owned(),
         }),
     }
 }
@@ -204,7 +204,7 @@ pub(super) fn read(line: &[u8]) -> Said {
 /// One of the four words, where more follows it.
 fn word_with_more(line: &[u8]) -> Option<&'static str> {
     let first = line.split(u8::is_ascii_whitespace).next()?;
-    let words = ["ok", "skip", "retry", "abandon"];
+    let words = ["ok", "skip", "retry", "fail"];
     words.into_iter().find(|word| first == word.as_bytes())
 }
 

@@ -74,7 +74,7 @@ pub(super) fn numbers(picture: &TaskPicture) -> Value {
         total: task.total.0,
         counts: api::TaskCounts::of(task),
         pace: api::TaskPace::of(picture),
-        low_water: task.low_water.0,
+        watermark: task.watermark.0,
         high_water: live.map(|live| live.high_water.0),
         window: live.map(|live| live.window),
         concurrency: live.map(|live| live.concurrency),
@@ -158,7 +158,7 @@ impl TaskWatcher {
             }
             self.told = now;
         }
-        if is_first || self.groups.values().sum::<u64>() != task.counters.abandoned {
+        if is_first || self.groups.values().sum::<u64>() != task.counters.failed {
             let fresh = self.fresh_groups(service.failures.list.groups(self.id).await?);
             if !is_first {
                 found.extend(self.failures(&task, fresh).await);

@@ -64,7 +64,7 @@ pub(super) enum Kind {
     Status,
     /// A task's handler stopped answering, or answers again, or its calls fail with a code that is new.
     Handler,
-    /// Items were abandoned.
+    /// Items were failed.
     Failure,
     /// Lines of the data log.
     Log,

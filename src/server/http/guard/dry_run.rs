@@ -169,7 +169,7 @@ mod tests {
             "post schedules/{schedule}/skip",
             "post schedules/{schedule}/trigger",
             "post tasks",
-            "post tasks/{task}/abandon",
+            "post tasks/{task}/fail",
             "post tasks/{task}/cancel",
             "post tasks/{task}/clone",
             "post tasks/{task}/finish",

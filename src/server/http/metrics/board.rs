@@ -30,7 +30,7 @@ pub(super) struct TaskSample {
     pub(super) total: u64,
     /// Items per second; none is unpaced.
     pub(super) target_rate: Option<f64>,
-    pub(super) low_water: u64,
+    pub(super) watermark: u64,
     pub(super) window: u64,
     pub(super) window_used: u64,
     /// In the order of [`StallReason::ALL`].
@@ -56,7 +56,7 @@ pub(super) fn samples<'a>(runs: impl Iterator<Item = &'a RunView>) -> Vec<TaskSa
             counters: Counters::default(),
             total: 0,
             target_rate: None,
-            low_water: u64::MAX,
+            watermark: u64::MAX,
             window: 0,
             window_used: 0,
             stalled: [Duration::ZERO; StallReason::ALL.len()],
@@ -93,9 +93,9 @@ impl TaskSample {
         if let Some(rate) = run.rate {
             self.target_rate = Some(self.target_rate.unwrap_or(0.0) + rate.as_per_second());
         }
-        self.low_water = self.low_water.min(run.low_water.0);
+        self.watermark = self.watermark.min(run.watermark.0);
         self.window += u64::from(run.window);
-        self.window_used += run.high_water.0.saturating_sub(run.low_water.0);
+        self.window_used += run.high_water.0.saturating_sub(run.watermark.0);
         for (sum, time) in self.stalled.iter_mut().zip(run.stalled) {
             *sum += time;
         }
@@ -122,7 +122,7 @@ pub(super) struct Entry {
 pub(super) struct Others {
     pub(super) succeeded: u64,
     pub(super) skipped: u64,
-    pub(super) abandoned: u64,
+    pub(super) failed: u64,
     pub(super) stalled: [Duration; StallReason::ALL.len()],
     pub(super) delays: Histogram,
     pub(super) failed: FailedAttempts,
@@ -232,7 +232,7 @@ impl Others {
         let (old, new) = (before.map_or(now.began, |before| before.counters), now.counters);
         self.succeeded += new.succeeded.saturating_sub(old.succeeded);
         self.skipped += new.skipped.saturating_sub(old.skipped);
-        self.abandoned += new.abandoned.saturating_sub(old.abandoned);
+        self.failed += new.failed.saturating_sub(old.failed);
         for (at, sum) in self.stalled.iter_mut().enumerate() {
             let then = before.map_or(Duration::ZERO, |before| before.stalled[at]);
             *sum += now.stalled[at].saturating_sub(then);
@@ -256,7 +256,7 @@ mod tests {
             },
             total: 1000,
             target_rate: Some(10.0),
-            low_water: succeeded,
+            watermark: succeeded,
             window: 64,
             window_used: 0,
             stalled: [Duration::ZERO; StallReason::ALL.len()],

@@ -118,7 +118,7 @@ fn write_attempts(page: &mut Page, board: &Board, own: &[(String, &Entry)]) {
                 let good = good.map(|(result, count)| (result, "", count)).into_iter();
                 let bad = failed.iter();
                 let bad = bad.flat_map(|(code, ended)| {
-                    [("retry", code, ended.retry), ("abandon", code, ended.abandon)]
+                    [("retry", code, ended.retry), ("fail", code, ended.fail)]
                 });
                 good.chain(bad).map(move |(result, code, count)| {
                     let labels = [

@@ -45,11 +45,11 @@ families! {
     TASK_PROGRESS_RATIO, "windrow_task_progress_ratio", Gauge, "Settled items of those that are to be done";
     TASK_ACTUAL_RATE, "windrow_task_actual_rate", Gauge, "Item attempts sent per second here, over the last ten seconds";
     TASK_TARGET_RATE, "windrow_task_target_rate", Gauge, "Item attempts per second that may leave";
-    WINDOW_SIZE, "windrow_window_size", Gauge, "Items between low water and the highest that may leave";
-    WINDOW_USED, "windrow_window_used", Gauge, "Items between low water and the highest that left";
-    WINDOW_LOW_WATER, "windrow_window_low_water", Gauge, "Below it every item is settled or parked";
+    WINDOW_SIZE, "windrow_window_size", Gauge, "Items between watermark and the highest that may leave";
+    WINDOW_USED, "windrow_window_used", Gauge, "Items between watermark and the highest that left";
+    WINDOW_WATERMARK, "windrow_window_watermark", Gauge, "Below it every item is settled or parked";
     WINDOW_HEAD_AGE, "windrow_window_head_age_seconds", Gauge,
-        "How long the item at low water has held it there";
+        "How long the item at watermark has held it there";
     ERROR_BUDGET_REMAINING_RATIO, "windrow_error_budget_remaining_ratio", Gauge,
         "What is left of the tightest part of the error budget";
     CHECKPOINT_AGE, "windrow_checkpoint_age_seconds", Gauge, "How long completions have waited to be saved";

@@ -187,16 +187,16 @@ fn write_tasks(page: &mut Page, board: &Board, under_way: &[TaskView]) {
     let own = board.entries.values().filter(|entry| entry.has_own);
     let own: Vec<(String, &Entry)> = own.map(|entry| (entry.sample.task.to_string(), entry)).collect();
     let others = &board.others;
-    let rest = (OTHER, OTHER, [others.succeeded, others.skipped, others.abandoned]);
+    let rest = (OTHER, OTHER, [others.succeeded, others.skipped, others.failed]);
     let settled = own.iter().map(|(task, entry)| {
         let TaskSample {
             business, counters, ..
         } = &entry.sample;
-        let counts = [counters.succeeded, counters.skipped, counters.abandoned];
+        let counts = [counters.succeeded, counters.skipped, counters.failed];
         (business.as_str(), task.as_str(), counts)
     });
     let items = settled.chain([rest]).flat_map(|(business, task, counts)| {
-        let by_outcome = ["succeeded", "skipped", "abandoned"].into_iter().zip(counts);
+        let by_outcome = ["succeeded", "skipped", "failed"].into_iter().zip(counts);
         by_outcome.map(move |(outcome, count)| {
             (
                 [("business", business), ("task", task), ("outcome", outcome)],
@@ -231,7 +231,7 @@ const GAUGES: [(Family, Value); 8] = [
     (f::TASK_TARGET_RATE, |task| task.target_rate),
     (f::WINDOW_SIZE, |task| Some(task.window as f64)),
     (f::WINDOW_USED, |task| Some(task.window_used as f64)),
-    (f::WINDOW_LOW_WATER, |task| Some(task.low_water as f64)),
+    (f::WINDOW_WATERMARK, |task| Some(task.watermark as f64)),
     (f::WINDOW_HEAD_AGE, |task| Some(task.head_age.as_secs_f64())),
     (f::ERROR_BUDGET_REMAINING_RATIO, |task| {
         task.budget_left_ppm.map(|ppm| f64::from(ppm) / 1e6)
@@ -248,7 +248,7 @@ fn write_gauges(page: &mut Page, own: &[(String, &Entry)]) {
         let by_state = [
             ("succeeded", counters.succeeded),
             ("skipped", counters.skipped),
-            ("abandoned", counters.abandoned),
+            ("failed", counters.failed),
             ("parked", counters.parked),
             ("in_flight", counters.in_flight),
             ("pending", total.saturating_sub(counters.accounted())),

@@ -187,7 +187,7 @@ pub(super) fn live(run: &RunView) -> Live {
 
 fn head(run: &RunView) -> Option<Head> {
     let progress = &run.progress;
-    let index: ItemIndex = progress.low_water;
+    let index: ItemIndex = progress.watermark;
     let at = progress.head?;
     Some(Head {
         index,
@@ -207,7 +207,7 @@ pub(super) fn codes(runs: &[RunView]) -> Vec<(String, u64)> {
     runs.iter().for_each(|run| failed.add(&run.tally.failed));
     failed
         .iter()
-        .map(|(code, ended)| (code.to_owned(), ended.retry + ended.abandon))
+        .map(|(code, ended)| (code.to_owned(), ended.retry + ended.fail))
         .collect()
 }
 

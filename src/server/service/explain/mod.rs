@@ -1,4 +1,4 @@
-//! Why a task is as fast as it is: what was counted of it lately, given to `core::explain`.
+//! Why a task is as fast as it is: what was counted of it recent, given to `core::explain`.
 
 mod facts;
 mod past;

@@ -1,6 +1,6 @@
 //! What became of a task's failures in its redrives, item by item; bounded, since it looks at each of them.
 //!
-//! Of a redrive nothing is stored for an item that succeeded: it is one below low water, or a bit above it, without a
+//! Of a redrive nothing is stored for an item that succeeded: it is one below watermark, or a bit above it, without a
 //! row. So its progress is read before its rows, and what moves meanwhile looks as if it were still under way.
 
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ pub(crate) enum Fate {
     /// A redrive has it, and hasn't settled it.
     UnderWay(TaskId),
     /// A redrive settled it well.
-    MadeGood(TaskId),
+    Recovered(TaskId),
 }
 
 /// The failures of a task in the order of their indexes. None where there are too many, or too many redrives, or their
@@ -211,7 +211,7 @@ impl Progress {
     fn fate(&self, redrive: TaskId, position: ItemIndex) -> Fate {
         let is_done = self.windows.iter().any(|window| window.has_done(position));
         match is_done && !self.waiting.contains(&position) {
-            true => Fate::MadeGood(redrive),
+            true => Fate::Recovered(redrive),
             // Nobody will do it any more: the redrive was cancelled, or finished early.
             false if self.is_over => Fate::Failed,
             false => Fate::UnderWay(redrive),
@@ -223,32 +223,32 @@ impl Progress {
 pub(in crate::service) struct Window {
     first: ItemIndex,
     end: ItemIndex,
-    low_water: ItemIndex,
+    watermark: ItemIndex,
     above: Option<Snapshot>,
 }
 
 impl Window {
     pub(in crate::service) fn new(first: ItemIndex, end: ItemIndex, saved: &SavedWindow) -> Window {
         // Before the first checkpoint there is none, and what is damaged says nothing.
-        let above = checkpoint::decode(&saved.blob, saved.low_water).ok();
+        let above = checkpoint::decode(&saved.blob, saved.watermark).ok();
         Window {
             first,
             end,
-            low_water: saved.low_water,
+            watermark: saved.watermark,
             above,
         }
     }
 
     pub(in crate::service) fn has_done(&self, index: ItemIndex) -> bool {
         let above = || self.above.as_ref().is_some_and(|above| above.contains(index));
-        self.first <= index && index < self.end && (index < self.low_water || above())
+        self.first <= index && index < self.end && (index < self.watermark || above())
     }
 
     /// How many of these it has settled or parked.
     pub(in crate::service) fn done_among(&self, named: &Stretches) -> u64 {
-        let below = named.count(self.first, self.low_water.min(self.end));
+        let below = named.count(self.first, self.watermark.min(self.end));
         let span = self.above.as_ref().map_or(0, Snapshot::len);
-        let above = (1..=u64::from(span)).map(|at| self.low_water.plus(at));
+        let above = (1..=u64::from(span)).map(|at| self.watermark.plus(at));
         let above = above.filter(|index| named.contains(*index) && self.has_done(*index));
         below + above.count() as u64
     }

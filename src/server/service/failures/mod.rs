@@ -51,7 +51,7 @@ impl ItemStory {
     /// Whether it isn't settled, as far as is known.
     pub fn may_be_open(&self) -> bool {
         match self {
-            ItemStory::Recorded(shown) => shown.item.state != RecordedState::Abandoned,
+            ItemStory::Recorded(shown) => shown.item.state != RecordedState::Failed,
             ItemStory::Pending | ItemStory::InWindow => true,
             ItemStory::Excluded => false,
         }
@@ -257,12 +257,12 @@ enum Standing {
 
 /// The live window of the node that runs the shard, if it can be asked; else what was saved.
 fn standing((task, shard): (TaskId, &ShardLife), live: &[(String, LiveShard)], index: ItemIndex) -> Standing {
-    let saved = (shard.low_water, shard.high_water);
+    let saved = (shard.watermark, shard.high_water);
     let found = live
         .iter()
         .map(|(_, live)| live)
         .find(|live| live.shard == ShardId { task, no: shard.no });
-    let (low, high) = found.map_or(saved, |live| (live.low_water, live.high_water));
+    let (low, high) = found.map_or(saved, |live| (live.watermark, live.high_water));
     if index < low {
         Standing::Below
     } else if index < high {
@@ -292,6 +292,6 @@ pub fn state_word(state: RecordedState) -> &'static str {
     match state {
         RecordedState::Retrying => "pending",
         RecordedState::Parked => "parked",
-        RecordedState::Abandoned => "abandoned",
+        RecordedState::Failed => "failed",
     }
 }

@@ -20,10 +20,10 @@ const SINGLY_IN_LISTS_MAX: u64 = 1_000;
 /// What is left of a task's failures after its redrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetResult {
-    /// Items that the task abandoned.
-    pub abandoned: u64,
+    /// Items that the task failed.
+    pub failed: u64,
     /// Those that redrives settled well.
-    pub made_good: u64,
+    pub recovered: u64,
     /// What is left.
     pub still_failed: u64,
     /// Whether no item was counted for two redrives: false only where they are too many to look at each.
@@ -31,7 +31,7 @@ pub struct NetResult {
 }
 
 impl Failures {
-    /// What redrives, and redrives of them, made good of a task's failures.
+    /// What redrives, and redrives of them, recovered of a task's failures.
     pub(in crate::service) async fn net(&self, task: &TaskView) -> Result<NetResult, ServiceError> {
         self.net_within(task, u64::MAX).await
     }
@@ -41,14 +41,14 @@ impl Failures {
         &self,
         tasks: &[&TaskView],
     ) -> Result<BTreeMap<TaskId, NetResult>, ServiceError> {
-        let failed = tasks.iter().filter(|task| task.counters.abandoned > 0);
+        let failed = tasks.iter().filter(|task| task.counters.failed > 0);
         let failed: BTreeMap<TaskId, &TaskView> = failed.map(|task| (task.id, *task)).collect();
         let ids: Vec<TaskId> = failed.keys().copied().collect();
         let (mut nets, mut singly) = (BTreeMap::new(), SINGLY_IN_LISTS_MAX);
         for id in self.reports.redriven_among(&ids).await? {
             let Some(task) = failed.get(&id) else { continue };
             nets.insert(id, self.net_within(task, singly).await?);
-            singly = singly.saturating_sub(task.counters.abandoned);
+            singly = singly.saturating_sub(task.counters.failed);
         }
         Ok(nets)
     }
@@ -56,19 +56,19 @@ impl Failures {
     /// Where no item can be in two redrives their sums say it; else each item is looked at, unless they are more than that.
     async fn net_within(&self, task: &TaskView, singly_max: u64) -> Result<NetResult, ServiceError> {
         let sums = self.summed(task, LEVELS_MAX).await?;
-        if sums.is_exact || sums.abandoned > singly_max {
+        if sums.is_exact || sums.failed > singly_max {
             return Ok(sums);
         }
         let Some(fates) = self.fates_below(task, LEVELS_MAX).await? else {
             return Ok(sums);
         };
-        let made_good = fates
+        let recovered = fates
             .iter()
-            .filter(|(_, fate)| matches!(fate, Fate::MadeGood(_)))
+            .filter(|(_, fate)| matches!(fate, Fate::Recovered(_)))
             .count() as u64;
-        let still_failed = sums.abandoned.saturating_sub(made_good);
+        let still_failed = sums.failed.saturating_sub(recovered);
         Ok(NetResult {
-            made_good,
+            recovered,
             still_failed,
             is_exact: true,
             ..sums
@@ -82,26 +82,26 @@ impl Failures {
         levels: u32,
     ) -> BoxFuture<'a, Result<NetResult, ServiceError>> {
         Box::pin(async move {
-            let abandoned = task.counters.abandoned;
+            let failed = task.counters.failed;
             let children = self.reports.redrives_of(task.id, REDRIVES_MAX).await?;
             let mut is_exact = children.len() < REDRIVES_MAX as usize && (levels > 0 || children.is_empty());
-            let (mut made_good, mut selections) = (0, Vec::new());
+            let (mut recovered, mut selections) = (0, Vec::new());
             for child in &children {
                 let own = child.counters.succeeded + child.counters.skipped;
-                made_good += own;
-                if levels > 0 && child.counters.abandoned > 0 {
+                recovered += own;
+                if levels > 0 && child.counters.failed > 0 {
                     let below = self.summed(child, levels - 1).await?;
-                    made_good += below.made_good;
+                    recovered += below.recovered;
                     is_exact &= below.is_exact;
                 }
                 selections.extend(self.redrive_of(child)?);
             }
             is_exact &= are_disjoint(&selections);
-            let made_good = made_good.min(abandoned);
+            let recovered = recovered.min(failed);
             Ok(NetResult {
-                abandoned,
-                made_good,
-                still_failed: abandoned - made_good,
+                failed,
+                recovered,
+                still_failed: failed - recovered,
                 is_exact,
             })
         })

@@ -1,4 +1,4 @@
-//! Which failures a redrive takes: those of groups, or of indexes, without what earlier redrives made good or have under
+//! Which failures a redrive takes: those of groups, or of indexes, without what earlier redrives recovered or have under
 //! way.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ pub(super) const RUNS_MAX: usize = 100_000;
 const NAMED_MAX: usize = 5;
 
 impl Failures {
-    /// The selection without what earlier redrives made good, or have under way.
+    /// The selection without what earlier redrives recovered, or have under way.
     pub(in crate::service) async fn left_of(
         &self,
         origin: &TaskView,
@@ -241,14 +241,14 @@ pub(super) fn forgotten(origin: &TaskView, which: &str) -> ServiceError {
 
 fn cant_tell(origin: &TaskView) -> ServiceError {
     let text = format!(
-        "what earlier redrives of {} made good can't be told: its failures are more than {FATES_MAX}, too scattered, \
+        "what earlier redrives of {} recovered can't be told: its failures are more than {FATES_MAX}, too scattered, \
          or no longer kept; redrive those of the newest redrive instead, or take all of them with `again`",
         origin.id
     );
     ServiceError::unprocessable("/again", text)
 }
 
-/// Every item of the selection is made good or under way: by which redrives, and how many each.
+/// Every item of the selection is recovered or under way: by which redrives, and how many each.
 #[derive(Debug, Default)]
 struct Redriven {
     good: BTreeMap<TaskId, u64>,
@@ -261,7 +261,7 @@ impl Redriven {
         for fate in fates {
             match fate {
                 Fate::Failed => {}
-                Fate::MadeGood(by) => *redriven.good.entry(by).or_insert(0_u64) += 1,
+                Fate::Recovered(by) => *redriven.good.entry(by).or_insert(0_u64) += 1,
                 Fate::UnderWay(by) => *redriven.under_way.entry(by).or_insert(0_u64) += 1,
             }
         }
@@ -285,7 +285,7 @@ impl Redriven {
         };
         let mut said = Vec::new();
         if !self.good.is_empty() {
-            said.push(by(&self.good, "made good by"));
+            said.push(by(&self.good, "recovered by"));
         }
         if !self.under_way.is_empty() {
             said.push(match under_way {

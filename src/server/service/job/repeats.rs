@@ -87,15 +87,15 @@ pub async fn may_repeat(reports: &dyn ReportStore, task: &TaskView) -> Result<Op
     }))
 }
 
-/// What isn't saved as settled below an index of a shard. Of a checkpoint that can't be read only its low water counts.
+/// What isn't saved as settled below an index of a shard. Of a checkpoint that can't be read only its watermark counts.
 fn open_below(task: &TaskView, window: &SavedWindow, end: ItemIndex) -> u64 {
     let Some(shard) = task.shards.iter().find(|shard| shard.no == window.shard.no) else {
         return 0;
     };
     let unread = Snapshot {
-        low_water: window.low_water,
+        watermark: window.watermark,
         ..Snapshot::default()
     };
-    let saved = checkpoint::decode(&window.blob, window.low_water).unwrap_or(unread);
+    let saved = checkpoint::decode(&window.blob, window.watermark).unwrap_or(unread);
     saved.open_below(end.min(shard.end))
 }

@@ -189,7 +189,7 @@ impl Results {
         self.joined(failures.list.clone(), task, redrives, from).await
     }
 
-    /// The same of a task whose redrives are known: each goes over what the one before it abandoned.
+    /// The same of a task whose redrives are known: each goes over what the one before it failed.
     ///
     /// # Errors
     /// As [`Results::read_joined`].

@@ -164,7 +164,7 @@ fn live_shard((shard, progress): (ShardId, Progress)) -> LiveShard {
         shard,
         total: progress.total,
         counters: progress.counters,
-        low_water: progress.low_water,
+        watermark: progress.watermark,
         high_water: progress.high_water,
         window: progress.window,
         concurrency: progress.concurrency,

@@ -31,7 +31,7 @@ pub const KEPT: Duration = Duration::from_secs(900);
 /// Tasks that don't run any more and whose past is kept.
 const GONE_MAX: usize = 1000;
 
-/// How tasks do on this node, lately and now, and what the other nodes say of them.
+/// How tasks do on this node, recently and now, and what the other nodes say of them.
 pub struct Stats {
     node: Arc<ThisNode>,
     cluster: Arc<Cluster>,
@@ -290,7 +290,7 @@ impl Board {
 /// A run that ended has nothing in flight and no window any more.
 fn at_rest(sample: RunSample) -> RunSample {
     let gauges = Gauges {
-        low_water: sample.gauges.low_water,
+        watermark: sample.gauges.watermark,
         ..Gauges::default()
     };
     RunSample { gauges, ..sample }
@@ -303,7 +303,7 @@ fn slice(before: Option<&RunSample>, now: &RunSample) -> Slice {
         permits: now.permits.clone(),
         succeeded: now.counters.succeeded.saturating_sub(terms.succeeded),
         skipped: now.counters.skipped.saturating_sub(terms.skipped),
-        abandoned: now.counters.abandoned.saturating_sub(terms.abandoned),
+        failed: now.counters.failed.saturating_sub(terms.failed),
         failed_attempts: now.failed_attempts,
         calls: now.calls.clone(),
         gauges: now.gauges.clone(),

@@ -19,7 +19,7 @@ impl Tasks {
     /// # Errors
     /// `WrongState` before the task was started and after its end; `Unprocessable` where no item waits with the code and
     /// nobody gave items of it up before, with the codes that there are.
-    pub async fn abandon(
+    pub async fn fail(
         &self,
         id: TaskId,
         code: &str,
@@ -31,17 +31,17 @@ impl Tasks {
             status: task.status,
             owned: false,
         };
-        decide(Verb::Abandon, standing).map_err(ServiceError::WrongState)?;
+        decide(Verb::Fail, standing).map_err(ServiceError::WrongState)?;
         let waiting = self.failures.list.waiting(id).await?;
         let items = waiting
             .iter()
             .find(|one| one.code == code)
             .map_or(0, |one| one.items);
-        let was_decided = task.abandonments.iter().any(|one| one.code == code);
+        let was_decided = task.failed_codes.iter().any(|one| one.code == code);
         if items == 0 && !was_decided {
             return Err(unknown(&task, code, &waiting));
         }
-        let command = TaskCommand::Abandon {
+        let command = TaskCommand::Fail {
             code: code.to_owned(),
         };
         // To decide it again is about what has failed since.

@@ -1,6 +1,6 @@
 //! What people and businesses do to tasks: one method a verb. A command whose end is reached already is no error.
 
-pub(crate) mod abandon;
+pub(crate) mod fail;
 pub mod ceiling;
 pub mod change;
 pub mod create;

@@ -33,7 +33,7 @@ pub(in crate::service) const MARGIN: Duration = Duration::from_secs(1);
 pub struct PreviewedItem {
     /// The item.
     pub index: ItemIndex,
-    /// `succeeded`, `skipped`, `abandoned`, `retry`, `failed` or `not_called`.
+    /// `succeeded`, `skipped`, `failed`, `retry`, `failed` or `not_called`.
     pub result: &'static str,
     /// Why, unless it went well.
     pub failure: Option<Failure>,
@@ -236,8 +236,8 @@ pub(in crate::service) fn read(items: &[ItemIndex], reply: Reply, took: Duration
                 ItemVerdict::Settled(Outcome::Skipped) => well(index, "skipped"),
                 ItemVerdict::Failed {
                     failure,
-                    wish: Wish::Abandon,
-                } => failed(index, "abandoned", &failure, took),
+                    wish: Wish::Fail,
+                } => failed(index, "failed", &failure, took),
                 ItemVerdict::Unclear(failure)
                 | ItemVerdict::Failed {
                     failure,
@@ -269,7 +269,7 @@ fn whole(failure: &CallFailure) -> (&'static str, Failure) {
         CallFailure::Failed { failure, .. } | CallFailure::BackPressure { failure, .. } => {
             ("retry", failure.clone())
         }
-        CallFailure::Abandoned(failure) | CallFailure::Unsendable(failure) => ("abandoned", failure.clone()),
+        CallFailure::Failed(failure) | CallFailure::Unsendable(failure) => ("failed", failure.clone()),
         CallFailure::BadReply(failure)
         | CallFailure::Rejected(failure)
         | CallFailure::Unstarted(failure)
@@ -306,7 +306,7 @@ mod tests {
                 ItemIndex(9),
                 ItemVerdict::Failed {
                     failure: busy.clone(),
-                    wish: Wish::Abandon,
+                    wish: Wish::Fail,
                 },
             ),
         ];
@@ -316,7 +316,7 @@ mod tests {
         };
         assert_eq!(
             told(Reply::Items(Box::new(replies))),
-            [(3, "skipped"), (9, "abandoned")]
+            [(3, "skipped"), (9, "failed")]
         );
         let gone = Reply::Failed(Box::new(CallFailure::Gone(busy.clone())));
         assert_eq!(told(gone), [(3, "broken"), (9, "broken")]);

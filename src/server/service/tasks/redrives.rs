@@ -1,6 +1,6 @@
 //! Redrives: a new task over failures of another. Nothing is copied, so a redrive of a million failures is made as
 //! quickly as one of ten, and while the other task runs. Only where redrives of the task went before, each item is looked
-//! at: what one of them made good, or has under way, isn't done again.
+//! at: what one of them recovered, or has under way, isn't done again.
 
 use crate::service::ServiceError;
 use crate::service::tasks::Tasks;
@@ -23,7 +23,7 @@ pub struct RedriveRequest {
     pub unconfirmed: bool,
     /// Whether the items get keys of the new task, so that the business takes them for new ones.
     pub new_keys: bool,
-    /// Whether it also takes what earlier redrives made good or have under way.
+    /// Whether it also takes what earlier redrives recovered or have under way.
     pub again: bool,
     /// What the new task has that the other doesn't.
     pub plan: TaskPlan,

@@ -193,15 +193,15 @@ fn tiling(task: &TaskView) -> Check {
 }
 
 fn completion(task: &TaskView) -> Check {
-    let open = task.shards.iter().filter(|shard| shard.low_water != shard.end);
+    let open = task.shards.iter().filter(|shard| shard.watermark != shard.end);
     let open: Vec<String> = open
         .map(|shard| {
-            let (low, end) = (shard.low_water.0, shard.end.0);
+            let (low, end) = (shard.watermark.0, shard.end.0);
             format!("{}.{} is at {low} of {end}", task.id, shard.no)
         })
         .collect();
     Check {
-        claim: "each shard's low water is its end",
+        claim: "each shard's watermark is its end",
         holds: open.is_empty(),
         evidence: match (open.is_empty(), task.shards.len()) {
             (false, _) => open.join("; "),
@@ -239,13 +239,13 @@ fn counters(task: &TaskView) -> Check {
 }
 
 fn failures(task: &TaskView, groups: &[FailureGroup]) -> Check {
-    let abandoned = sum(task, |shard| shard.counters.abandoned);
+    let failed = sum(task, |shard| shard.counters.failed);
     let recorded: u64 = groups.iter().map(|group| group.count).sum();
-    let holds = recorded == abandoned;
+    let holds = recorded == failed;
     Check {
-        claim: "the failures recorded are the items abandoned",
+        claim: "the failures recorded are the items failed",
         holds,
-        evidence: format!("{recorded} recorded {} {abandoned} abandoned", equals(holds)),
+        evidence: format!("{recorded} recorded {} {failed} failed", equals(holds)),
     }
 }
 
@@ -267,7 +267,7 @@ mod tests {
             ended_at: Some(WallMs(i64::from(no) + 1)),
             end_reason: Some(end.to_owned()),
             end_text: None,
-            low_water: ItemIndex(0),
+            watermark: ItemIndex(0),
             settled: [0; 3],
             parked: 0,
         }

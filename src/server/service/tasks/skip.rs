@@ -54,7 +54,7 @@ impl Tasks {
     async fn settled_among(&self, task: &TaskView, named: &Stretches) -> Result<u64, ServiceError> {
         let reports = &self.failures.reports;
         let saved = reports.saved_windows(task.id).await?;
-        // Below low water an item may still be parked.
+        // Below watermark an item may still be parked.
         let waiting = match task.counters.parked {
             0 => Vec::new(),
             _ => reports.waiting_items(task.id).await?,

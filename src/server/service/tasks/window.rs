@@ -18,7 +18,7 @@ use windrow_engine::ports::tasks::report_store::SavedWindow;
 pub use windrow_core::execution::{Cell, Head};
 
 /// Items that were given up and are marked as such; more of them are shown as settled.
-const ABANDONED_MAX: u32 = 2_000;
+const FAILED_MAX: u32 = 2_000;
 
 /// The window of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,16 +30,16 @@ pub struct ShardWindow {
     /// The node that runs it; none while nobody does.
     pub node: Option<String>,
     /// The lowest index that is neither settled nor parked.
-    pub low_water: ItemIndex,
+    pub watermark: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
     /// How many items wide it is; none while the shard doesn't run.
     pub size: Option<u32>,
     /// Indexes of a cell.
     pub per_cell: u64,
-    /// From low water on; the last one may stand for fewer indexes.
+    /// From watermark on; the last one may stand for fewer indexes.
     pub cells: Vec<Cell>,
-    /// What low water waits for.
+    /// What watermark waits for.
     pub head: Option<Head>,
 }
 
@@ -97,19 +97,19 @@ impl Windows {
         pictures.sort_by_key(|(shard, ..)| *shard);
         let mut windows = Vec::with_capacity(pictures.len());
         for (shard, seen, node, picture) in pictures {
-            let abandoned = self.abandoned(task, &picture).await?;
+            let failed = self.failed(task, &picture).await?;
             windows.push(ShardWindow {
                 shard,
                 seen,
                 node,
-                low_water: picture.low_water,
+                watermark: picture.watermark,
                 high_water: picture.high_water,
                 size: (seen == WindowOrigin::Live).then_some(picture.size),
                 per_cell: picture.per_cell,
                 cells: if seen == WindowOrigin::Damaged {
                     Vec::new()
                 } else {
-                    picture.cells(&abandoned)
+                    picture.cells(&failed)
                 },
                 head: picture.head,
             });
@@ -141,13 +141,13 @@ impl Windows {
     }
 
     /// Who was given up in a window, as far as it is stored.
-    async fn abandoned(&self, task: TaskId, window: &WindowPicture) -> Result<Vec<ItemIndex>, ServiceError> {
-        if window.low_water >= window.high_water {
+    async fn failed(&self, task: TaskId, window: &WindowPicture) -> Result<Vec<ItemIndex>, ServiceError> {
+        if window.watermark >= window.high_water {
             return Ok(Vec::new());
         }
-        // The item at low water is open.
-        let page = FailurePage::ByIndex(Some(window.low_water));
-        let found = self.failures.list.page(task, &page, ABANDONED_MAX).await?;
+        // The item at watermark is open.
+        let page = FailurePage::ByIndex(Some(window.watermark));
+        let found = self.failures.list.page(task, &page, FAILED_MAX).await?;
         Ok(found
             .into_iter()
             .map(|item| item.index)
@@ -161,7 +161,7 @@ type Pictured = (ShardId, WindowOrigin, Option<String>, WindowPicture);
 
 /// Whether a picture from elsewhere has no more cells than were asked for: it is drawn index by index.
 fn is_sound(picture: &WindowPicture, cells_max: NonZeroU32) -> bool {
-    let indexes = picture.until.0.saturating_sub(picture.low_water.0);
+    let indexes = picture.until.0.saturating_sub(picture.watermark.0);
     picture.per_cell > 0
         && indexes <= u64::from(WINDOW_ITEMS_MAX)
         && indexes.div_ceil(picture.per_cell) <= u64::from(cells_max.get())
@@ -170,14 +170,14 @@ fn is_sound(picture: &WindowPicture, cells_max: NonZeroU32) -> bool {
 fn picture_of(saved: SavedWindow, cells_max: NonZeroU32) -> (ShardId, WindowOrigin, WindowPicture) {
     let SavedWindow {
         shard,
-        low_water,
+        watermark,
         high_water,
         blob,
         ..
     } = saved;
     let snapshot = match blob.is_empty() {
         true => Ok(checkpoint::Snapshot::default()),
-        false => checkpoint::decode(&blob, low_water),
+        false => checkpoint::decode(&blob, watermark),
     };
     let (seen, words) = match snapshot {
         Ok(snapshot) => (WindowOrigin::Saved, snapshot.words),
@@ -189,6 +189,6 @@ fn picture_of(saved: SavedWindow, cells_max: NonZeroU32) -> (ShardId, WindowOrig
     (
         shard,
         seen,
-        WindowPicture::saved(low_water, high_water, words, cells_max),
+        WindowPicture::saved(watermark, high_water, words, cells_max),
     )
 }

@@ -47,7 +47,7 @@ pub(super) fn task(
     let items = json!({
         "total": row.total,
         "counts": {
-            "succeeded": counters.succeeded, "skipped": counters.skipped, "abandoned": counters.abandoned,
+            "succeeded": counters.succeeded, "skipped": counters.skipped, "failed": counters.failed,
             "parked": counters.parked, "excluded": counters.excluded,
         },
     });
@@ -71,8 +71,8 @@ pub(super) fn task(
 pub(super) fn shard(row: &shard_head::Model) -> String {
     line(&json!({
         "kind": "shard", "shard": row.shard_no, "state": row.state, "first": row.first_index, "end": row.end_index,
-        "range_end": row.range_end, "low_water": row.low_water, "high_water": row.high_water,
-        "succeeded": row.succeeded, "skipped": row.skipped, "abandoned": row.abandoned, "parked": row.parked,
+        "range_end": row.range_end, "watermark": row.watermark, "high_water": row.high_water,
+        "succeeded": row.succeeded, "skipped": row.skipped, "failed": row.failed, "parked": row.parked,
     }))
 }
 
@@ -81,8 +81,8 @@ pub(super) fn run(row: &run::Model) -> String {
     line(&json!({
         "kind": "run", "shard": row.shard_no, "run": row.run_no, "epoch": row.epoch, "node": row.node,
         "started_at": time(row.started_at), "ended_at": maybe(row.ended_at), "end_reason": row.end_reason,
-        "end_text": row.end_text, "low_water": row.low_water, "succeeded": row.succeeded, "skipped": row.skipped,
-        "abandoned": row.abandoned, "parked": row.parked,
+        "end_text": row.end_text, "watermark": row.watermark, "succeeded": row.succeeded, "skipped": row.skipped,
+        "failed": row.failed, "parked": row.parked,
     }))
 }
 
@@ -90,7 +90,7 @@ pub(super) fn run(row: &run::Model) -> String {
 pub(super) fn day(day: &ShardDay) -> String {
     line(&json!({
         "kind": "day", "shard": day.shard.no, "day": day.day.to_string(), "succeeded": day.items.succeeded,
-        "skipped": day.items.skipped, "abandoned": day.items.abandoned,
+        "skipped": day.items.skipped, "failed": day.items.failed,
     }))
 }
 

@@ -120,7 +120,7 @@ async fn failures(
     loop {
         let rows = item::Entity::find()
             .filter(C::TaskId.eq(id.0))
-            .filter(C::State.eq(items::ABANDONED))
+            .filter(C::State.eq(items::FAILED))
             .filter(C::Idx.gt(after))
             .order_by_asc(C::Idx)
             .limit(ROWS_AT_ONCE)

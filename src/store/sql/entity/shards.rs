@@ -25,13 +25,13 @@ macro_rules! shard {
             created_at: i64,
             updated_at: i64,
             ckpt_seq: i64,
-            low_water: i64,
+            watermark: i64,
             high_water: i64,
             reach: i64,
             reach_before: i64,
             succeeded: i64,
             skipped: i64,
-            abandoned: i64,
+            failed: i64,
             parked: i64,
             results: i64,
             circuit_since: Option<i64>,
@@ -39,7 +39,7 @@ macro_rules! shard {
             day: i64,
             day_succeeded: i64,
             day_skipped: i64,
-            day_abandoned: i64,
+            day_failed: i64,
             $($blob: $of,)?
         }
     };
@@ -60,10 +60,10 @@ entity! {
     ended_at: Option<i64>,
     end_reason: Option<String>,
     end_text: Option<String>,
-    low_water: i64,
+    watermark: i64,
     succeeded: i64,
     skipped: i64,
-    abandoned: i64,
+    failed: i64,
     parked: i64,
 }
 
@@ -72,7 +72,7 @@ entity! {
     key (task_id: i64, shard_no: i32, day: i64)
     succeeded: i64,
     skipped: i64,
-    abandoned: i64,
+    failed: i64,
 }
 
 entity! {
@@ -83,5 +83,5 @@ entity! {
     cancelled: i64,
     succeeded: i64,
     skipped: i64,
-    abandoned: i64,
+    failed: i64,
 }

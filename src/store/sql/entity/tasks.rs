@@ -46,7 +46,7 @@ entity! {
     wish: String,
     control_rev: i64,
     finish_at: Option<i64>,
-    abandonments: Option<String>,
+    failed_codes: Option<String>,
     pause_until: Option<i64>,
     pause_reason: Option<String>,
     slow_until: Option<i64>,

@@ -35,20 +35,20 @@ const RULES: [(&str, &str); 8] = [
          - CASE WHEN MAX(t.skip_first) < MAX(t.total) THEN MAX(t.skip_first) ELSE MAX(t.total) END) broken",
     ),
     (
-        "low water lies within its shard",
-        "SELECT COUNT(*) AS n, MIN('t' || task_id) AS one FROM shard WHERE low_water < first_index \
-         OR low_water > end_index OR end_index > range_end OR low_water > high_water",
+        "watermark lies within its shard",
+        "SELECT COUNT(*) AS n, MIN('t' || task_id) AS one FROM shard WHERE watermark < first_index \
+         OR watermark > end_index OR end_index > range_end OR watermark > high_water",
     ),
     (
         "no shard counts more items than it has",
         "SELECT COUNT(*) AS n, MIN('t' || task_id) AS one FROM shard WHERE succeeded < 0 OR skipped < 0 \
-         OR abandoned < 0 OR parked < 0 OR succeeded + skipped + abandoned > end_index - first_index",
+         OR failed < 0 OR parked < 0 OR succeeded + skipped + failed > end_index - first_index",
     ),
     (
         "a finished task has settled every item",
         "SELECT COUNT(*) AS n, MIN('t' || t.id) AS one FROM task t JOIN shard s ON s.task_id = t.id \
-         WHERE t.status = 'finished' AND (s.low_water <> s.end_index OR s.parked <> 0 \
-         OR s.succeeded + s.skipped + s.abandoned <> s.end_index - s.first_index)",
+         WHERE t.status = 'finished' AND (s.watermark <> s.end_index OR s.parked <> 0 \
+         OR s.succeeded + s.skipped + s.failed <> s.end_index - s.first_index)",
     ),
     (
         "every run has its shard",
@@ -58,11 +58,11 @@ const RULES: [(&str, &str); 8] = [
     (
         "the days of a shard add up",
         "SELECT COUNT(*) AS n, MIN('t' || s.task_id) AS one FROM shard s LEFT JOIN (SELECT task_id, shard_no, \
-         SUM(succeeded) AS succeeded, SUM(skipped) AS skipped, SUM(abandoned) AS abandoned FROM shard_day \
+         SUM(succeeded) AS succeeded, SUM(skipped) AS skipped, SUM(failed) AS failed FROM shard_day \
          GROUP BY task_id, shard_no) d ON d.task_id = s.task_id AND d.shard_no = s.shard_no \
          WHERE s.day_succeeded <> COALESCE(d.succeeded, 0) OR s.day_skipped <> COALESCE(d.skipped, 0) \
-         OR s.day_abandoned <> COALESCE(d.abandoned, 0) OR s.day_succeeded > s.succeeded \
-         OR s.day_skipped > s.skipped OR s.day_abandoned > s.abandoned",
+         OR s.day_failed <> COALESCE(d.failed, 0) OR s.day_succeeded > s.succeeded \
+         OR s.day_skipped > s.skipped OR s.day_failed > s.failed",
     ),
 ];
 

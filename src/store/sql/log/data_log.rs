@@ -129,17 +129,17 @@ fn fitting(lines: &[DataLogLine]) -> usize {
         .max(1)
 }
 
-/// Writes a line for each item that a checkpoint abandons, in the checkpoint's transaction: so exactly once. The
+/// Writes a line for each item that a checkpoint fails, in the checkpoint's transaction: so exactly once. The
 /// checkpoint holds the lock of the task, which [`append`] says why.
-pub(crate) async fn note_abandoned(
+pub(crate) async fn note_failed(
     transaction: &Transaction,
     shard: ShardId,
-    abandoned: &[&ItemTrouble],
+    failed: &[&ItemTrouble],
 ) -> Result<(), StoreError> {
-    for chunk in abandoned.chunks(ROWS_PER_STATEMENT) {
+    for chunk in failed.chunks(ROWS_PER_STATEMENT) {
         let rows = chunk
             .iter()
-            .map(|trouble| row(&DataLogLine::abandoned(shard, trouble)));
+            .map(|trouble| row(&DataLogLine::failed(shard, trouble)));
         data_log::Entity::insert_many(rows).run(transaction).await?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The groups of a task's failures: counted, and numbered, as checkpoints commit them.
 //!
-//! An abandoned item gets its group and its 0-based ordinal in it, dense and final: whoever asks for the failures
+//! A failed item gets its group and its 0-based ordinal in it, dense and final: whoever asks for the failures
 //! `[a, b)` of a group finds the same ones for ever, however many follow.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -18,14 +18,14 @@ use windrow_engine::ports::ownership::run_store::{FAILURE_CODE_OTHER, FAILURE_CO
 /// The group of each item, and its ordinal in it.
 pub(crate) type Places = HashMap<ItemIndex, (String, u64)>;
 
-/// Adds newly abandoned items, in the order given, to the groups of their codes; says which place each got.
+/// Adds newly failed items, in the order given, to the groups of their codes; says which place each got.
 pub(crate) async fn count(
     transaction: &Transaction,
     task: TaskId,
-    abandoned: &[&ItemTrouble],
+    failed: &[&ItemTrouble],
 ) -> Result<Places, StoreError> {
     let mut places = Places::new();
-    if abandoned.is_empty() {
+    if failed.is_empty() {
         return Ok(places);
     }
     let rows = failure_group::Entity::find().filter(failure_group::Column::TaskId.eq(task.0));
@@ -33,7 +33,7 @@ pub(crate) async fn count(
     let mut groups: BTreeMap<String, failure_group::Model> =
         rows.into_iter().map(|row| (row.code.clone(), row)).collect();
     let mut changed = HashSet::new();
-    for trouble in abandoned {
+    for trouble in failed {
         let code = group_code(&groups, code_of(trouble));
         let group = groups
             .entry(code.clone())

@@ -23,7 +23,7 @@ use windrow_engine::ports::tasks::store::TaskView;
 #[sea_orm(entity = "shard::Entity")]
 struct Saved {
     shard_no: i32,
-    low_water: i64,
+    watermark: i64,
     high_water: i64,
     reach: i64,
     ckpt_blob: Vec<u8>,
@@ -54,7 +54,7 @@ impl ReportStore for Store {
                 task: id,
                 no: row.shard_no.cast_unsigned(),
             },
-            low_water: ItemIndex(row.low_water.cast_unsigned()),
+            watermark: ItemIndex(row.watermark.cast_unsigned()),
             high_water: ItemIndex(row.high_water.cast_unsigned()),
             reach: ItemIndex(row.reach.max(row.high_water).cast_unsigned()),
             blob: row.ckpt_blob,

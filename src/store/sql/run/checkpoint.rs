@@ -106,12 +106,12 @@ fn waves(checkpoints: &[ShardCheckpoint]) -> Vec<Vec<(usize, &ShardCheckpoint)>>
 /// Whether more of the task than the shard's own progress may change: its status, its canary, the groups of its failures,
 /// its log.
 fn changes_task(checkpoint: &ShardCheckpoint) -> bool {
-    let abandons = |record: &SideRecord| matches!(record, SideRecord::Abandoned(_));
+    let fails = |record: &SideRecord| matches!(record, SideRecord::Failed(_));
     checkpoint.close.is_some()
         || checkpoint.canary_passed
         || checkpoint.finish_at.is_some()
         || !checkpoint.lines.is_empty()
-        || checkpoint.side.iter().any(abandons)
+        || checkpoint.side.iter().any(fails)
 }
 
 /// Whether the task's wish may change, and with it all of its shards.

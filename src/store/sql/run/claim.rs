@@ -91,7 +91,7 @@ pub(crate) fn raising(request: &ClaimRequest) -> UpdateMany<shard::Entity> {
     let next = Expr::col(C::Epoch).add(1);
     let epoch = Expr::case(next.clone().gt(request.now.0), next).finally(request.now.0);
     // While the handler was down there was no progress to be made: such a claim says nothing of a crash loop.
-    let moved = Expr::col(C::LowWater)
+    let moved = Expr::col(C::Watermark)
         .gt(Expr::col(C::LastClaimLw))
         .or(Expr::col(C::CircuitSince).is_not_null());
     let reach = Expr::col(C::HighWater).add(REACH_OF_CLAIM.cast_signed());
@@ -106,7 +106,7 @@ pub(crate) fn raising(request: &ClaimRequest) -> UpdateMany<shard::Entity> {
                 .finally(Expr::col(C::StallCount).add(1))
                 .into(),
         )
-        .col_expr(C::LastClaimLw, Expr::col(C::LowWater))
+        .col_expr(C::LastClaimLw, Expr::col(C::Watermark))
         // Before `reach`, for the same reason.
         .col_expr(
             C::ReachBefore,
@@ -188,7 +188,7 @@ pub(crate) fn claimed(
         claim: ClaimId(request.claim.0),
         run: RunNo(row.run_no.cast_unsigned()),
         wish: words::wish(&row.wish)?,
-        low_water: index(row.low_water),
+        watermark: index(row.watermark),
         high_water: index(row.high_water),
         reach: Reach {
             may_leave: index(row.reach),

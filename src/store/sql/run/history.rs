@@ -66,10 +66,10 @@ pub(crate) fn new_run(
         started_at: Set(request.now.0),
         ended_at: Set(None),
         end_reason: Set(None),
-        low_water: Set(row.low_water),
+        watermark: Set(row.watermark),
         succeeded: Set(row.succeeded),
         skipped: Set(row.skipped),
-        abandoned: Set(row.abandoned),
+        failed: Set(row.failed),
         parked: Set(row.parked),
         node: Set(node),
         end_text: Set(None),
@@ -160,10 +160,10 @@ pub(crate) fn ending(
         .col_expr(C::EndedAt, Expr::value(now.0))
         .col_expr(C::EndReason, Expr::value(reason))
         .col_expr(C::EndText, Expr::value(text))
-        .col_expr(C::LowWater, Expr::value(row.low_water))
+        .col_expr(C::Watermark, Expr::value(row.watermark))
         .col_expr(C::Succeeded, Expr::value(row.succeeded))
         .col_expr(C::Skipped, Expr::value(row.skipped))
-        .col_expr(C::Abandoned, Expr::value(row.abandoned))
+        .col_expr(C::Failed, Expr::value(row.failed))
         .col_expr(C::Parked, Expr::value(row.parked))
         .filter(C::TaskId.eq(row.task_id))
         .filter(C::ShardNo.eq(row.shard_no))
@@ -199,7 +199,7 @@ pub(crate) fn told(
 /// How many items at most had left a shard without being saved as settled.
 fn may_repeat(row: &shard_head::Model) -> u64 {
     let left = row.reach.max(row.high_water).min(row.end_index) - row.first_index;
-    let settled = row.succeeded + row.skipped + row.abandoned;
+    let settled = row.succeeded + row.skipped + row.failed;
     u64::try_from(left - settled).unwrap_or_default()
 }
 

@@ -38,13 +38,13 @@ pub(super) async fn lock(
     locks::shards_of(transaction, &wanted).await
 }
 
-/// Whether a run may write: own claim, growing number, shard still owned, low water not falling. (Rules 15 and 16. The row is
+/// Whether a run may write: own claim, growing number, shard still owned, watermark not falling. (Rules 15 and 16. The row is
 /// locked, so nothing comes between this look and the write.)
 pub(super) fn may_write(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> bool {
     is_own(checkpoint, row)
         && row.state == ShardState::Running.as_str()
         && row.ckpt_seq < checkpoint.seq.0.cast_signed()
-        && row.low_water <= checkpoint.low_water.0.cast_signed()
+        && row.watermark <= checkpoint.watermark.0.cast_signed()
 }
 
 fn is_own(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> bool {
@@ -63,7 +63,7 @@ pub(super) fn refusal(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> 
     if own && row.state == ShardState::Running.as_str() {
         tracing::error!(
             shard = %checkpoint.shard, seq = checkpoint.seq.0, stored_seq = row.ckpt_seq,
-            low_water = checkpoint.low_water.0, stored_low_water = row.low_water,
+            watermark = checkpoint.watermark.0, stored_watermark = row.watermark,
             "a run's own checkpoint goes backwards; it is refused"
         );
     }
@@ -95,13 +95,13 @@ async fn upsert(transaction: &Transaction, rows: Vec<shard::ActiveModel>) -> Res
     }
     let known = OnConflict::columns([C::TaskId, C::ShardNo])
         .update_columns([
-            C::LowWater,
+            C::Watermark,
             C::HighWater,
             C::Reach,
             C::EndIndex,
             C::Succeeded,
             C::Skipped,
-            C::Abandoned,
+            C::Failed,
             C::Parked,
             C::Results,
             C::CkptBlob,
@@ -112,7 +112,7 @@ async fn upsert(transaction: &Transaction, rows: Vec<shard::ActiveModel>) -> Res
             C::Day,
             C::DaySucceeded,
             C::DaySkipped,
-            C::DayAbandoned,
+            C::DayFailed,
         ])
         .to_owned();
     shard::Entity::insert_many(rows)
@@ -128,19 +128,19 @@ fn written(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> shard::Acti
     let high_water = checkpoint.high_water.0.cast_signed().max(row.high_water);
     let counters = &checkpoint.counters;
     let outage = checkpoint.outage;
-    let (day, [succeeded, skipped, abandoned]) = day(checkpoint, row);
+    let (day, [succeeded, skipped, failed]) = day(checkpoint, row);
     shard::ActiveModel {
         task_id: Set(row.task_id),
         shard_no: Set(row.shard_no),
         state: Set(row.state.clone()),
         wish: Set(row.wish.clone()),
-        low_water: Set(checkpoint.low_water.0.cast_signed()),
+        watermark: Set(checkpoint.watermark.0.cast_signed()),
         high_water: Set(high_water),
         reach: Set(checkpoint.reach.0.cast_signed()),
         end_index: Set(end_index(checkpoint, row, high_water)),
         succeeded: Set(counters.succeeded.cast_signed()),
         skipped: Set(counters.skipped.cast_signed()),
-        abandoned: Set(counters.abandoned.cast_signed()),
+        failed: Set(counters.failed.cast_signed()),
         parked: Set(counters.parked.cast_signed()),
         results: Set(checkpoint.results_kept.cast_signed()),
         ckpt_blob: Set(checkpoint.blob.clone()),
@@ -151,7 +151,7 @@ fn written(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> shard::Acti
         day: Set(day),
         day_succeeded: Set(succeeded),
         day_skipped: Set(skipped),
-        day_abandoned: Set(abandoned),
+        day_failed: Set(failed),
         ..shard::ActiveModel::default()
     }
 }
@@ -159,8 +159,8 @@ fn written(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> shard::Acti
 /// The day in which the shard settled last, and the counters with which it began.
 fn day(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> (i64, [i64; 3]) {
     match days::begun(checkpoint, row) {
-        Some(day) => (day.0, [row.succeeded, row.skipped, row.abandoned]),
-        None => (row.day, [row.day_succeeded, row.day_skipped, row.day_abandoned]),
+        Some(day) => (day.0, [row.succeeded, row.skipped, row.failed]),
+        None => (row.day, [row.day_succeeded, row.day_skipped, row.day_failed]),
     }
 }
 

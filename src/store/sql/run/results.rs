@@ -184,7 +184,7 @@ impl ResultStore for Store {
             .await?;
         let of = |row: &shard_head::Model| {
             let lowest = parked.iter().find(|(no, _)| *no == row.shard_no);
-            let frontier = lowest.map_or(row.low_water, |(_, lowest)| Ord::min(row.low_water, *lowest));
+            let frontier = lowest.map_or(row.watermark, |(_, lowest)| Ord::min(row.watermark, *lowest));
             ResultShard {
                 shard: ShardId {
                     task,

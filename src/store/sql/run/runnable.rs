@@ -174,7 +174,7 @@ fn page(
 fn left() -> Expr {
     use sea_orm::sea_query::ExprTrait as _;
     use shard_head::Column as C;
-    let settled = [C::FirstIndex, C::Succeeded, C::Skipped, C::Abandoned];
+    let settled = [C::FirstIndex, C::Succeeded, C::Skipped, C::Failed];
     let left = settled.into_iter().fold(C::EndIndex.into_expr(), |left, column| {
         left.sub(column.into_expr())
     });

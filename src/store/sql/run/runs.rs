@@ -82,7 +82,7 @@ impl RunStore for Store {
         let attributes = spec::read(&row)?;
         let share = Share::read(own.rate_share);
         // The only shard has no share; the last one that is left has all, and still others beside it.
-        let (abandoned_elsewhere, all_down) = match own.rate_share {
+        let (failed_elsewhere, all_down) = match own.rate_share {
             None => (0, true),
             Some(_) => elsewhere(own, &shards),
         };
@@ -95,10 +95,10 @@ impl RunStore for Store {
             shared: Shared {
                 share,
                 items: ShardRange::of_task(ItemCount(row.total.cast_unsigned()), attributes.skip_first).len(),
-                abandoned_elsewhere,
+                failed_elsewhere,
                 all_down,
             },
-            abandonments: words::abandonments(row.abandonments.as_deref())?,
+            failed_codes: words::failed_codes(row.failed_codes.as_deref())?,
             skips: words::skips(row.skips.as_deref())?,
             pause: words::pause(&row)?,
             slow: words::slow(&row),
@@ -162,11 +162,11 @@ async fn task_and_shards(
     ))
 }
 
-/// What the other shards have abandoned, and whether the handler is down for each of them that isn't done.
+/// What the other shards have failed, and whether the handler is down for each of them that isn't done.
 fn elsewhere(own: &shard_head::Model, all: &[shard_head::Model]) -> (u64, bool) {
     let others = || all.iter().filter(|other| other.shard_no != own.shard_no);
-    let abandoned = others().map(|other| other.abandoned).sum::<i64>();
+    let failed = others().map(|other| other.failed).sum::<i64>();
     let is_up =
         |other: &shard_head::Model| other.circuit_since.is_none() && other.state != ShardState::Done.as_str();
-    (abandoned.cast_unsigned(), !others().any(is_up))
+    (failed.cast_unsigned(), !others().any(is_up))
 }

@@ -46,7 +46,7 @@ impl AppendStore for Store {
     }
 
     async fn bytes_waiting(&self, task: TaskId) -> Result<u64, StoreError> {
-        let low = low_water(self, task.0).await?;
+        let low = watermark(self, task.0).await?;
         let all = bytes_appended(&self.readers, task).await?;
         let done = bytes_below(&self.readers, task, low, all).await?;
         Ok(all.saturating_sub(done))
@@ -138,9 +138,9 @@ async fn bytes_appended<T: ConnectionTrait>(transaction: &T, id: TaskId) -> Resu
     Ok(last.map_or(0, |last| (last.bytes_before + last.byte_count).cast_unsigned()))
 }
 
-/// Those of the blocks that lie wholly below low water; `all` where no other is left.
+/// Those of the blocks that lie wholly below watermark; `all` where no other is left.
 async fn bytes_done(transaction: &Transaction, held: &Held, all: u64) -> Result<u64, StoreError> {
-    let low = held.life.shards.iter().map(|shard| shard.low_water).min();
+    let low = held.life.shards.iter().map(|shard| shard.watermark).min();
     let low = low.unwrap_or_default().0.cast_signed();
     bytes_below(transaction, held.life.id, low, all).await
 }
@@ -259,7 +259,7 @@ async fn sweep_task(store: &Store, task: i64, before: WallMs) -> Result<u64, Sto
         .filter(C::TaskId.eq(task))
         .filter(C::IsKept.eq(false))
         .filter(C::AppendedAt.lt(before.0))
-        .filter(C::EndIndex.lte(low_water(store, task).await?))
+        .filter(C::EndIndex.lte(watermark(store, task).await?))
         .order_by_asc(C::FirstIndex)
         .limit(SWEEP_MAX)
         .pluck([C::FirstIndex, C::EndIndex], &store.readers)
@@ -325,7 +325,7 @@ pub(crate) async fn sweep_keys(store: &Store, before: WallMs) -> Result<u64, Sto
 }
 
 /// Below it every item of a task is settled or parked.
-async fn low_water(store: &Store, task: i64) -> Result<i64, StoreError> {
+async fn watermark(store: &Store, task: i64) -> Result<i64, StoreError> {
     let shards = shard_head::Entity::find()
         .filter(shard_head::Column::TaskId.eq(task))
         .filter(shard_head::Column::State.ne(ShardState::Done.as_str()))
@@ -333,12 +333,12 @@ async fn low_water(store: &Store, task: i64) -> Result<i64, StoreError> {
         .await?;
     Ok(shards
         .iter()
-        .map(|shard| shard.low_water)
+        .map(|shard| shard.watermark)
         .min()
         .unwrap_or(i64::MAX))
 }
 
-/// The blocks of which an item has a row: it was abandoned, or waits.
+/// The blocks of which an item has a row: it was failed, or waits.
 async fn with_failures(store: &Store, task: i64, blocks: &[(i64, i64)]) -> Result<BTreeSet<i64>, StoreError> {
     let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
         return Ok(BTreeSet::new());

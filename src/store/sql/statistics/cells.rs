@@ -57,8 +57,8 @@ impl Found {
         query.columns([BUSINESS, DAY]).group_by_columns([BUSINESS, DAY]);
         let rows = snapshot.query_all(&query).await.map_err(error)?;
         let sums: Vec<(i64, i64, i64, i64, i64)> = tuples(&rows)?;
-        for (succeeded, skipped, abandoned, business, day) in sums {
-            let items = settled(succeeded, skipped, abandoned);
+        for (succeeded, skipped, failed, business, day) in sums {
+            let items = settled(succeeded, skipped, failed);
             let totals = Totals {
                 items,
                 ..Totals::default()
@@ -148,7 +148,7 @@ impl Found {
                     finished: row.finished.cast_unsigned(),
                     cancelled: row.cancelled.cast_unsigned(),
                 },
-                items: settled(row.succeeded, row.skipped, row.abandoned),
+                items: settled(row.succeeded, row.skipped, row.failed),
             };
             let cell = self.cells.entry((row.business, UtcDay(row.day))).or_default();
             *cell = cell.plus(totals);

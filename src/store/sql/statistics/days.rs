@@ -44,7 +44,7 @@ impl OverDays {
             day: Set(row.day),
             succeeded: Set(items.succeeded.cast_signed()),
             skipped: Set(items.skipped.cast_signed()),
-            abandoned: Set(items.abandoned.cast_signed()),
+            failed: Set(items.failed.cast_signed()),
         });
     }
 
@@ -65,7 +65,7 @@ fn counted(row: &shard_head::Model) -> Settled {
 
 /// What a shard settled in the day in which it settled last.
 pub(super) fn of_last_day(row: &shard_head::Model) -> Settled {
-    counted(row).since(settled(row.day_succeeded, row.day_skipped, row.day_abandoned))
+    counted(row).since(settled(row.day_succeeded, row.day_skipped, row.day_failed))
 }
 
 /// All days of a task's shards in which something was settled, by shard and day.
@@ -79,7 +79,7 @@ pub(crate) fn together(over: &[shard_day::Model], shards: &[shard_head::Model]) 
         items,
     };
     let over = over.iter().map(|row| {
-        let items = settled(row.succeeded, row.skipped, row.abandoned);
+        let items = settled(row.succeeded, row.skipped, row.failed);
         of((row.task_id, row.shard_no), row.day, items)
     });
     let last = shards
@@ -149,11 +149,11 @@ pub(super) fn ended(counts: &mut TaskCounts, status: Status, tasks: u64) {
 }
 
 /// The settled items of a row.
-pub(super) fn settled(succeeded: i64, skipped: i64, abandoned: i64) -> Settled {
+pub(super) fn settled(succeeded: i64, skipped: i64, failed: i64) -> Settled {
     Settled {
         succeeded: succeeded.cast_unsigned(),
         skipped: skipped.cast_unsigned(),
-        abandoned: abandoned.cast_unsigned(),
+        failed: failed.cast_unsigned(),
     }
 }
 
@@ -171,7 +171,7 @@ async fn add(
         cancelled: Set(totals.tasks.cancelled.cast_signed()),
         succeeded: Set(totals.items.succeeded.cast_signed()),
         skipped: Set(totals.items.skipped.cast_signed()),
-        abandoned: Set(totals.items.abandoned.cast_signed()),
+        failed: Set(totals.items.failed.cast_signed()),
     };
     let sums = [
         C::Created,
@@ -179,7 +179,7 @@ async fn add(
         C::Cancelled,
         C::Succeeded,
         C::Skipped,
-        C::Abandoned,
+        C::Failed,
     ];
     let grown = OnConflict::columns([C::Business, C::Day])
         .values(sums.map(|column| (column, sum(transaction, column))))

@@ -54,11 +54,11 @@ impl StatisticsStore for Store {
             .rows(&snapshot)
             .await?;
         let mut rows: HashMap<i64, task::Model> = rows.into_iter().map(|row| (row.id, row)).collect();
-        let totals = |(succeeded, skipped, abandoned, id)| {
+        let totals = |(succeeded, skipped, failed, id)| {
             let row = rows
                 .remove(&id)
                 .ok_or_else(|| damaged("the task of a day", &id.to_string()))?;
-            totals(row, &slugs, settled(succeeded, skipped, abandoned))
+            totals(row, &slugs, settled(succeeded, skipped, failed))
         };
         sums.into_iter().map(totals).collect()
     }

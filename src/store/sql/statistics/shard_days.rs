@@ -19,16 +19,16 @@ pub(super) const TASK: &str = "task_id";
 /// The same.
 pub(super) const DAY: &str = "day";
 /// The same, each: what was settled.
-const TERMS: [&str; 3] = ["succeeded", "skipped", "abandoned"];
+const TERMS: [&str; 3] = ["succeeded", "skipped", "failed"];
 
 /// The days of a period of tasks that are kept: a row for each shard and day.
 pub(super) fn days_of_tasks(period: &Period, slugs: &HashMap<i64, String>) -> SelectStatement {
     use {shard_day::Column as D, shard_head::Column as S};
-    let over = [D::Succeeded, D::Skipped, D::Abandoned].map(|column| Expr::col((shard_day::Entity, column)));
+    let over = [D::Succeeded, D::Skipped, D::Failed].map(|column| Expr::col((shard_day::Entity, column)));
     let last = [
         (S::Succeeded, S::DaySucceeded),
         (S::Skipped, S::DaySkipped),
-        (S::Abandoned, S::DayAbandoned),
+        (S::Failed, S::DayFailed),
     ];
     let own = |column| Expr::col((shard_head::Entity, column));
     let last = last.map(|(now, begun)| own(now).sub(own(begun)));

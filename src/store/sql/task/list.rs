@@ -213,8 +213,8 @@ pub(crate) fn record(row: run::Model) -> RunRecord {
         ended_at: row.ended_at.map(WallMs),
         end_reason: row.end_reason,
         end_text: row.end_text,
-        low_water: ItemIndex(row.low_water.cast_unsigned()),
-        settled: [row.succeeded, row.skipped, row.abandoned].map(i64::cast_unsigned),
+        watermark: ItemIndex(row.watermark.cast_unsigned()),
+        settled: [row.succeeded, row.skipped, row.failed].map(i64::cast_unsigned),
         parked: row.parked.cast_unsigned(),
     }
 }

@@ -237,7 +237,7 @@ impl RunCell {
         core.execution.step(Event::DraftCheckpoint, now, fx);
         let drafted = fx.checkpoint.take().map(|draft| {
             let lines = core.lines.take_for(draft.no);
-            let results = core.results.take_for(draft.no, draft.low_water);
+            let results = core.results.take_for(draft.no, draft.watermark);
             Drafted {
                 draft,
                 lines,

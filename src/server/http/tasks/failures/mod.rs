@@ -1,6 +1,6 @@
 //! `/v1/tasks/{task}/failures`: what failed, by code, one by one.
 
-pub(crate) mod abandon;
+pub(crate) mod fail;
 pub(crate) mod item;
 pub(crate) mod redrives;
 pub(crate) mod report;

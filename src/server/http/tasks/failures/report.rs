@@ -50,8 +50,8 @@ impl Of<Report> for api::Report {
             counts: api::ReportCounts::of(&facts.task),
             failures: facts.groups.into_iter().map(api::FailureGroup::of).collect(),
             net: api::ReportNet {
-                abandoned: net.abandoned,
-                made_good: net.made_good,
+                failed: net.failed,
+                recovered: net.recovered,
                 still_failed: net.still_failed,
                 exact: net.is_exact,
             },
@@ -114,7 +114,7 @@ fn run_part(run: RunRecord) -> api::ReportRun {
         ended_at: run.ended_at.map(rfc3339),
         end_reason: run.end_reason,
         end_text: run.end_text,
-        low_water: run.low_water.0,
+        watermark: run.watermark.0,
         settled: run.settled.iter().sum(),
     }
 }
@@ -126,7 +126,7 @@ fn shard_part(shard: &ShardLife) -> api::ReportShard {
         first: shard.first.0,
         end: shard.end.0,
         range_end: shard.range_end.0,
-        low_water: shard.low_water.0,
+        watermark: shard.watermark.0,
         high_water: shard.high_water.0,
     }
 }

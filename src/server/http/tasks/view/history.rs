@@ -17,7 +17,7 @@ use windrow_engine::ports::tasks::list::{AuditFilter, AuditRow, RunRecord};
 
 impl Of<RunRecord> for api::Run {
     fn of(record: RunRecord) -> Self {
-        let [succeeded, skipped, abandoned] = record.settled;
+        let [succeeded, skipped, failed] = record.settled;
         api::Run {
             shard: record.shard.no,
             run: record.run.0,
@@ -27,11 +27,11 @@ impl Of<RunRecord> for api::Run {
             ended_at: record.ended_at.map(rfc3339),
             end_reason: record.end_reason,
             end_text: record.end_text,
-            low_water: record.low_water.0,
+            watermark: record.watermark.0,
             counts: api::RunCounts {
                 succeeded,
                 skipped,
-                abandoned,
+                failed,
                 parked: record.parked,
             },
         }

@@ -6,7 +6,7 @@ use crate::service::failures::net::NetResult;
 impl Of<&NetResult> for api::TaskRedriven {
     fn of(net: &NetResult) -> Self {
         api::TaskRedriven {
-            made_good: net.made_good,
+            recovered: net.recovered,
             still_failed: net.still_failed,
             exact: net.is_exact,
         }

@@ -25,7 +25,7 @@ pub(crate) fn show_shard(task: &TaskView, shard: &ShardLife) -> api::TaskShard {
         run: shard.run.0.into(),
         first: shard.first.0,
         end: shard.end.0,
-        low_water: shard.low_water.0,
+        watermark: shard.watermark.0,
         settled: shard.counters.settled(),
         rate_share: shard.part().map_or(0.0, |share| 1.0 / f64::from(share.parts())),
         next_at: shard.next_at().map(rfc3339),

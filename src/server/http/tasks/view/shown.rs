@@ -32,7 +32,7 @@ pub(crate) fn show_task_at(pace: api::TaskPace, picture: TaskPicture, recoveries
         next: next(&task, recoveries),
         total: task.total.0,
         counts: api::TaskCounts::of(&task),
-        low_water: task.low_water.0,
+        watermark: task.watermark.0,
         publish: show_publish(&task.life),
         shard_list: show_shards(&task),
         settings: api::TaskSettings::from(&task.tuning),

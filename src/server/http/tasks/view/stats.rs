@@ -1,4 +1,4 @@
-//! `GET /v1/tasks/{task}/stats`: what a task did lately, as series.
+//! `GET /v1/tasks/{task}/stats`: what a task did recent, as series.
 
 use axum::Json;
 use axum::extract::State;
@@ -46,7 +46,7 @@ impl StatsQuery {
     }
 }
 
-/// See what a task did lately.
+/// See what a task did recently.
 ///
 /// Rates, times of calls, errors and why nothing left, as one list each: seconds of the last quarter of an hour, tens of
 /// seconds of the last six hours, less while thousands of tasks run. Counted by the nodes that ran it, since each began,
@@ -64,9 +64,9 @@ pub(crate) async fn stats(
     Ok(Json(api::TaskStats::of(&stats)))
 }
 
-/// See what all tasks did lately.
+/// See what all tasks did recently.
 ///
-/// The same as of a task, of all together and on all nodes: what is no sum (`low_water`, windows) is that of no task. Each node
+/// The same as of a task, of all together and on all nodes: what is no sum (`watermark`, windows) is that of no task. Each node
 /// counts since it began; where nothing ran there is no point.
 #[utoipa::path(
     get, path = "/v1/cluster/stats", tag = "node", operation_id = "cluster_stats", params(StatsQuery),
@@ -93,7 +93,7 @@ impl Of<&TaskStats> for api::TaskStats {
                 seconds: rounded(seconds),
                 succeeded: sum.succeeded,
                 skipped: sum.skipped,
-                abandoned: sum.abandoned,
+                failed: sum.failed,
                 failed_attempts: sum.failed_attempts,
             },
             latency: api::TaskLatency::of(&sum.calls),
@@ -127,7 +127,7 @@ impl Of<&[Piece]> for api::TaskSeries {
             series.p99.push(percentile(&point.calls, 99));
             series.errors.push(per_second(point.failed_attempts as f64));
             series.in_flight.push(gauges.in_flight);
-            series.low_water.push(gauges.low_water);
+            series.watermark.push(gauges.watermark);
             series.window.push(gauges.window);
             series.window_used.push(gauges.window_used);
             for (reason, micros) in lost(&point.permits) {

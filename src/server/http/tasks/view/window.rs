@@ -33,7 +33,7 @@ pub(crate) struct WindowQuery {
 
 /// See the window of a task.
 ///
-/// Where its items stand that may be in motion, one shard at a time, and which one low water waits for.
+/// Where its items stand that may be in motion, one shard at a time, and which one watermark waits for.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/window", tag = "tasks", operation_id = "task_window", params(WindowQuery),
     security(("bearer" = ["viewer", "business"])), responses((status = 200, body = api::TaskWindow))
@@ -70,7 +70,7 @@ impl Of<&ShardWindow> for api::ShardWindow {
         api::ShardWindow {
             shard: window.shard.no,
             node: window.node.clone(),
-            low_water: window.low_water.0,
+            watermark: window.watermark.0,
             high_water: window.high_water.0,
             capacity: window.size,
             items_per_cell: window.per_cell,
@@ -88,7 +88,7 @@ fn head(head: Head) -> api::WindowHead {
         state: match head.cell {
             Cell::InFlight => "in_flight".to_owned(),
             Cell::Retry => "retry_wait".to_owned(),
-            Cell::Free | Cell::Settled | Cell::Parked | Cell::Abandoned => "pending".to_owned(),
+            Cell::Free | Cell::Settled | Cell::Parked | Cell::Failed => "pending".to_owned(),
         },
     }
 }
@@ -103,7 +103,7 @@ fn run_lengths(cells: &[Cell]) -> String {
             Cell::InFlight => 'F',
             Cell::Parked => 'K',
             Cell::Retry => 'R',
-            Cell::Abandoned => 'A',
+            Cell::Failed => 'A',
         };
         text.push(letter);
         text.push_str(&same.len().to_string());
@@ -117,9 +117,9 @@ mod tests {
 
     #[test]
     fn cells_in_a_row_are_counted() {
-        use Cell::{Abandoned, Free, InFlight, Parked, Retry, Settled};
+        use Cell::{Failed, Free, InFlight, Parked, Retry, Settled};
         assert_eq!(run_lengths(&[]), "");
-        let cells = [InFlight, Settled, Settled, Parked, Retry, Abandoned, Free, Free];
+        let cells = [InFlight, Settled, Settled, Parked, Retry, Failed, Free, Free];
         assert_eq!(run_lengths(&cells), "F1S2K1R1A1P2");
         assert_eq!(run_lengths(&[Settled; 411]), "S411");
     }

@@ -95,7 +95,7 @@ mod tests {
         RecordedItem {
             index: ItemIndex(index),
             shard: 0,
-            state: RecordedState::Abandoned,
+            state: RecordedState::Failed,
             attempts: 1,
             charged: 1,
             is_unconfirmed: false,

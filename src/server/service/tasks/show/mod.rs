@@ -27,7 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// A task with its live progress.
 #[derive(Clone, Debug)]
 pub struct TaskPicture {
-    /// The task; while it runs, with the counters and the low water of this moment.
+    /// The task; while it runs, with the counters and the watermark of this moment.
     pub task: TaskView,
     /// What else is known of it while it runs.
     pub live: Option<Live>,
@@ -136,9 +136,9 @@ fn drawn(task: TaskView, mut lives: Lives, now: WallMs) -> TaskPicture {
         ..sum
     };
     let open = saved.iter().filter(|shard| shard.state != ShardState::Done);
-    let low_waters = live().map(|live| live.low_water);
-    let low_water = low_waters.chain(open.map(|shard| shard.low_water)).min();
-    task.low_water = low_water.unwrap_or(task.low_water);
+    let watermarks = live().map(|live| live.watermark);
+    let watermark = watermarks.chain(open.map(|shard| shard.watermark)).min();
+    task.watermark = watermark.unwrap_or(task.watermark);
     let saved_to = saved.iter().map(|shard| shard.high_water).max();
     picture.live = Some(together(lives, saved_to, picture.silent.is_empty(), now));
     picture
@@ -262,7 +262,7 @@ impl Tasks {
     /// What redrives made of the failures of those of these tasks that have redrives. What can't be read now is left out.
     pub async fn redriven(&self, tasks: &[&TaskView]) -> BTreeMap<TaskId, NetResult> {
         self.failures.nets(tasks).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "what redrives made good isn't known now");
+            tracing::warn!(%error, "what redrives recovered isn't known now");
             BTreeMap::new()
         })
     }
@@ -302,8 +302,8 @@ pub(super) fn as_saved(run: &mut RunRecord, shards: &[ShardLife]) {
     let own = shards.iter().find(|shard| shard.no == run.shard.no);
     if let Some(shard) = own.filter(|_| run.ended_at.is_none()) {
         let counters = &shard.counters;
-        run.low_water = shard.low_water;
-        run.settled = [counters.succeeded, counters.skipped, counters.abandoned];
+        run.watermark = shard.watermark;
+        run.settled = [counters.succeeded, counters.skipped, counters.failed];
         run.parked = counters.parked;
     }
 }
