@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use windrow_core::execution::{Effects, Event, Execution, Now, Reports, Restored, Shared, Start};
 use windrow_core::ids::{ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::run::IndexRun;
-use windrow_core::items::verdict::{Failed, Failure, FailureClass, Outcome, Settled, Wish};
+use windrow_core::items::verdict::{Failed, Failure, FailureClass, Outcome, Settled, RetryAdvice};
 use windrow_core::items::window::Window;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
 use windrow_core::task::{ShardRange, Tuning};
@@ -244,13 +244,13 @@ fn answer(reports: &mut Reports, dispatch: windrow_core::items::verdict::Dispatc
             output: None,
         };
         let (index, attempt) = (last, dispatch.attempt);
-        let (class, wish) = (FailureClass::Answered, Wish::Retry { after: None });
+        let (class, advice) = (FailureClass::Answered, RetryAdvice::Retry { after: None });
         let (departed, took) = (Moment(0), Duration::from_millis(1));
         reports.failed.push(Failed {
             index,
             attempt,
             failure,
-            wish,
+            advice,
             class,
             call_items: 1,
             departed,

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use super::deadline::Deadline;
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, Moment};
-use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand, Outcome, Wish};
+use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, Handler, HandlerFactory, ItemReplies, ItemVerdict, LogLevel, LogLine, OpenError,
@@ -67,7 +67,7 @@ pub enum Results {
         /// Why.
         failure: Failure,
         /// Another attempt or none.
-        wish: Wish,
+        advice: RetryAdvice,
     },
 }
 
@@ -246,7 +246,7 @@ where
 fn retry(failure: Failure) -> ItemVerdict {
     ItemVerdict::Failed {
         failure,
-        wish: Wish::Retry { after: None },
+        advice: RetryAdvice::Retry { after: None },
     }
 }
 
@@ -352,7 +352,7 @@ fn reply(call: &Call, results: Result<Results, Failure>, words: Words) -> Reply 
         Ok(Results::AllOk) if is_wordless => return Reply::AllOk,
         Ok(Results::AllOk) => for_all(call, &ItemVerdict::Settled(Outcome::Succeeded)),
         Ok(Results::Each(verdicts)) => in_order(call, verdicts),
-        Ok(Results::Failed { failure, wish }) => for_all(call, &ItemVerdict::Failed { failure, wish }),
+        Ok(Results::Failed { failure, advice }) => for_all(call, &ItemVerdict::Failed { failure, advice }),
         Err(failure) if is_wordless => return Reply::failed(FailureClass::Unclear, failure),
         Err(failure) => for_all(call, &ItemVerdict::Unclear(failure)),
     };

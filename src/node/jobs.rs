@@ -15,7 +15,7 @@ use windrow_config::Config;
 use windrow_core::capacity::Capacity;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, ShardId, TaskId, WallMs};
 use windrow_core::items::verdict::ParkedItem;
-use windrow_core::task::lifecycle::Wish;
+use windrow_core::task::lifecycle::Desired;
 use windrow_engine::actors::runtime::context::Times;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::clock::Clock;
@@ -147,7 +147,7 @@ impl RunStore for JobRuns {
     async fn candidates(&self, query: &CandidateQuery) -> Result<CandidatePage, StoreError> {
         let mut page = self.runs.candidates(query).await?;
         page.found
-            .retain(|candidate| self.jobs.has(candidate.rank.shard.task) || candidate.wish != Wish::Run);
+            .retain(|candidate| self.jobs.has(candidate.rank.shard.task) || candidate.desired != Desired::Run);
         Ok(page)
     }
 

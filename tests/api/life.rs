@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hyper::Method;
 use serde_json::{Value, json};
-use windrow_core::task::lifecycle::{Standing, Status, Verb, Wish, decide};
+use windrow_core::task::lifecycle::{Standing, Status, Verb, Desired, decide};
 
 use crate::business::{Act, Business};
 use crate::support::{Answer, Client, Node, Recipe, sum};
@@ -219,15 +219,15 @@ async fn in_status(node: &Node, business: &Business, status: Status, nth: usize)
 }
 
 fn standing(status: Status) -> Standing {
-    let (wish, owned) = match status {
-        Status::Created => (Wish::Rest, false),
-        Status::Running => (Wish::Run, true),
-        Status::Stopping => (Wish::Stop, true),
-        Status::Stopped => (Wish::Stop, false),
-        Status::Cancelled => (Wish::Cancel, false),
-        _ => (Wish::Run, false),
+    let (desired, owned) = match status {
+        Status::Created => (Desired::Rest, false),
+        Status::Running => (Desired::Run, true),
+        Status::Stopping => (Desired::Stop, true),
+        Status::Stopped => (Desired::Stop, false),
+        Status::Cancelled => (Desired::Cancel, false),
+        _ => (Desired::Run, false),
     };
-    Standing { wish, status, owned }
+    Standing { desired, status, owned }
 }
 
 #[tokio::test]

@@ -48,7 +48,7 @@ const ITEM: [(&str, &str); 4] = [
     ("index", "idx"),
     ("state", "state"),
 ];
-const TASK: [(&str, &str); 3] = [("task", "id"), ("status", "status"), ("wish", "wish")];
+const TASK: [(&str, &str); 3] = [("task", "id"), ("status", "status"), ("desired", "desired")];
 
 impl Audit {
     /// Connects to a migrated store and makes table and triggers.

@@ -121,7 +121,7 @@ pub(crate) struct TaskWrite {
     pub(crate) at: i64,
     pub(crate) task: i64,
     pub(crate) status: String,
-    pub(crate) wish: String,
+    pub(crate) desired: String,
 }
 
 /// What somebody told a node to do.

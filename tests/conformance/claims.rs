@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
-use windrow_core::task::lifecycle::{Status, StopReason, Wish};
+use windrow_core::task::lifecycle::{Status, StopReason, Desired};
 use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::ownership::run_store::{
     Candidate, CandidateQuery, CheckpointAck, ClaimOutcome, ClaimRequest, LeftBy, RunClose,
@@ -236,8 +236,8 @@ pub async fn candidates_are_shards_without_a_live_owner(harness: Harness) {
     let shard = ShardId { task: made.id, no: 0 };
     let found = candidates(&harness, &[], NOW).await;
     assert_eq!(
-        (found.len(), found[0].session, found[0].wish),
-        (1, None, Wish::Run)
+        (found.len(), found[0].session, found[0].desired),
+        (1, None, Desired::Run)
     );
     let session = harness.session().await;
     let run = harness.claimed(shard, found[0].epoch, session).await;
@@ -322,13 +322,13 @@ pub async fn a_stopped_task_of_a_dead_owner_is_claimed_to_commit_stopped(harness
     let far = WallMs(NOW.0 + 31 * 86_400_000);
     let found = candidates(&harness, &[], far).await;
     assert_eq!(
-        (found.len(), found[0].wish),
-        (1, Wish::Stop),
+        (found.len(), found[0].desired),
+        (1, Desired::Stop),
         "a stop is committed however old"
     );
     let session = harness.session().await;
     let next = harness.claimed(run.shard, found[0].epoch, session).await;
-    assert_eq!((next.wish, next.watermark), (Wish::Stop, ItemIndex(4)));
+    assert_eq!((next.desired, next.watermark), (Desired::Stop, ItemIndex(4)));
     assert_eq!(harness.view(run.shard.task).await.status, Status::Stopping);
     let close = RunClose::stopped(StopReason::Operator, "its node died".into());
     harness.stored(closing(&next, 1, 4, close)).await;

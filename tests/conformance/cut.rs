@@ -290,9 +290,9 @@ fn a_server_that_can_not_be_used_is_named_without_its_password(mut engine: Engin
 fn cut_in_two(engine: &Engine, shard: ShardId, middle: u64) {
     let id = shard.task.0;
     engine.sql(&format!(
-        "INSERT INTO shard (task_id, shard_no, first_index, end_index, range_end, state, wish, control_rev, watermark, \
+        "INSERT INTO shard (task_id, shard_no, first_index, end_index, range_end, state, desired, control_rev, watermark, \
          high_water, ckpt_blob, last_claim_lw, created_at, updated_at) \
-         SELECT task_id, 1, {middle}, end_index, range_end, state, wish, control_rev, {middle}, {middle}, ckpt_blob, -1, \
+         SELECT task_id, 1, {middle}, end_index, range_end, state, desired, control_rev, {middle}, {middle}, ckpt_blob, -1, \
          created_at, updated_at FROM shard WHERE task_id = {id} AND shard_no = 0"
     ));
     engine.sql(&format!(

@@ -9,7 +9,7 @@ use windrow_core::ids::{Epoch, ItemCount, ItemIndex, ShardId, WallMs};
 use windrow_core::items::stretches::Stretches;
 use windrow_core::settings::{Auto, FailedAttempts};
 use windrow_core::task::failed_codes::FAILED_CODES_MAX;
-use windrow_core::task::lifecycle::{Status, StopReason, TASK_RECOVERS, TaskResult, Wish};
+use windrow_core::task::lifecycle::{Status, StopReason, TASK_RECOVERS, TaskResult, Desired};
 use windrow_core::task::spec::JsonText;
 use windrow_core::task::spec::{SpecPatch, TaskSpec};
 use windrow_core::task::{Canary, CanaryThen};
@@ -168,8 +168,8 @@ pub async fn a_business_that_prepares_itself_is_asked_before_anything_runs(harne
     let (shard, token) = awaiting(&harness, &range(10)).await;
     let view = harness.view(shard.task).await;
     assert_eq!(
-        (view.status, view.wish, view.start_no),
-        (Status::AwaitingBusiness, Wish::Run, 1)
+        (view.status, view.desired, view.start_no),
+        (Status::AwaitingBusiness, Desired::Run, 1)
     );
     assert_eq!(
         view.awaiting_until,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use windrow_core::business::request::RequestSpec;
 use windrow_core::items::output::Output;
-use windrow_core::items::verdict::{FailureClass, Outcome, Wish};
+use windrow_core::items::verdict::{FailureClass, Outcome, RetryAdvice};
 use windrow_core::template::Secrets;
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, Handler, HandlerFactory, ItemVerdict, Reply, RunContext,
@@ -284,13 +284,13 @@ async fn people_may_say_what_a_status_means() {
         );
     }
     for status in [202, 423] {
-        let ItemVerdict::Failed { failure, wish } = verdict(process(status).await) else {
+        let ItemVerdict::Failed { failure, advice } = verdict(process(status).await) else {
             panic!("no failure")
         };
         let after = Some(Duration::from_secs(7));
         assert_eq!(
-            (failure.code.as_ref(), wish),
-            (format!("HTTP_{status}").as_str(), Wish::Retry { after })
+            (failure.code.as_ref(), advice),
+            (format!("HTTP_{status}").as_str(), RetryAdvice::Retry { after })
         );
     }
     assert_eq!(process(200).await, Reply::AllOk);

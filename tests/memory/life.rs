@@ -24,7 +24,7 @@ pub(super) fn read(id: TaskId, task: &Task) -> Life {
         tuning: task.tuning.clone(),
         failed_codes: task.failed_codes.clone(),
         skips: task.skips.clone(),
-        wish: task.wish,
+        desired: task.desired,
         status: task.status,
         since: task.since,
         note,
@@ -55,7 +55,7 @@ fn shard_life(shard: &Shard, task: &Task) -> ShardLife {
         end: shard.end,
         range_end: shard.range_end,
         state: shard.state,
-        wish: task.wish,
+        desired: task.desired,
         session: shard.session,
         run: shard.run,
         watermark: shard.watermark,
@@ -119,7 +119,7 @@ fn write(task: &mut Task, life: &Life) {
     task.tuning = life.tuning.clone();
     task.failed_codes = life.failed_codes.clone();
     task.skips = life.skips.clone();
-    (task.wish, task.status, task.since) = (life.wish, life.status, life.since);
+    (task.desired, task.status, task.since) = (life.desired, life.status, life.since);
     task.status_reason = life.note.as_ref().and_then(|note| note.reason.clone());
     task.cut_off = life.cut_off.clone();
     task.status_text = life.note.as_ref().map(|note| note.text.clone());

@@ -14,7 +14,7 @@ use windrow_core::items::verdict::{ItemTrouble, ParkedItem};
 use windrow_core::life::succession::Fate;
 use windrow_core::shards::Share;
 use windrow_core::task::ShardRange;
-use windrow_core::task::lifecycle::{ShardState, Wish};
+use windrow_core::task::lifecycle::{ShardState, Desired};
 use windrow_core::task::supply::{Intake, Supply};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{
@@ -87,7 +87,7 @@ impl RunStore for MemoryStore {
             let task = state.tasks.get(&shard.task);
             let task = task.ok_or_else(|| StoreError::Refused(format!("there is no task {}", shard.task)))?;
             Ok(Control {
-                wish: task.wish,
+                desired: task.desired,
                 rev: task.control_rev,
                 tuning: task.tuning.clone(),
                 finish_at: task.finish_at,
@@ -140,13 +140,13 @@ fn parked(state: &State, id: ShardId) -> Vec<ParkedItem> {
     parked
 }
 
-fn is_ending(wish: Wish) -> bool {
-    matches!(wish, Wish::Stop | Wish::StopNow | Wish::Cancel)
+fn is_ending(desired: Desired) -> bool {
+    matches!(desired, Desired::Stop | Desired::StopNow | Desired::Cancel)
 }
 
 fn is_claimable(task: &Task, shard: &Shard, now: WallMs) -> bool {
     let is_open = CLAIMABLE.contains(&shard.state);
-    let is_timely = is_ending(task.wish) || (task.wish == Wish::Run && shard.not_before <= now);
+    let is_timely = is_ending(task.desired) || (task.desired == Desired::Run && shard.not_before <= now);
     is_open && is_timely
 }
 
@@ -206,7 +206,7 @@ fn is_hunted(task: &Task, shard: &Shard, hunt: &CandidateQuery) -> bool {
     }
     .is_publication();
     let is_in_time = is_publication || task.new.spec.deadline.is_none_or(|deadline| deadline > hunt.now);
-    is_ending(task.wish) || (is_recent && is_served && !is_left && is_in_time)
+    is_ending(task.desired) || (is_recent && is_served && !is_left && is_in_time)
 }
 
 fn candidate(task: &Task, shard: &Shard, (id, hunt): (ShardId, &CandidateQuery)) -> Candidate {
@@ -218,7 +218,7 @@ fn candidate(task: &Task, shard: &Shard, (id, hunt): (ShardId, &CandidateQuery))
         rank: Rank::new(task.new.spec.priority, task.queued_at, id),
         epoch: shard.epoch,
         session: shard.session,
-        wish: task.wish,
+        desired: task.desired,
         rate: share.of_limit(task.tuning.rate),
         share,
         business: task.new.business.as_str().into(),
@@ -306,7 +306,7 @@ fn claimed(state: &State, request: &ClaimRequest, left_by: Option<LeftBy>) -> Cl
         epoch: shard.epoch,
         claim: request.claim,
         run: shard.run,
-        wish: task.wish,
+        desired: task.desired,
         watermark: shard.watermark,
         high_water: shard.high_water,
         reach: shard.reach,

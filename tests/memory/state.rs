@@ -19,7 +19,7 @@ use windrow_core::stats::daily::{Cells, Settled, UtcDay};
 use windrow_core::task::Tuning;
 use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::CutOff;
-use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult, Wish};
+use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult, Desired};
 use windrow_core::task::supply::Intake;
 use windrow_engine::ports::datasets::store::{Generation, SinkView};
 use windrow_engine::ports::handling::data_log::{DataLogLine, DropReason, NumberedLine};
@@ -168,7 +168,7 @@ pub(super) struct Task {
     pub(super) status_text: Option<String>,
     pub(super) since: WallMs,
     pub(super) next_at: Option<WallMs>,
-    pub(super) wish: Wish,
+    pub(super) desired: Desired,
     pub(super) tuning: Tuning,
     pub(super) control_rev: u64,
     pub(super) version: u64,

@@ -13,7 +13,7 @@ use windrow_core::life::{ShardLife, status_json};
 use windrow_core::limit::key::LimitKey;
 use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::CutOff;
-use windrow_core::task::lifecycle::{Status, Wish};
+use windrow_core::task::lifecycle::{Status, Desired};
 use windrow_core::task::supply::Intake;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::schedules::store::Fire;
@@ -304,7 +304,7 @@ fn made(new: &NewTask, publishing: Option<Publishing>, now: WallMs) -> Task {
         status_text: None,
         since: now,
         next_at: None,
-        wish: Wish::Rest,
+        desired: Desired::Rest,
         tuning: new.tuning.clone(),
         control_rev: 1,
         version: 1,
@@ -333,5 +333,5 @@ fn made(new: &NewTask, publishing: Option<Publishing>, now: WallMs) -> Task {
 }
 
 fn shard(new: &NewTask, now: WallMs) -> Shard {
-    life::shard(&ShardLife::new(0, new.range(), Wish::Rest, now))
+    life::shard(&ShardLife::new(0, new.range(), Desired::Rest, now))
 }

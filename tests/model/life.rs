@@ -16,7 +16,7 @@ use windrow_core::settings::Auto;
 use windrow_core::shards::{Directives, Nodes};
 use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::CutOff;
-use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TASK_RECOVERS, Wish};
+use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TASK_RECOVERS, Desired};
 use windrow_core::task::spec::{Shards, TaskSpec};
 use windrow_core::task::{Canary, CanaryThen, ShardRange};
 
@@ -65,7 +65,7 @@ fn made(canary: bool, publishes: bool) -> Life {
         failed_codes: FailedCodes::default(),
         skips: Stretches::default(),
         cut_off: CutOff::default(),
-        wish: Wish::Rest,
+        desired: Desired::Rest,
         status: Status::Created,
         since: WallMs(1),
         note: None,
@@ -82,7 +82,7 @@ fn made(canary: bool, publishes: bool) -> Life {
         finish_at: None,
         pause: None,
         slow: None,
-        shards: vec![ShardLife::new(0, range, Wish::Rest, WallMs(1))],
+        shards: vec![ShardLife::new(0, range, Desired::Rest, WallMs(1))],
     }
 }
 
@@ -199,13 +199,13 @@ impl World {
                 running_shards_are_their_owners(&before, &self.life);
             }
             Event::Claimed(at) => {
-                let wish = self.life.wish;
+                let desired = self.life.desired;
                 let Some(shard) = self.life.shards.get_mut(*at) else {
                     return Ok(());
                 };
-                let is_timely = shard.not_before <= now || wish != Wish::Run;
+                let is_timely = shard.not_before <= now || desired != Desired::Run;
                 let is_open = matches!(shard.state, ShardState::Idle | ShardState::Recovering);
-                if is_open && is_timely && shard.wish != Wish::Rest {
+                if is_open && is_timely && shard.desired != Desired::Rest {
                     (shard.state, shard.run) = (ShardState::Running, RunNo(shard.run.0 + 1));
                     shard.session = Some(SessionId(uuid::Uuid::from_u128(1)));
                     shard.claimed_at = Some(shard.watermark);

@@ -9,7 +9,7 @@ use windrow_core::execution::{Effects, Event, Execution, Reports, Restored, RunE
 use windrow_core::ids::{ItemIndex, Moment, RunNo, ShardId, TaskId};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
-    Dispatch, Failed, FailedCall, Failure, FailureClass, Outcome, ParkedItem, Settled, SideRecord, Wish,
+    Dispatch, Failed, FailedCall, Failure, FailureClass, Outcome, ParkedItem, Settled, SideRecord, RetryAdvice,
 };
 use windrow_core::settings::{Auto, Rate, RateLimit};
 use windrow_core::task::{Canary, ShardRange, Tuning};
@@ -376,7 +376,7 @@ impl Play {
                 (item, items.len()),
                 &failure,
                 fault.class(),
-                Wish::Retry { after: None },
+                RetryAdvice::Retry { after: None },
                 departed,
             );
         }
@@ -401,7 +401,7 @@ impl Play {
                 (item, 1),
                 &failure,
                 FailureClass::Answered,
-                Wish::Fail,
+                RetryAdvice::Fail,
                 departed,
             );
         }
@@ -417,7 +417,7 @@ impl Play {
         (item, call_items): (&Dispatch, usize),
         failure: &Failure,
         class: FailureClass,
-        wish: Wish,
+        advice: RetryAdvice,
         departed: u64,
     ) {
         let call_items = call_items as u32;
@@ -427,7 +427,7 @@ impl Play {
             index,
             attempt,
             failure,
-            wish,
+            advice,
             class,
             call_items,
             departed,

@@ -12,7 +12,7 @@ use windrow_core::invariants::Invariant;
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
     AnsweredCalls, Dispatch, Failed, FailedCall, Failure, FailureClass, ItemTrouble, Outcome, ParkedItem,
-    Settled, SideRecord, Signal, Wish,
+    Settled, SideRecord, Signal, RetryAdvice,
 };
 use windrow_core::settings::{FailedLimit, Auto, Burst, FailedAttempts, Rate, RateLimit};
 use windrow_core::stats::stall::StallReason;
@@ -154,7 +154,7 @@ impl Story {
         }
     }
 
-    fn fail_all(&mut self, wish: Wish) {
+    fn fail_all(&mut self, advice: RetryAdvice) {
         for Dispatch { run, attempt } in std::mem::take(&mut self.out) {
             for index in run.iter() {
                 let failure = Failure::new("E_NO", "no");
@@ -164,7 +164,7 @@ impl Story {
                     index,
                     attempt,
                     failure,
-                    wish,
+                    advice,
                     class,
                     call_items: 1,
                     departed,
@@ -180,7 +180,7 @@ impl Story {
         self.fail_first(
             answered_before,
             (FailureClass::Rejected, failure),
-            Wish::Retry { after: None },
+            RetryAdvice::Retry { after: None },
         );
     }
 
@@ -191,10 +191,10 @@ impl Story {
             Failure::new("TEMPLATE_VALUE", "no number"),
         );
         self.reports.unsent += 1;
-        self.fail_first(0, failure, Wish::Fail);
+        self.fail_first(0, failure, RetryAdvice::Fail);
     }
 
-    fn fail_first(&mut self, answered_before: u32, (class, failure): (FailureClass, Failure), wish: Wish) {
+    fn fail_first(&mut self, answered_before: u32, (class, failure): (FailureClass, Failure), advice: RetryAdvice) {
         let Dispatch { run, attempt } = self.out.remove(0);
         let (index, departed) = (run.first(), Moment(self.now));
         let before = AnsweredCalls {
@@ -216,7 +216,7 @@ impl Story {
             index,
             attempt,
             failure,
-            wish,
+            advice,
             class,
             call_items: 1,
             departed,
@@ -275,13 +275,13 @@ fn an_item_that_always_fails_ends_failed_with_its_reason_and_nothing_else_does()
             for index in run.run.iter() {
                 if index == ItemIndex(1) {
                     let (attempt, failure) = (run.attempt, Failure::new("E_NO", "no"));
-                    let wish = Wish::Retry { after: None };
+                    let advice = RetryAdvice::Retry { after: None };
                     let (class, departed, took) = (FailureClass::Answered, Moment(0), Duration::ZERO);
                     story.reports.failed.push(Failed {
                         index,
                         attempt,
                         failure,
-                        wish,
+                        advice,
                         class,
                         call_items: 1,
                         departed,
@@ -320,7 +320,7 @@ fn too_many_failed_attempts_pause_the_task_and_too_many_failed_items_stop_it() {
         t.error_window = Duration::from_secs(7);
     });
     story.exchange(8);
-    story.fail_all(Wish::Retry { after: None });
+    story.fail_all(RetryAdvice::Retry { after: None });
     story.exchange(8);
     assert!(
         matches!(
@@ -337,10 +337,10 @@ fn too_many_failed_attempts_pause_the_task_and_too_many_failed_items_stop_it() {
         t.error_budget.failed = Some(FailedLimit::Count(7))
     });
     story.exchange(7);
-    story.fail_all(Wish::Fail);
+    story.fail_all(RetryAdvice::Fail);
     story.exchange(1);
     assert_eq!(story.end(), None, "7 of 7");
-    story.fail_all(Wish::Fail);
+    story.fail_all(RetryAdvice::Fail);
     story.exchange(1);
     assert_eq!(stopped(story.end()), Some(StopReason::ErrorBudget));
 }
@@ -355,13 +355,13 @@ fn a_task_of_which_some_fail_goes_on_and_one_of_which_most_fail_pauses() {
         story.exchange(15);
         let first = story.out.first().map(|dispatch| dispatch.run.first().0);
         story.succeed_but(|index| Some(index) == first);
-        story.fail_all(Wish::Fail);
+        story.fail_all(RetryAdvice::Fail);
         story.pass(100);
     }
     assert_eq!(story.end(), None);
     for _ in 0..100 {
         story.exchange(15);
-        story.fail_all(Wish::Fail);
+        story.fail_all(RetryAdvice::Fail);
         story.pass(100);
     }
     story.exchange(0);
@@ -384,7 +384,7 @@ fn the_last_items_that_fail_again_and_again_pause_no_task_of_which_most_succeede
         story.exchange(400);
         story.succeed_but(|index| index % 4 == 0);
         for _ in 0..10 {
-            story.fail_all(Wish::Retry { after: None });
+            story.fail_all(RetryAdvice::Retry { after: None });
             story.pass(2_000);
             story.exchange(400);
         }
@@ -423,7 +423,7 @@ fn three_calls_that_no_worker_lived_to_take_stop_the_task_whatever_people_have_d
             FailureClass::Unstarted,
             Failure::new("WORKER_CRASH", "exited with code 3"),
         );
-        story.fail_first(0, fault, Wish::Retry { after: None });
+        story.fail_first(0, fault, RetryAdvice::Retry { after: None });
     }
     story.exchange(1);
     assert_eq!(stopped(story.end()), Some(StopReason::HandlerRejected));
@@ -504,7 +504,7 @@ fn a_handler_that_succeeded_before_finds_fault_with_items_and_a_new_one_with_the
                 break;
             }
             let fault = (FailureClass::Faulty, Failure::new("HTTP_409", "no"));
-            story.fail_first(0, fault, Wish::Fail);
+            story.fail_first(0, fault, RetryAdvice::Fail);
         }
         story.exchange(1);
         let failed = story.core.progress(at(story.now)).counters.failed;
@@ -667,7 +667,7 @@ fn automatic_concurrency_grows_with_how_long_calls_take() {
 fn parked_items_are_still_sent_after_the_task_became_ordered() {
     let mut story = Story::new(10, |t| t.park_after = Duration::ZERO);
     story.exchange(8);
-    story.fail_all(Wish::Retry {
+    story.fail_all(RetryAdvice::Retry {
         after: Some(Duration::from_millis(10)),
     });
     let ordered = Tuning {
@@ -779,7 +779,7 @@ fn in_single_file_an_item_leaves_only_after_its_mark_is_durable_and_is_not_charg
         }]
     );
     assert_eq!(story.exchange(8), 0, "one at a time");
-    story.fail_all(Wish::Retry { after: None });
+    story.fail_all(RetryAdvice::Retry { after: None });
     story.exchange(8);
     let draft = story.save();
     let [SideRecord::Retrying(row)] = &draft.side[..] else {
@@ -887,7 +887,7 @@ fn lanes_that_were_lost_begin_with_an_empty_bucket() {
 fn after_lost_lanes_an_item_that_waits_for_its_retry_holds_nobody() {
     let mut story = Story::new(100, |_| {});
     story.exchange(8);
-    story.fail_all(Wish::Retry {
+    story.fail_all(RetryAdvice::Retry {
         after: Some(Duration::from_millis(1500)),
     });
     assert_eq!(story.exchange(8), 8);
@@ -951,7 +951,7 @@ fn nothing_leaves_before_each_item_of_the_canary_is_settled_and_then_the_run_sto
         story.core.progress(at(story.now)).stall,
         Some(StallReason::Canary)
     );
-    story.fail_all(Wish::Retry {
+    story.fail_all(RetryAdvice::Retry {
         after: Some(Duration::from_secs(9)),
     });
     assert_eq!(
@@ -961,7 +961,7 @@ fn nothing_leaves_before_each_item_of_the_canary_is_settled_and_then_the_run_sto
     );
     story.pass(9_000);
     assert_eq!(story.exchange(64), 1);
-    story.fail_all(Wish::Fail);
+    story.fail_all(RetryAdvice::Fail);
     assert_eq!(story.exchange(64), 0);
     assert_eq!(stopped(story.end()), Some(StopReason::CanaryDone));
     let Some(RunEnd::Stopped { text, .. }) = story.end() else {
@@ -1000,7 +1000,7 @@ fn a_canary_without_losses_goes_on_once_that_is_saved() {
 fn a_canary_with_losses_does_not_go_on_by_itself() {
     let mut story = Story::canary(100, Restored::default(), 5, CanaryThen::Continue);
     story.exchange(64);
-    story.fail_all(Wish::Fail);
+    story.fail_all(RetryAdvice::Fail);
     story.exchange(64);
     assert_eq!(stopped(story.end()), Some(StopReason::CanaryDone));
 }
@@ -1042,7 +1042,7 @@ fn the_latest_failed_attempts_are_remembered_across_runs() {
     let fail = |story: &mut Story| {
         story.pass(10_000);
         assert_eq!(story.exchange(64), 1);
-        story.fail_all(Wish::Retry {
+        story.fail_all(RetryAdvice::Retry {
             after: Some(Duration::from_millis(1)),
         });
         story.exchange(0);
@@ -1194,7 +1194,7 @@ fn what_waits_with_a_code_is_marked_and_what_is_in_flight_is_not() {
     }
     let kept = story.out.pop().expect("the last one");
     assert_eq!(kept.run.first(), hanging);
-    story.fail_all(Wish::Retry {
+    story.fail_all(RetryAdvice::Retry {
         after: Some(Duration::from_secs(3600)),
     });
     assert_eq!(story.exchange(8), 0, "they wait, parked");
@@ -1218,7 +1218,7 @@ fn what_waits_with_a_code_is_marked_and_what_is_in_flight_is_not() {
     assert_eq!(story.end(), None, "the call that is out is awaited");
     story.pass(1);
     story.out.push(kept);
-    story.fail_all(Wish::Retry {
+    story.fail_all(RetryAdvice::Retry {
         after: Some(Duration::ZERO),
     });
     assert_eq!(
@@ -1236,7 +1236,7 @@ fn a_run_that_begins_from_what_was_saved_before_gives_the_same_items_up() {
     for park_after in [Duration::from_secs(2), Duration::from_secs(7200)] {
         let mut story = Story::new(4, |tuning| tuning.park_after = park_after);
         assert_eq!(story.exchange(8), 4);
-        story.fail_all(Wish::Retry {
+        story.fail_all(RetryAdvice::Retry {
             after: Some(Duration::from_secs(3600)),
         });
         assert_eq!(story.exchange(8), 0);
@@ -1260,7 +1260,7 @@ fn a_run_that_begins_from_what_was_saved_before_gives_the_same_items_up() {
 fn what_was_in_flight_when_the_lanes_were_lost_waits_again_and_is_marked() {
     let mut story = Story::new(1, |_| {});
     story.exchange(1);
-    story.fail_all(Wish::Retry {
+    story.fail_all(RetryAdvice::Retry {
         after: Some(Duration::ZERO),
     });
     assert_eq!(story.exchange(1), 1, "its second attempt leaves at once");
@@ -1282,7 +1282,7 @@ fn what_people_give_up_does_not_stop_the_task_by_its_error_budget() {
         tuning.error_budget.failed = Some(FailedLimit::Count(3))
     });
     assert_eq!(story.exchange(8), 8);
-    story.fail_all(Wish::Retry {
+    story.fail_all(RetryAdvice::Retry {
         after: Some(Duration::from_secs(3600)),
     });
     story.exchange(0);
@@ -1290,7 +1290,7 @@ fn what_people_give_up_does_not_stop_the_task_by_its_error_budget() {
     story.step(Event::Command(command));
     assert_eq!(story.exchange(8), 8, "it goes on");
     assert_eq!(story.core.progress(at(story.now)).counters.failed, 8);
-    story.fail_all(Wish::Fail);
+    story.fail_all(RetryAdvice::Fail);
     story.exchange(8);
     assert_eq!(
         stopped(story.end()),
@@ -1417,7 +1417,7 @@ fn turn_away(story: &mut Story, exchanges: u32, busy: impl Fn(u64) -> bool) -> u
                     index,
                     attempt: dispatch.attempt,
                     failure: Failure::new("HTTP_429", "not this one"),
-                    wish: Wish::Retry { after: None },
+                    advice: RetryAdvice::Retry { after: None },
                     class: FailureClass::Answered,
                     call_items: 1,
                     departed,
@@ -1512,7 +1512,7 @@ fn the_only_item_of_a_task_waits_for_as_long_as_it_is_turned_away() {
 fn an_item_that_never_reached_the_handler_is_a_probe_before_long_however_many_others_failed() {
     let mut story = Story::new(12, |t| t.concurrency = Auto::Fixed(n(12)));
     (0..12).for_each(|_| assert_eq!(story.exchange(1), 1));
-    let again = Wish::Retry { after: None };
+    let again = RetryAdvice::Retry { after: None };
     let unclear = || (FailureClass::Unclear, Failure::new("HTTP_500", "no"));
     (0..7).for_each(|_| story.fail_first(0, unclear(), again));
     for _ in 7..12 {
@@ -1575,7 +1575,7 @@ fn turn_one_in_a_hundred_away(story: &mut Story, exchanges: u32, last: &mut u64)
                     index,
                     attempt,
                     failure: Failure::new("HTTP_429", "not this one"),
-                    wish: Wish::Retry {
+                    advice: RetryAdvice::Retry {
                         after: Some(Duration::from_secs(30)),
                     },
                     class: FailureClass::Answered,
@@ -1609,7 +1609,7 @@ fn fail_alike(story: &mut Story, exchanges: u32, class: FailureClass, after: Opt
         if story.exchange(1) == 1 {
             called.push(story.out[0].run.first().0);
             let failure = Failure::new("E_7", "nobody is there");
-            story.fail_first(0, (class, failure), Wish::Retry { after });
+            story.fail_first(0, (class, failure), RetryAdvice::Retry { after });
         }
         story.pass(1000);
     }

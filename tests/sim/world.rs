@@ -13,7 +13,7 @@ use windrow_core::items::run::IndexRun;
 use windrow_core::items::stretches::Stretches;
 use windrow_core::items::verdict::{
     Dispatch, Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, SideRecord,
-    Signal, Wish,
+    Signal, RetryAdvice,
 };
 use windrow_core::settings::{OnExhausted, Rate};
 use windrow_core::task::lifecycle::StopReason;
@@ -385,7 +385,7 @@ impl World {
             *charged += 1;
             let exhausted = *charged >= self.tuning.max_attempts.get();
             let fails = self.tuning.on_exhausted == OnExhausted::Fail;
-            if failed.wish == Wish::Fail || exhausted && fails {
+            if failed.advice == RetryAdvice::Fail || exhausted && fails {
                 self.auditor.on_final(index, Final::Failed);
             }
         }
@@ -473,7 +473,7 @@ impl World {
                     index: ItemIndex(index),
                     attempt,
                     failure: Failure::new("HTTP_429", "not now"),
-                    wish: Wish::Retry { after },
+                    advice: RetryAdvice::Retry { after },
                     class: FailureClass::Answered,
                     call_items: 1,
                     departed: Moment(self.now),
@@ -484,10 +484,10 @@ impl World {
                 reports.signals.push(Signal::BackPressure { after });
             }
         } else if hopeless || gives_up || fails {
-            let wish = if gives_up {
-                Wish::Fail
+            let advice = if gives_up {
+                RetryAdvice::Fail
             } else {
-                Wish::Retry { after }
+                RetryAdvice::Retry { after }
             };
             let failure = Failure::new("E_SIM", "it failed");
             let class = if gives_up { FailureClass::Answered } else { class };
@@ -511,7 +511,7 @@ impl World {
                 index,
                 attempt,
                 failure,
-                wish,
+                advice,
                 class,
                 call_items: 1,
                 departed,

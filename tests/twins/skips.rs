@@ -14,7 +14,7 @@ use windrow_core::items::run::IndexRun;
 use windrow_core::items::stretches::Stretches;
 use windrow_core::items::verdict::{
     AnsweredCalls, Dispatch, Failed, FailedCall, Failure, FailureClass, ItemTrouble, Outcome, ParkedItem,
-    Settled, SideRecord, Wish,
+    Settled, SideRecord, RetryAdvice,
 };
 use windrow_core::settings::{Auto, ErrorBudget, RateLimit};
 use windrow_core::task::{ShardRange, Tuning};
@@ -192,14 +192,14 @@ impl World {
             });
             self.twin.ends.insert(index, end);
         };
-        let wish = match how {
+        let advice = match how {
             How::Well => return settle(Outcome::Succeeded, End::Succeeded),
             How::Skipped => return settle(Outcome::Skipped, End::Skipped),
             How::Unsent => return reports.returned.push(Dispatch { run, attempt }),
-            How::Again(wait) => Wish::Retry {
+            How::Again(wait) => RetryAdvice::Retry {
                 after: Some(Duration::from_millis(wait)),
             },
-            How::Never => Wish::Fail,
+            How::Never => RetryAdvice::Fail,
         };
         if how == How::Never && !is_wanted {
             self.twin.ends.insert(index, End::Failed);
@@ -219,7 +219,7 @@ impl World {
             index: ItemIndex(index),
             attempt,
             failure,
-            wish,
+            advice,
             class,
             call_items: 1,
             departed,

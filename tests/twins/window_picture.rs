@@ -11,7 +11,7 @@ use windrow_core::execution::{
 };
 use windrow_core::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::run::IndexRun;
-use windrow_core::items::verdict::{Dispatch, Failed, Failure, FailureClass, Outcome, Settled, Wish};
+use windrow_core::items::verdict::{Dispatch, Failed, Failure, FailureClass, Outcome, Settled, RetryAdvice};
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::{ShardRange, Tuning};
 
@@ -207,7 +207,7 @@ fn failed(index: ItemIndex, attempt: Attempt) -> Failed {
         index,
         attempt,
         failure,
-        wish: Wish::Retry { after: None },
+        advice: RetryAdvice::Retry { after: None },
         class: FailureClass::Answered,
         call_items: 1,
         departed: Moment(0),

@@ -27,7 +27,7 @@ fn range_and_owner() -> Vec<ColumnDef> {
         number("end_index"),
         number("range_end"),
         chars("state", 12),
-        chars("wish", 12),
+        chars("desired", 12),
         number("control_rev"),
         small("run_no"),
         number("epoch"),

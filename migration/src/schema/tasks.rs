@@ -98,7 +98,7 @@ fn state() -> Vec<ColumnDef> {
 /// Requests of people, and limits that one shard sets for all.
 fn requests() -> Vec<ColumnDef> {
     vec![
-        chars("wish", 12),
+        chars("desired", 12),
         number("control_rev"),
         // Bound of an early finish: nothing undispatched at or above it is sent any more.
         number_null("finish_at"),

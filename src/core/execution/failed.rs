@@ -37,7 +37,7 @@ impl Execution {
         failed.class = self.judge.class_now(failed.class);
         self.items.land(1, fx);
         self.items.solo.on_answered(index);
-        self.meters.on_failed(&failed.failure.code, failed.wish);
+        self.meters.on_failed(&failed.failure.code, failed.advice);
         if self.items.skips.has(index) {
             return self.items.skip_known(index, &trouble, fx);
         }

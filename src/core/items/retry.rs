@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::ids::{Attempt, ItemIndex, TaskId};
-use crate::items::verdict::Wish;
+use crate::items::verdict::RetryAdvice;
 use crate::settings::Backoff;
 
 /// The longest wait that a handler may choose for an item; a longer one is a mistake of units.
@@ -23,12 +23,12 @@ pub enum Verdict {
 }
 
 /// Decides about an item whose `attempt` of at most `attempts_max` failed.
-pub fn decide(wish: Wish, attempt: Attempt, attempts_max: u32, backoff: &Backoff, spread: u64) -> Verdict {
-    match wish {
-        Wish::Fail => Verdict::Failed,
-        Wish::Retry { .. } if attempt.get() >= attempts_max => Verdict::Exhausted,
-        Wish::Retry { after: Some(chosen) } => Verdict::RetryAfter(chosen.min(RETRY_AFTER_MAX)),
-        Wish::Retry { after: None } => Verdict::RetryAfter(wait(backoff, attempt, spread)),
+pub fn decide(advice: RetryAdvice, attempt: Attempt, attempts_max: u32, backoff: &Backoff, spread: u64) -> Verdict {
+    match advice {
+        RetryAdvice::Fail => Verdict::Failed,
+        RetryAdvice::Retry { .. } if attempt.get() >= attempts_max => Verdict::Exhausted,
+        RetryAdvice::Retry { after: Some(chosen) } => Verdict::RetryAfter(chosen.min(RETRY_AFTER_MAX)),
+        RetryAdvice::Retry { after: None } => Verdict::RetryAfter(wait(backoff, attempt, spread)),
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_last_attempt_exhausts_and_a_chosen_wait_is_obeyed_within_reason() {
-        let retry = |after| Wish::Retry { after };
+        let retry = |after| RetryAdvice::Retry { after };
         assert_eq!(
             decide(retry(None), Attempt::new(5), 5, &BACKOFF, 0),
             Verdict::Exhausted
@@ -105,7 +105,7 @@ mod tests {
         let silly = decide(retry(Some(Duration::MAX)), Attempt::new(1), 5, &BACKOFF, 0);
         assert_eq!(silly, Verdict::RetryAfter(RETRY_AFTER_MAX));
         assert_eq!(
-            decide(Wish::Fail, Attempt::new(1), 5, &BACKOFF, 0),
+            decide(RetryAdvice::Fail, Attempt::new(1), 5, &BACKOFF, 0),
             Verdict::Failed
         );
     }

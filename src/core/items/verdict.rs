@@ -76,7 +76,7 @@ pub fn cut(text: &str, bytes_max: usize) -> String {
 
 /// What a handler asks for when an attempt did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum RetryAdvice {
     /// Another attempt, after the task's back-off or after the time that the handler chose.
     Retry {
         /// The wait that the handler asked for; none leaves it to the task's back-off.
@@ -265,7 +265,7 @@ pub struct Failed {
     /// Why.
     pub failure: Failure,
     /// What the handler wants done.
-    pub wish: Wish,
+    pub advice: RetryAdvice,
     /// Whose fault it is.
     pub class: FailureClass,
     /// Items of the call, where it failed as a whole; 1 where this one was judged by itself.

@@ -4,7 +4,7 @@
 //! is believed only once the task is sealed and its end is the run's own: what was added meanwhile is never passed over.
 
 use super::run_end::RunClose;
-use super::{CommandRefusal, Life, Wish};
+use super::{CommandRefusal, Life, Desired};
 use crate::ids::{INDEX_MAX, ItemCount, ItemIndex, WallMs};
 use crate::task::lifecycle::{Refusal, ShardState, Status, Verb, decide};
 use crate::task::meaning::{FieldRefusal, MeaningChange};
@@ -45,7 +45,7 @@ impl Life {
             Some(Intake::Open) => {}
         }
         decide(Verb::Append, self.standing())?;
-        if self.wish == Wish::Cancel {
+        if self.desired == Desired::Cancel {
             let (verb, status) = (Verb::Append.as_str(), self.status);
             let allowed = Vec::new();
             return Err(AppendRefusal::Status(Refusal {

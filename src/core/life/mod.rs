@@ -32,7 +32,7 @@ use super::task::{ShardRange, Tuning};
 use crate::dataset::Publishing;
 use crate::items::stretches::Stretches;
 use crate::task::failed_codes::FailedCodes;
-use crate::task::lifecycle::{CutOff, Note, Standing, Status, StopReason, TaskResult, Wish};
+use crate::task::lifecycle::{CutOff, Note, Standing, Status, StopReason, TaskResult, Desired};
 use crate::task::spec::TaskSpec;
 use crate::task::supply::Intake;
 
@@ -56,7 +56,7 @@ pub struct Life {
     /// Items that people want skipped, as far as they aren't settled.
     pub skips: Stretches,
     /// What it wants.
-    pub wish: Wish,
+    pub desired: Desired,
     /// What it is.
     pub status: Status,
     /// Since when it is that.
@@ -141,7 +141,7 @@ impl Life {
     pub fn standing(&self) -> Standing {
         let owned = self.shards.iter().any(ShardLife::is_running);
         Standing {
-            wish: self.wish,
+            desired: self.desired,
             status: self.status,
             owned,
         }
@@ -185,9 +185,9 @@ impl Life {
     }
 
     /// Sets what it wants; shards that nobody owns follow at once.
-    fn set_wish(&mut self, wish: Wish, now: WallMs) {
-        self.wish = wish;
-        self.shards.iter_mut().for_each(|shard| shard.follow(wish, now));
+    fn set_desired(&mut self, desired: Desired, now: WallMs) {
+        self.desired = desired;
+        self.shards.iter_mut().for_each(|shard| shard.follow(desired, now));
     }
 
     /// Sets a status with what belongs to it. Nothing that belonged to the old one stays.

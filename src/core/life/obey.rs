@@ -1,7 +1,7 @@
 //! Commands: the transition table decides whether, this is what they do.
 
 use super::{
-    Author, CommandRefusal, Deeds, Life, Listener, Record, StartToken, TaskCommand, Wish, status_json,
+    Author, CommandRefusal, Deeds, Life, Listener, Record, StartToken, TaskCommand, Desired, status_json,
 };
 use crate::ids::{ItemIndex, TaskId, WallMs};
 use crate::shards::{Nodes, PauseReason};
@@ -121,7 +121,7 @@ impl Life {
 
     /// Stop and cancel.
     fn end(&mut self, verb: Verb, reason: StopReason, now: WallMs) -> Result<(), CommandRefusal> {
-        let Decision { wish, status } = decide(verb, self.standing())?;
+        let Decision { desired, status } = decide(verb, self.standing())?;
         if self.status == Status::Finalizing && !self.awaits_publication() {
             // Nothing is left of it that could be stopped.
             let allowed = vec![Verb::Recover.as_str()];
@@ -133,8 +133,8 @@ impl Life {
             }
             .into());
         }
-        if wish != self.wish {
-            self.set_wish(wish, now);
+        if desired != self.desired {
+            self.set_desired(desired, now);
         }
         // The first reason to stop is the one that is shown.
         self.stop_reason.get_or_insert(reason);
@@ -222,6 +222,6 @@ pub(super) fn json(value: &impl serde::Serialize) -> String {
 }
 
 /// The wish of a task that ends.
-pub(super) fn is_ending(wish: Wish) -> bool {
-    matches!(wish, Wish::Stop | Wish::StopNow | Wish::Cancel)
+pub(super) fn is_ending(desired: Desired) -> bool {
+    matches!(desired, Desired::Stop | Desired::StopNow | Desired::Cancel)
 }

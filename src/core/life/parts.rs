@@ -3,7 +3,7 @@
 //! All of it happens under the task's lock, so two shards never share at the same time.
 
 use super::shard::{HELD, ShardLife};
-use super::{Life, Wish};
+use super::{Life, Desired};
 use crate::execution::sharding;
 use crate::ids::{ItemIndex, WallMs};
 use crate::shards::{Directives, Nodes, Pause, PauseReason, Share, cut};
@@ -19,7 +19,7 @@ impl Life {
         let wanted = sharding(self.spec.shards.0, &self.tuning, self.spec.canary);
         let parts = cut(range, wanted.count(range, nodes));
         if parts.len() > 1 || self.shards.len() > 1 {
-            let shard = |(no, part)| ShardLife::new(no, part, Wish::Rest, now);
+            let shard = |(no, part)| ShardLife::new(no, part, Desired::Rest, now);
             self.shards = (0..).zip(parts).map(shard).collect();
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::obey::is_ending;
-use super::{Life, Wish};
+use super::{Life, Desired};
 use crate::ids::WallMs;
 use crate::task::lifecycle::{CutOff, Note, ShardState, StopReason, TASK_RECOVERS};
 
@@ -90,14 +90,14 @@ impl Life {
     /// A run ended and gave its shard back. The status is still to be found ([`Life::refresh`]), with what is returned.
     pub fn end_run(&mut self, no: u32, close: &RunClose, now: WallMs) -> Option<Note> {
         let close = self.believed(no, close);
-        if let (RunClose::Stopped { reason, .. }, Wish::Run) = (close, self.wish) {
+        if let (RunClose::Stopped { reason, .. }, Desired::Run) = (close, self.desired) {
             self.stop_reason = Some(*reason);
-            self.set_wish(Wish::Stop, now);
+            self.set_desired(Desired::Stop, now);
         }
         if let RunClose::Stopped { cut_off, .. } = close {
             self.cut_off.add(cut_off);
         }
-        let state = state_after(close, self.wish);
+        let state = state_after(close, self.desired);
         let not_before = self.together(close, state, now);
         let shard = self.shards.iter_mut().find(|shard| shard.no == no)?;
         (shard.state, shard.session) = (state, None);
@@ -139,19 +139,19 @@ impl Life {
     /// A shard is taken from an owner that is gone. When it was active last stays as it was, and so does the watermark of
     /// its last claim. Says what is said beside the status.
     pub fn disown(&mut self, no: u32) -> Option<Note> {
-        let state = state_after(&RunClose::Released, self.wish);
+        let state = state_after(&RunClose::Released, self.desired);
         let shard = self.shards.iter_mut().find(|shard| shard.no == no)?;
         (shard.state, shard.session) = (state, None);
         Some(Note::text(OWNER_GONE))
     }
 }
 
-fn state_after(close: &RunClose, wish: Wish) -> ShardState {
+fn state_after(close: &RunClose, desired: Desired) -> ShardState {
     match close {
         RunClose::Done => ShardState::Done,
         RunClose::Stopped { .. } => ShardState::Stopped,
         // Nobody would claim it only to find that it has to stop.
-        _ if is_ending(wish) => ShardState::Stopped,
+        _ if is_ending(desired) => ShardState::Stopped,
         RunClose::Released => ShardState::Idle,
         RunClose::Recovering { .. } => ShardState::Recovering,
     }

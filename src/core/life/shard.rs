@@ -5,7 +5,7 @@ use crate::ids::{ItemCount, ItemIndex, RunNo, SessionId, ShardId, TaskId, WallMs
 use crate::items::counters::Counters;
 use crate::shards::Share;
 use crate::task::ShardRange;
-use crate::task::lifecycle::{ShardState, Wish};
+use crate::task::lifecycle::{ShardState, Desired};
 
 /// A shard. What its owner alone writes (its progress) is only read here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct ShardLife {
     /// Where it stands.
     pub state: ShardState,
     /// What its task wants of it; `rest` while the business prepares itself.
-    pub wish: Wish,
+    pub desired: Desired,
     /// Who owns it, or did when nobody took it away.
     pub session: Option<SessionId>,
     /// Its newest run; 0 before the first.
@@ -53,14 +53,14 @@ pub(super) const HELD: WallMs = WallMs(i64::MAX);
 
 impl ShardLife {
     /// One that never ran.
-    pub fn new(no: u32, range: ShardRange, wish: Wish, now: WallMs) -> ShardLife {
+    pub fn new(no: u32, range: ShardRange, desired: Desired, now: WallMs) -> ShardLife {
         ShardLife {
             no,
             first: range.start,
             end: range.end,
             range_end: range.end,
             state: ShardState::Idle,
-            wish,
+            desired,
             session: None,
             run: RunNo(0),
             watermark: range.start,
@@ -77,11 +77,11 @@ impl ShardLife {
     }
 
     /// The one that publishes the results of a task of so many items.
-    pub(super) fn of_publication(total: ItemCount, wish: Wish, now: WallMs) -> ShardLife {
+    pub(super) fn of_publication(total: ItemCount, desired: Desired, now: WallMs) -> ShardLife {
         let end = ItemIndex(total.0);
         let no = ShardId::publication(TaskId(0)).no;
-        let mut shard = ShardLife::new(no, ShardRange { start: end, end }, wish, now);
-        if is_ending(wish) {
+        let mut shard = ShardLife::new(no, ShardRange { start: end, end }, desired, now);
+        if is_ending(desired) {
             shard.state = ShardState::Stopped;
         }
         shard
@@ -138,15 +138,15 @@ impl ShardLife {
     }
 
     /// Hears what its task wants.
-    pub(super) fn follow(&mut self, wish: Wish, now: WallMs) {
-        (self.wish, self.updated_at) = (wish, now);
-        match (wish, self.state) {
-            (Wish::Run, ShardState::Stopped) => {
+    pub(super) fn follow(&mut self, desired: Desired, now: WallMs) {
+        (self.desired, self.updated_at) = (desired, now);
+        match (desired, self.state) {
+            (Desired::Run, ShardState::Stopped) => {
                 // A start forgives: no waiting time, no stalls.
                 self.state = ShardState::Idle;
                 (self.not_before, self.recoveries, self.claimed_at) = (WallMs(0), 0, None);
             }
-            (Wish::Stop | Wish::StopNow | Wish::Cancel, ShardState::Idle | ShardState::Recovering) => {
+            (Desired::Stop | Desired::StopNow | Desired::Cancel, ShardState::Idle | ShardState::Recovering) => {
                 self.state = ShardState::Stopped;
             }
             _ => {}

@@ -1,7 +1,7 @@
 //! Starts: the token of each, the business's `prepare` hook, and what makes the shards claimable.
 
 use super::obey::Circumstances;
-use super::{CommandRefusal, Deeds, Life, TaskEdit, Wish, hooks};
+use super::{CommandRefusal, Deeds, Life, TaskEdit, Desired, hooks};
 use crate::ids::{TaskId, WallMs};
 use crate::shards::Nodes;
 use crate::task::lifecycle::{
@@ -60,7 +60,7 @@ impl Life {
         deeds: &mut Deeds,
     ) -> Result<(), CommandRefusal> {
         decide(Verb::Woken, self.standing())?;
-        self.set_wish(Wish::Stop, around.now);
+        self.set_desired(Desired::Stop, around.now);
         self.status = Status::Stopped;
         self.start(at, around, deeds)
     }
@@ -101,11 +101,11 @@ impl Life {
             Verb::HookAsked,
             Standing {
                 owned: false,
-                wish: queued.wish,
+                desired: queued.desired,
                 status: queued.status,
             },
         )?;
-        self.wish = queued.wish;
+        self.desired = queued.desired;
         self.hold(now);
         let text = "the business prepares itself for this start".to_owned();
         let note = Note::because("prepare", text);
@@ -120,7 +120,7 @@ impl Life {
         let decision = decide(Verb::PublishAgain, self.standing())?;
         self.start_no += 1;
         self.stop_reason = None;
-        self.set_wish(decision.wish, now);
+        self.set_desired(decision.desired, now);
         self.enter(decision.status, (None, None), now);
         Ok(())
     }
@@ -128,7 +128,7 @@ impl Life {
     /// While the business prepares itself no shard can be claimed: stopped, without a wish.
     fn hold(&mut self, now: WallMs) {
         for shard in self.shards.iter_mut().filter(|shard| !shard.is_done()) {
-            (shard.wish, shard.state, shard.updated_at) = (Wish::Rest, ShardState::Stopped, now);
+            (shard.desired, shard.state, shard.updated_at) = (Desired::Rest, ShardState::Stopped, now);
         }
     }
 
@@ -141,7 +141,7 @@ impl Life {
     fn go(&mut self, nodes: Nodes, now: WallMs) {
         if self.is_past_deadline(now) {
             self.stop_reason = Some(StopReason::Deadline);
-            self.set_wish(Wish::Stop, now);
+            self.set_desired(Desired::Stop, now);
             self.enter(
                 Status::Stopped,
                 (note_of_command(Verb::Stop, StopReason::Deadline), None),
@@ -152,7 +152,7 @@ impl Life {
         self.make_shards(nodes, now);
         // A start forgives: what made it wait before holds no more.
         (self.pause, self.slow) = (None, None);
-        self.set_wish(Wish::Run, now);
+        self.set_desired(Desired::Run, now);
         let later = self.spec.start_at.filter(|at| *at > now);
         self.queued_at = later.unwrap_or(now);
         if let Some(at) = later {
@@ -187,7 +187,7 @@ impl Life {
         self.check_start(start_no)?;
         let decision = decide(Verb::HookRefused, self.standing())?;
         self.stop_reason = Some(StopReason::Business);
-        self.set_wish(decision.wish, now);
+        self.set_desired(decision.desired, now);
         let note = Note::text(text);
         self.enter(decision.status, (Some(note), None), now);
         Ok(())

@@ -56,7 +56,7 @@ impl Life {
         let states: Vec<ShardState> = of_items.map(|shard| shard.state).collect();
         let awaiting_business = self.status == Status::AwaitingBusiness;
         status_of(
-            self.wish,
+            self.desired,
             &Shards {
                 states: &states,
                 publication: self.publication().map(|shard| shard.state),
@@ -114,7 +114,7 @@ impl Life {
             let items = self.whole().len().0;
             match publishing.publish.condition.judge(&self.counters(), items) {
                 Ok(()) => {
-                    let shard = ShardLife::of_publication(self.total, self.wish, now);
+                    let shard = ShardLife::of_publication(self.total, self.desired, now);
                     self.shards.push(shard);
                     return (self.status_of_shards(), None);
                 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::items::verdict::Wish;
+use crate::items::verdict::RetryAdvice;
 use crate::stats::histogram::Histogram;
 
 /// Codes that are counted each; the others are counted together.
@@ -56,10 +56,10 @@ impl Ended {
 
 impl FailedAttempts {
     /// Counts an attempt that failed with a code.
-    pub fn count(&mut self, code: &str, wish: Wish) {
-        let one = match wish {
-            Wish::Fail => Ended { retry: 0, fail: 1 },
-            Wish::Retry { .. } => Ended { retry: 1, fail: 0 },
+    pub fn count(&mut self, code: &str, advice: RetryAdvice) {
+        let one = match advice {
+            RetryAdvice::Fail => Ended { retry: 0, fail: 1 },
+            RetryAdvice::Retry { .. } => Ended { retry: 1, fail: 0 },
         };
         // The usual case, without a copy of the code.
         if let Some(known) = self.0.get_mut(code) {
@@ -115,13 +115,13 @@ mod tests {
     fn a_handler_that_makes_codes_up_has_fifty_and_loses_no_count() {
         let mut failed = FailedAttempts::default();
         for n in 0..1000 {
-            failed.count(&format!("E{n}"), Wish::Retry { after: None });
+            failed.count(&format!("E{n}"), RetryAdvice::Retry { after: None });
         }
-        failed.count("E3", Wish::Fail);
+        failed.count("E3", RetryAdvice::Fail);
         assert_eq!(failed.iter().count(), CODES_MAX + 1);
         assert_eq!(failed.iter().map(|(_, ended)| ended.retry).sum::<u64>(), 1000);
         let before = failed.clone();
-        failed.count("E3", Wish::Fail);
+        failed.count("E3", RetryAdvice::Fail);
         let fresh = failed.since(&before);
         assert_eq!(
             fresh.iter().collect::<Vec<_>>(),

@@ -141,7 +141,7 @@ fn on_unprocessable(answer: &Answer, asked: Asked<'_>) -> Result<Reply, CallFail
     }
     if answer.status == StatusCode::UNPROCESSABLE_ENTITY {
         let hint = "no more attempts; a body with `result` could say otherwise";
-        return Err(CallFailure::Failed(refusal(answer, hint)));
+        return Err(CallFailure::Final(refusal(answer, hint)));
     }
     let after = retry_after(&answer.headers, asked.now);
     Err(CallFailure::Failed {

@@ -1,7 +1,7 @@
 //! What came of one item, and how the items of a call make one reply.
 
 use windrow_core::ids::ItemIndex;
-use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand, Outcome, Wish};
+use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
 use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, LogLine, Reply};
 
 /// What came of one item.
@@ -131,7 +131,7 @@ fn as_verdict(judged: Judged) -> ItemVerdict {
     };
     ItemVerdict::Failed {
         failure,
-        wish: Wish::Retry { after: None },
+        advice: RetryAdvice::Retry { after: None },
     }
 }
 
@@ -165,7 +165,7 @@ mod tests {
         assert!(matches!(
             &items.verdicts[0].1,
             ItemVerdict::Failed {
-                wish: Wish::Retry { .. },
+                advice: RetryAdvice::Retry { .. },
                 ..
             }
         ));

@@ -20,7 +20,7 @@ use super::verdict;
 use crate::command::answer::Judged;
 use crate::command::group::ProcessGroup;
 use windrow_core::ids::Moment;
-use windrow_core::items::verdict::{Failure, Wish};
+use windrow_core::items::verdict::{Failure, RetryAdvice};
 use windrow_core::template::TEMPLATE_VALUE;
 use windrow_core::template::program::{Filled, ItemFacts};
 use windrow_engine::ports::handling::handler::ItemVerdict;
@@ -69,7 +69,7 @@ pub(super) fn run(shared: &Shared, job: &Job, record: &mut Record) -> Judged {
 fn given_up(failure: Failure) -> Judged {
     Judged::Said(ItemVerdict::Failed {
         failure,
-        wish: Wish::Fail,
+        advice: RetryAdvice::Fail,
     })
 }
 

@@ -16,7 +16,7 @@ use crate::command::stderr::Tail;
 use crate::command::{COMMAND_NOT_STARTED, TIMEOUT};
 use crate::wire::{DEPTH_MAX, is_deeper_than, output_of, unmarked};
 use windrow_core::items::output::Output;
-use windrow_core::items::verdict::{Failure, Outcome, Wish};
+use windrow_core::items::verdict::{Failure, Outcome, RetryAdvice};
 use windrow_engine::ports::handling::handler::ItemVerdict;
 
 /// The code of an item whose values are too long for any program's arguments and environment (`E2BIG`).
@@ -49,7 +49,7 @@ pub(super) fn judge(
         }
         Some(EXIT_DATA) => Judged::Said(ItemVerdict::Failed {
             failure: exited(EXIT_DATA, "", tail),
-            wish: Wish::Fail,
+            advice: RetryAdvice::Fail,
         }),
         Some(EXIT_NOT_EXECUTABLE) => Judged::Rejected(exited(
             EXIT_NOT_EXECUTABLE,
@@ -128,7 +128,7 @@ pub(super) fn not_started(why: &io::Error, program: &Program) -> Judged {
             );
             return Judged::Said(ItemVerdict::Failed {
                 failure: Failure::new(ARGUMENTS_TOO_LONG, message),
-                wish: Wish::Fail,
+                advice: RetryAdvice::Fail,
             });
         }
         Some(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM) => return no_room(why),

@@ -193,7 +193,7 @@ impl HookCaller for HookClient {
 pub(super) fn sentence(fault: Fault) -> String {
     match CallFailure::from(fault) {
         CallFailure::Failed { failure, .. }
-        | CallFailure::Failed(failure)
+        | CallFailure::Final(failure)
         | CallFailure::Unsendable(failure)
         | CallFailure::BadReply(failure)
         | CallFailure::Rejected(failure)

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::command::Sink;
 use windrow_core::ids::{ItemIndex, TaskId};
 use windrow_core::items::run::IndexRun;
-use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, Wish};
+use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, HandlerFactory, ItemReplies, ItemVerdict, LogLine,
     OpenError, Reply, RunContext,
@@ -272,16 +272,16 @@ fn verdict_of_each(failure: &CallFailure) -> Option<ItemVerdict> {
             after,
         } => Some(ItemVerdict::Failed {
             failure: failure.clone(),
-            wish: Wish::Retry { after: *after },
+            advice: RetryAdvice::Retry { after: *after },
         }),
         CallFailure::Failed {
             class: FailureClass::Unclear,
             failure,
             ..
         } => Some(ItemVerdict::Unclear(failure.clone())),
-        CallFailure::Failed(failure) | CallFailure::Unsendable(failure) => Some(ItemVerdict::Failed {
+        CallFailure::Final(failure) | CallFailure::Unsendable(failure) => Some(ItemVerdict::Failed {
             failure: failure.clone(),
-            wish: Wish::Fail,
+            advice: RetryAdvice::Fail,
         }),
         _ => None,
     }

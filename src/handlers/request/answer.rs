@@ -14,7 +14,7 @@ use crate::wire::{BAD_REPLY, DEPTH_MAX, is_deeper_than, output_of, quote_most, s
 use windrow_core::business::request::{Meaning, Meanings};
 use windrow_core::ids::{ItemIndex, WallMs};
 use windrow_core::items::output::Output;
-use windrow_core::items::verdict::{Failure, FailureClass, Outcome, Wish};
+use windrow_core::items::verdict::{Failure, FailureClass, Outcome, RetryAdvice};
 use windrow_engine::ports::handling::handler::{CallFailure, ItemReplies, ItemVerdict, Reply, RunContext};
 
 /// What is quoted of an answer that refuses. Unit: characters.
@@ -65,8 +65,8 @@ impl Reader {
             }
             Some(Meaning::Retry) => {
                 let failure = refusal.failure("its status is one that may pass");
-                let wish = Wish::Retry { after };
-                one(index, ItemVerdict::Failed { failure, wish })
+                let advice = RetryAdvice::Retry { after };
+                one(index, ItemVerdict::Failed { failure, advice })
             }
             None => failed(self.refused(refusal, after)),
         }
@@ -151,7 +151,7 @@ impl Reader {
                 FailureClass::Faulty,
                 "it finds fault with this item, or with the request as such: nothing has succeeded yet",
             ),
-            _ => CallFailure::Failed(refusal.failure("it finds fault with this item")),
+            _ => CallFailure::Final(refusal.failure("it finds fault with this item")),
         }
     }
 }

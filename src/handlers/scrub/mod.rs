@@ -98,7 +98,7 @@ impl Scrubber {
                 after,
                 failure: clean(failure),
             },
-            CallFailure::Failed(failure) => CallFailure::Failed(clean(failure)),
+            CallFailure::Final(failure) => CallFailure::Final(clean(failure)),
             CallFailure::BadReply(failure) => CallFailure::BadReply(clean(failure)),
             CallFailure::Rejected(failure) => CallFailure::Rejected(clean(failure)),
             CallFailure::Unstarted(failure) => CallFailure::Unstarted(clean(failure)),

@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 
 use windrow_core::ids::ItemIndex;
 use windrow_core::items::output::Output;
-use windrow_core::items::verdict::{Failure, OUTPUT_BYTES_MAX, Outcome, Wish, cut};
+use windrow_core::items::verdict::{Failure, OUTPUT_BYTES_MAX, Outcome, RetryAdvice, cut};
 use windrow_engine::ports::handling::handler::{ItemReplies, ItemVerdict, LogLevel, LogLine, Reply};
 
 pub use batch::parse_batch;
@@ -252,20 +252,20 @@ impl About<'_> {
             Word::Retry => self.failed(
                 RETRY,
                 "the handler asked for another attempt",
-                Wish::Retry { after },
+                RetryAdvice::Retry { after },
             ),
-            Word::Fail => self.failed(FAILED, "the handler gave the item up", Wish::Fail),
+            Word::Fail => self.failed(FAILED, "the handler gave the item up", RetryAdvice::Fail),
         }
     }
 
-    fn failed(self, code: &'static str, message: &str, wish: Wish) -> Result<ItemVerdict, &'static str> {
+    fn failed(self, code: &'static str, message: &str, advice: RetryAdvice) -> Result<ItemVerdict, &'static str> {
         let code = match self.code.filter(|given| !given.trim().is_empty()) {
             Some(given) => Cow::Owned(given),
             None => Cow::Borrowed(code),
         };
         let mut failure = Failure::new(code, self.message.as_deref().unwrap_or(message));
         failure.output = kept_json(self.output, "output")?;
-        Ok(ItemVerdict::Failed { failure, wish })
+        Ok(ItemVerdict::Failed { failure, advice })
     }
 }
 
@@ -408,7 +408,7 @@ fn missing_result(index: ItemIndex) -> ItemVerdict {
     );
     ItemVerdict::Failed {
         failure: Failure::new(MISSING_RESULT, message),
-        wish: Wish::Retry { after: None },
+        advice: RetryAdvice::Retry { after: None },
     }
 }
 

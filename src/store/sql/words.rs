@@ -17,7 +17,7 @@ use windrow_core::settings::Rate;
 use windrow_core::shards::{Pause, PauseReason, Slow};
 use windrow_core::task::Tuning;
 use windrow_core::task::failed_codes::FailedCodes;
-use windrow_core::task::lifecycle::{CutOff, ShardState, Status, StopReason, TaskResult, Wish};
+use windrow_core::task::lifecycle::{CutOff, ShardState, Status, StopReason, TaskResult, Desired};
 use windrow_core::task::supply::{Intake, Supply};
 use windrow_engine::ports::StoreError;
 
@@ -50,8 +50,8 @@ pub(super) fn readable<T>(what: &str, read: Result<T, StoreError>) -> Option<T> 
         .ok()
 }
 
-pub(super) fn wish(text: &str) -> Result<Wish, StoreError> {
-    Wish::parse(text).ok_or_else(|| damaged("a wish", text))
+pub(super) fn desired(text: &str) -> Result<Desired, StoreError> {
+    Desired::parse(text).ok_or_else(|| damaged("a desired", text))
 }
 
 pub(super) fn status(row: &task::Model) -> Result<Status, StoreError> {

@@ -115,7 +115,7 @@ fn sound() -> Evidence {
         at,
         task: 1,
         status: status.to_owned(),
-        wish: String::new(),
+        desired: String::new(),
     };
     let hook = HookCall {
         at: ended + STEP,

@@ -6,7 +6,7 @@ use windrow_core::checkpoint;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId};
 use windrow_core::items::counters::Counters;
 use windrow_core::items::verdict::{Outcome, SideRecord};
-use windrow_core::task::lifecycle::Wish;
+use windrow_core::task::lifecycle::Desired;
 use windrow_engine::ports::ownership::run_store::{
     CheckpointAck, ClaimOutcome, ClaimRequest, ClaimedShard, RunClose, ShardCheckpoint,
 };
@@ -186,7 +186,7 @@ impl Judge {
         self.lose(id, shard);
         shard.epoch = claimed.epoch;
         (shard.is_open, shard.seq) = (true, 0);
-        shard.is_to_stop = claimed.wish != Wish::Run;
+        shard.is_to_stop = claimed.desired != Desired::Run;
         let run = Run {
             who,
             claim: request.claim,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use windrow_core::items::output::Output;
-use windrow_core::items::verdict::{Failure, FailureClass, Outcome, Wish, cut};
+use windrow_core::items::verdict::{Failure, FailureClass, Outcome, RetryAdvice, cut};
 use windrow_core::template::TEMPLATE_VALUE;
 use windrow_engine::ports::handling::handler::{CallFailure, ItemVerdict, Reply};
 
@@ -78,7 +78,7 @@ fn item(said: impl Fn(String) -> ItemReport, verdict: ItemVerdict) -> ItemReport
         ItemVerdict::Settled(Outcome::Skipped) => said("– skipped".to_owned()),
         ItemVerdict::Failed {
             failure,
-            wish: Wish::Fail,
+            advice: RetryAdvice::Fail,
         } => said(format!("✗ failed {}", told(&failure))),
         ItemVerdict::Unclear(failure) => ItemReport {
             retry: Some(None),
@@ -86,7 +86,7 @@ fn item(said: impl Fn(String) -> ItemReport, verdict: ItemVerdict) -> ItemReport
         },
         ItemVerdict::Failed {
             failure,
-            wish: Wish::Retry { after },
+            advice: RetryAdvice::Retry { after },
         } => {
             // The platform's own codes mean that there was no answer to this item.
             let understood = !NO_ANSWER.contains(&failure.code.as_ref());
@@ -121,7 +121,7 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
         CallFailure::Failed { failure, .. } if is_exit => ("↻ retry", failure, false, Some(None)),
         CallFailure::Failed { failure, after, .. } => ("↻ failed", failure, false, Some(*after)),
         CallFailure::BackPressure { after, failure } => ("↻ busy", failure, false, Some(*after)),
-        CallFailure::Failed(failure) | CallFailure::Unsendable(failure) => {
+        CallFailure::Final(failure) | CallFailure::Unsendable(failure) => {
             ("✗ failed", failure, false, None)
         }
         CallFailure::BadReply(failure) => ("✗ not understood:", failure, true, None),
@@ -134,7 +134,7 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
     };
     let is_verdict = matches!(
         failure,
-        CallFailure::Failed(_) | CallFailure::BackPressure { .. }
+        CallFailure::Final(_) | CallFailure::BackPressure { .. }
     );
     let understood = is_exit || is_verdict;
     let unreached = matches!(

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::execution::Execution;
 use crate::execution::types::Now;
 use crate::ids::Moment;
-use crate::items::verdict::{Failed, FailureClass, Wish};
+use crate::items::verdict::{Failed, FailureClass, RetryAdvice};
 use crate::items::waiting::{Place, Trouble, Troubles};
 use crate::pace::Pace;
 
@@ -145,9 +145,9 @@ impl Items {
         now: Now,
     ) {
         trouble.call_max = failed.call_items.div_ceil(2);
-        let after = match failed.wish {
-            Wish::Retry { after } => after.unwrap_or_default(),
-            Wish::Fail => Duration::ZERO,
+        let after = match failed.advice {
+            RetryAdvice::Retry { after } => after.unwrap_or_default(),
+            RetryAdvice::Fail => Duration::ZERO,
         };
         trouble.failure = Some(failed.failure);
         self.wait_for_retry(

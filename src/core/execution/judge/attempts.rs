@@ -23,7 +23,7 @@ use crate::execution::items::Items;
 use crate::execution::types::RunEnd;
 use crate::ids::{Attempt, ItemIndex};
 use crate::items::retry::{self, Verdict};
-use crate::items::verdict::{Failed, Failure, FailureClass, ItemTrouble, SideRecord, Wish};
+use crate::items::verdict::{Failed, Failure, FailureClass, ItemTrouble, SideRecord, RetryAdvice};
 use crate::items::waiting::{Doing, Trouble};
 use crate::settings::{FailedAttempts, OnExhausted};
 use crate::task::lifecycle::StopReason;
@@ -59,7 +59,7 @@ impl Judge {
         }
         cx.items
             .note_attempt(&failed, &mut trouble, Some(is_charged), cx.now);
-        let (index, class, wish) = (failed.index, failed.class, failed.wish);
+        let (index, class, advice) = (failed.index, failed.class, failed.advice);
         if is_charged {
             self.count_against_budget(cx, class, &failed.failure);
         }
@@ -68,9 +68,9 @@ impl Judge {
         if is_over && (!is_charged || class == FailureClass::Unclear) {
             self.end_open(cx, index, trouble);
         } else if is_charged {
-            self.on_charged(cx, index, trouble, (class, wish));
+            self.on_charged(cx, index, trouble, (class, advice));
         } else {
-            self.on_uncharged(cx, index, trouble, wish);
+            self.on_uncharged(cx, index, trouble, advice);
         }
     }
 
@@ -180,12 +180,12 @@ impl Judge {
         cx: &mut Scope<'_>,
         index: ItemIndex,
         trouble: Trouble,
-        (class, wish): (FailureClass, Wish),
+        (class, advice): (FailureClass, RetryAdvice),
     ) {
         let charged = Attempt::new(trouble.charged);
         let spread = retry::spread(cx.items.shard.task, index, Attempt::new(trouble.attempts.max(1)));
         let tuning = &cx.settings.tuning;
-        match retry::decide(wish, charged, tuning.max_attempts.get(), &tuning.backoff, spread) {
+        match retry::decide(advice, charged, tuning.max_attempts.get(), &tuning.backoff, spread) {
             Verdict::RetryAfter(wait) => cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now),
             Verdict::Failed => self.fail(cx, index, &trouble),
             Verdict::Exhausted if class == FailureClass::Unclear => self.hold(cx, index, trouble),
@@ -195,13 +195,13 @@ impl Judge {
     }
 
     /// The item goes back; others come first, so that it is seen whether they fare alike.
-    fn on_uncharged(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: Trouble, wish: Wish) {
+    fn on_uncharged(&mut self, cx: &mut Scope<'_>, index: ItemIndex, trouble: Trouble, advice: RetryAdvice) {
         let steady = self.wait_after(cx, index, Attempt::new(trouble.uncharged));
-        let wait = match wish {
-            Wish::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX).max(steady),
-            Wish::Retry { after: None } => steady,
+        let wait = match advice {
+            RetryAdvice::Retry { after: Some(chosen) } => chosen.min(retry::RETRY_AFTER_MAX).max(steady),
+            RetryAdvice::Retry { after: None } => steady,
             // It fails as soon as it counts.
-            Wish::Fail => UNCHARGED_WAIT_MIN,
+            RetryAdvice::Fail => UNCHARGED_WAIT_MIN,
         };
         cx.items.wait_for_retry(cx.settings, index, trouble, wait, cx.now);
     }

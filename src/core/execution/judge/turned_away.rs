@@ -12,7 +12,7 @@ use crate::execution::report::RETRY_AFTER_LONGEST;
 use crate::execution::types::{Effects, Now};
 use crate::ids::{ItemIndex, Moment};
 use crate::items::retry::doubled;
-use crate::items::verdict::{AnsweredCalls, Failed, FailedCall, Wish};
+use crate::items::verdict::{AnsweredCalls, Failed, FailedCall, RetryAdvice};
 use crate::items::waiting::{Doing, Place, Trouble};
 use crate::items::waiting::{Others, Turns};
 
@@ -104,9 +104,9 @@ impl Execution {
             .judge
             .turned_away
             .count(turns, others_left, self.judge.others, failed.departed);
-        let after = match failed.wish {
-            Wish::Retry { after } => after,
-            Wish::Fail => None,
+        let after = match failed.advice {
+            RetryAdvice::Retry { after } => after,
+            RetryAdvice::Fail => None,
         };
         if trouble.suspicion.turns.own > 1 {
             self.judge

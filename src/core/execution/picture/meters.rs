@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::execution::Execution;
 use crate::execution::types::Speed;
 use crate::ids::{ItemIndex, Moment};
-use crate::items::verdict::Wish;
+use crate::items::verdict::RetryAdvice;
 use crate::pace::Pace;
 use crate::stats::histogram::Histogram;
 use crate::stats::permits::{MICRO, Permits};
@@ -80,8 +80,8 @@ impl Meters {
         self.sent.returned
     }
 
-    pub(in crate::execution) fn on_failed(&mut self, code: &str, wish: Wish) {
-        self.tally.failed.count(code, wish);
+    pub(in crate::execution) fn on_failed(&mut self, code: &str, advice: RetryAdvice) {
+        self.tally.failed.count(code, advice);
     }
 
     pub(in crate::execution) fn on_latencies(&mut self, latencies: &mut Histogram) {

@@ -16,7 +16,7 @@ pub use transitions::{Decision, Edge, ShardState, Shards, Standing, Verb, decide
 crate::slugs! {
     /// What a task wants; owners read it at least once a second.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub enum Wish {
+    pub enum Desired {
         /// Not started yet, or stopped for good: nothing.
         Rest = "rest",
         /// To run.
@@ -216,9 +216,9 @@ mod tests {
     #[test]
     fn slugs_read_back_and_nothing_else_does() {
         assert!(
-            Wish::ALL
+            Desired::ALL
                 .iter()
-                .all(|value| Wish::parse(value.as_str()) == Some(*value))
+                .all(|value| Desired::parse(value.as_str()) == Some(*value))
         );
         assert!(
             Status::ALL
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn a_refusal_says_what_would_be_allowed() {
         let standing = Standing {
-            wish: Wish::Rest,
+            desired: Desired::Rest,
             status: Status::Created,
             owned: false,
         };
@@ -257,7 +257,7 @@ mod tests {
         };
         assert_eq!(tune.to_string(), "it can't be changed while the task is created");
         let ended = Standing {
-            wish: Wish::Run,
+            desired: Desired::Run,
             status: Status::Finished,
             owned: false,
         };

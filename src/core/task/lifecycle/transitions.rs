@@ -4,7 +4,7 @@
 //! of a person needs nothing more. A fact that a run reports also changes shard rows; for a task of several shards
 //! the status is then [`status_of`] over all of them. Both agree wherever both apply (`tests/model/lifecycle.rs`).
 
-use super::{Refusal, Status, Wish};
+use super::{Refusal, Status, Desired};
 
 crate::slugs! {
     /// What people do to a task, and what happens to it.
@@ -84,7 +84,7 @@ impl Verb {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// What it wants.
-    pub wish: Wish,
+    pub desired: Desired,
     /// What it is.
     pub status: Status,
     /// Whether a shard row names an owner: for a command now, for a fact after it. A fenced session still owns.
@@ -95,7 +95,7 @@ pub struct Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// What it wants now.
-    pub wish: Wish,
+    pub desired: Desired,
     /// What it is now.
     pub status: Status,
 }
@@ -108,7 +108,7 @@ pub struct Edge {
     /// In which states it is legal.
     pub from: &'static [Status],
     /// What the task wants afterwards; none leaves the wish. A wish to stop never becomes a weaker one.
-    pub wish: Option<Wish>,
+    pub desired: Option<Desired>,
     /// The status afterwards where no shard is owned; none leaves it.
     pub idle: Option<Status>,
     /// The status afterwards where one is; none leaves it.
@@ -150,14 +150,14 @@ const STOPS: Leads = (Some(Stopped), Some(Stopping));
 const QUEUES: Leads = to(Queued);
 
 const EDGES: &[Edge] = &[
-    edge(Verb::Start, &[Created, Stopped], Some(Wish::Run), QUEUES),
-    edge(Verb::Stop, STOPPABLE, Some(Wish::Stop), STOPS),
-    edge(Verb::StopNow, STOPPABLE, Some(Wish::StopNow), STOPS),
-    edge(Verb::Cancel, OPEN, Some(Wish::Cancel), STOPS),
+    edge(Verb::Start, &[Created, Stopped], Some(Desired::Run), QUEUES),
+    edge(Verb::Stop, STOPPABLE, Some(Desired::Stop), STOPS),
+    edge(Verb::StopNow, STOPPABLE, Some(Desired::StopNow), STOPS),
+    edge(Verb::Cancel, OPEN, Some(Desired::Cancel), STOPS),
     // Only of a task whose results are still to be published; `Life::end` refuses it of others.
-    edge(Verb::Stop, PUBLISHES, Some(Wish::Stop), STOPS),
-    edge(Verb::StopNow, PUBLISHES, Some(Wish::StopNow), STOPS),
-    edge(Verb::Cancel, PUBLISHES, Some(Wish::Cancel), STOPS),
+    edge(Verb::Stop, PUBLISHES, Some(Desired::Stop), STOPS),
+    edge(Verb::StopNow, PUBLISHES, Some(Desired::StopNow), STOPS),
+    edge(Verb::Cancel, PUBLISHES, Some(Desired::Cancel), STOPS),
     edge(Verb::Tune, OPEN, None, STAYS),
     edge(Verb::Describe, OPEN, None, STAYS),
     edge(Verb::Edit, &[Created, AwaitingBusiness, Stopped], None, STAYS),
@@ -174,14 +174,14 @@ const EDGES: &[Edge] = &[
     edge(
         Verb::Woken,
         &[Queued, Recovering],
-        Some(Wish::Run),
+        Some(Desired::Run),
         (Some(Queued), None),
     ),
     // It waits for its start, so nobody claims it; a start with another time moves it (`Life::waits_for_start`).
     edge(
         Verb::Rescheduled,
         &[Queued],
-        Some(Wish::Run),
+        Some(Desired::Run),
         (Some(Queued), None),
     ),
     edge(Verb::Claimed, &[Queued, Running, Recovering], None, to(Running)),
@@ -203,28 +203,28 @@ const EDGES: &[Edge] = &[
     edge(
         Verb::Drained,
         &[Running, Stopping, Finalizing],
-        Some(Wish::Stop),
+        Some(Desired::Stop),
         STOPS,
     ),
     // Without a run where finishing early leaves nothing to do.
     edge(Verb::AllSettled, SETTLES, None, (Some(Finalizing), None)),
     // What was published before its stop was heard is.
     edge(Verb::Finalized, &[Finalizing, Stopping], None, to(Finished)),
-    edge(Verb::PublishAgain, &[Stopped], Some(Wish::Run), to(Finalizing)),
+    edge(Verb::PublishAgain, &[Stopped], Some(Desired::Run), to(Finalizing)),
     edge(Verb::HookAsked, &[Queued], None, to(AwaitingBusiness)),
     edge(Verb::HookReady, &[AwaitingBusiness], None, QUEUES),
-    edge(Verb::HookRefused, &[AwaitingBusiness], Some(Wish::Stop), STOPS),
+    edge(Verb::HookRefused, &[AwaitingBusiness], Some(Desired::Stop), STOPS),
 ];
 
 const fn to(status: Status) -> Leads {
     (Some(status), Some(status))
 }
 
-const fn edge(verb: Verb, from: &'static [Status], wish: Option<Wish>, (idle, owned): Leads) -> Edge {
+const fn edge(verb: Verb, from: &'static [Status], desired: Option<Desired>, (idle, owned): Leads) -> Edge {
     Edge {
         verb,
         from,
-        wish,
+        desired,
         idle,
         owned,
     }
@@ -251,15 +251,15 @@ pub fn edges() -> &'static [Edge] {
 /// ```
 pub fn decide(verb: Verb, standing: Standing) -> Result<Decision, Refusal> {
     let edge = find(verb, standing.status).ok_or_else(|| refusal(verb, standing.status))?;
-    let wish = edge
-        .wish
-        .map_or(standing.wish, |asked| stronger(standing.wish, asked));
+    let desired = edge
+        .desired
+        .map_or(standing.desired, |asked| stronger(standing.desired, asked));
     let to = if standing.owned { edge.owned } else { edge.idle };
     let status = match to.unwrap_or(standing.status) {
-        Stopped if wish == Wish::Cancel => Status::Cancelled,
+        Stopped if desired == Desired::Cancel => Status::Cancelled,
         status => status,
     };
-    Ok(Decision { wish, status })
+    Ok(Decision { desired, status })
 }
 
 fn find(verb: Verb, status: Status) -> Option<&'static Edge> {
@@ -284,15 +284,15 @@ fn refusal(verb: Verb, status: Status) -> Refusal {
 }
 
 /// A task that is to be cancelled isn't merely stopped by a later stop, nor does an immediate stop become a slow one.
-fn stronger(held: Wish, asked: Wish) -> Wish {
-    let strength = |wish| match wish {
-        Wish::Rest | Wish::Run => 0,
-        Wish::Stop => 1,
-        Wish::StopNow => 2,
-        Wish::Cancel => 3,
+fn stronger(held: Desired, asked: Desired) -> Desired {
+    let strength = |desired| match desired {
+        Desired::Rest | Desired::Run => 0,
+        Desired::Stop => 1,
+        Desired::StopNow => 2,
+        Desired::Cancel => 3,
     };
     // Only a legal start asks for less than a stop, and it means it.
-    if asked != Wish::Run && strength(held) > strength(asked) {
+    if asked != Desired::Run && strength(held) > strength(asked) {
         held
     } else {
         asked
@@ -352,16 +352,16 @@ impl Shards<'_> {
 
 /// What a task is, from what it wants and its rows. Everything settled wins over any wish to stop: there is
 /// nothing left to stop, but for its publication.
-pub fn status_of(wish: Wish, shards: &Shards<'_>) -> Status {
-    match wish {
-        Wish::Rest => Created,
+pub fn status_of(desired: Desired, shards: &Shards<'_>) -> Status {
+    match desired {
+        Desired::Rest => Created,
         _ if shards.is_done() && shards.finalized => Finished,
-        Wish::Run if shards.awaits_publication() => Finalizing,
+        Desired::Run if shards.awaits_publication() => Finalizing,
         _ if shards.is_done() && !shards.awaits_publication() => Finalizing,
-        Wish::Run => status_of_started(shards),
-        Wish::Stop | Wish::StopNow | Wish::Cancel if shards.is_owned() => Stopping,
-        Wish::Stop | Wish::StopNow => Stopped,
-        Wish::Cancel => Status::Cancelled,
+        Desired::Run => status_of_started(shards),
+        Desired::Stop | Desired::StopNow | Desired::Cancel if shards.is_owned() => Stopping,
+        Desired::Stop | Desired::StopNow => Stopped,
+        Desired::Cancel => Status::Cancelled,
     }
 }
 

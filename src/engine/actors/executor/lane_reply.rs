@@ -13,7 +13,7 @@ use windrow_core::ids::{Attempt, ItemCount, ItemIndex, Moment, ShardId, WallMs};
 use windrow_core::items::output::{OUTPUT_KEPT_MAX, OUTPUT_TOO_LARGE, Output};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
-    Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, Signal, Wish,
+    Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, Signal, RetryAdvice,
 };
 
 /// When a call departed, when its reply came, and how long it took. Plain success needs the first only.
@@ -82,7 +82,7 @@ impl Reporter {
                 attempt,
                 outcome,
             };
-            let (class, failure, wish, shared_by) = match verdict {
+            let (class, failure, advice, shared_by) = match verdict {
                 ItemVerdict::Settled(outcome) => {
                     reports.settle(settled(outcome));
                     continue;
@@ -94,9 +94,9 @@ impl Reporter {
                 }
                 // Nobody knows which item of the call it is about.
                 ItemVerdict::Unclear(failure) => (FailureClass::Unclear, failure, AGAIN, number),
-                ItemVerdict::Failed { failure, wish } => (FailureClass::Answered, failure, wish, 1),
+                ItemVerdict::Failed { failure, advice } => (FailureClass::Answered, failure, advice, 1),
             };
-            fail((index, attempt, shared_by), (class, failure), wish, at, reports);
+            fail((index, attempt, shared_by), (class, failure), advice, at, reports);
         }
         let highest = items.iter().map(|(index, _)| index).max();
         for command in commands {
@@ -137,7 +137,7 @@ impl Reporter {
     }
 
     fn failed(&mut self, items: &CallItems, failure: CallFailure, at: ReplyTime, reports: &mut Reports) {
-        let again = |after| Wish::Retry { after };
+        let again = |after| RetryAdvice::Retry { after };
         match failure {
             CallFailure::Failed {
                 class,
@@ -146,9 +146,9 @@ impl Reporter {
             } => {
                 charge(items, (class, failure), again(after), at, reports);
             }
-            CallFailure::Failed(failure) => {
+            CallFailure::Final(failure) => {
                 let failure = (FailureClass::Answered, failure);
-                charge(items, failure, Wish::Fail, at, reports);
+                charge(items, failure, RetryAdvice::Fail, at, reports);
             }
             CallFailure::BadReply(failure) | CallFailure::Rejected(failure) => {
                 charge(items, (FailureClass::Rejected, failure), again(None), at, reports);
@@ -201,7 +201,7 @@ impl Reporter {
                 index,
                 attempt,
                 failure,
-                wish: Wish::Retry { after },
+                advice: RetryAdvice::Retry { after },
                 class: FailureClass::Answered,
                 call_items: 1,
                 departed: at.departed,
@@ -236,13 +236,13 @@ fn with_total(command: HandlerCommand, highest: Option<ItemIndex>) -> HandlerCom
     }
 }
 
-const AGAIN: Wish = Wish::Retry { after: None };
+const AGAIN: RetryAdvice = RetryAdvice::Retry { after: None };
 
 /// A failed attempt of one item, whose call so many shared.
 fn fail(
     (index, attempt, call_items): (ItemIndex, Attempt, u32),
     (class, failure): (FailureClass, Failure),
-    wish: Wish,
+    advice: RetryAdvice,
     at: ReplyTime,
     reports: &mut Reports,
 ) {
@@ -250,7 +250,7 @@ fn fail(
         index,
         attempt,
         failure,
-        wish,
+        advice,
         class,
         call_items,
         departed: at.departed,
@@ -262,7 +262,7 @@ fn fail(
 fn charge(
     items: &CallItems,
     (class, failure): (FailureClass, Failure),
-    wish: Wish,
+    advice: RetryAdvice,
     at: ReplyTime,
     reports: &mut Reports,
 ) {
@@ -271,7 +271,7 @@ fn charge(
         fail(
             (index, attempt, number),
             (class, failure.clone()),
-            wish,
+            advice,
             at,
             reports,
         );
@@ -280,9 +280,9 @@ fn charge(
         return;
     };
     let before = std::mem::take(&mut reports.answered);
-    let after = match wish {
-        Wish::Retry { after } => after,
-        Wish::Fail => None,
+    let after = match advice {
+        RetryAdvice::Retry { after } => after,
+        RetryAdvice::Fail => None,
     };
     reports.calls.push(FailedCall {
         before,
@@ -301,7 +301,7 @@ fn unsendable(items: &CallItems, failure: Failure, at: ReplyTime, reports: &mut 
     charge(
         items,
         (FailureClass::Unsendable, failure),
-        Wish::Fail,
+        RetryAdvice::Fail,
         at,
         reports,
     );

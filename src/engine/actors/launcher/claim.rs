@@ -11,7 +11,7 @@ use crate::actors::runtime::tree::{self, Activity};
 use crate::ports::handling::data_log::DataLogLine;
 use crate::ports::ownership::run_store::{CheckpointAck, ClaimedShard, LeftBy, RunClose};
 use windrow_core::ids::{ClaimId, Epoch};
-use windrow_core::task::lifecycle::{StopReason, Wish};
+use windrow_core::task::lifecycle::{StopReason, Desired};
 
 impl Launcher {
     pub(crate) fn claim(&mut self) {
@@ -74,7 +74,7 @@ impl Launcher {
         let offered = &self.arguments.candidate;
         let now = claimed.control.shared.share;
         let rate = offered.share.of_limit(claimed.control.tuning.rate);
-        offered.wish != Wish::Run || (offered.rate == rate && offered.share.parts() >= now.parts())
+        offered.desired != Desired::Run || (offered.rate == rate && offered.share.parts() >= now.parts())
     }
 
     async fn begin_run(&mut self, claimed: Claimed) -> Handled {

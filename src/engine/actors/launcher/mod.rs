@@ -310,7 +310,7 @@ impl Launcher {
             self.with_run(|run, state| run.leave(state));
             return;
         }
-        if row.wish == run.control().wish && row.control_rev == run.control().rev {
+        if row.desired == run.control().desired && row.control_rev == run.control().rev {
             return;
         }
         self.look();

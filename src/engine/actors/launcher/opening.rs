@@ -21,7 +21,7 @@ use windrow_core::checkpoint;
 use windrow_core::execution::Restored;
 use windrow_core::ids::{ClaimId, WallMs};
 use windrow_core::items::verdict::ParkedItem;
-use windrow_core::task::lifecycle::{KEY_MISSING, StopReason, Wish};
+use windrow_core::task::lifecycle::{KEY_MISSING, StopReason, Desired};
 
 /// The wait between two tries of a step that failed for the moment.
 pub(crate) const STEP_RETRY: Duration = Duration::from_millis(200);
@@ -138,7 +138,7 @@ async fn prepare(
     key: LeaseKey,
     permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Opened, NotClaimed> {
-    if shard.wish != Wish::Run {
+    if shard.desired != Desired::Run {
         // Claimed only to commit its end: what it would need to run may be gone.
         return Err(NotClaimed::Unfit(Box::new((shard, RunClose::Released))));
     }

@@ -21,7 +21,7 @@ use crate::ports::handling::meters::PublicationFate;
 use crate::ports::ownership::run_store::{CheckpointAck, RunClose};
 use windrow_core::ids::Moment;
 use windrow_core::items::retry::doubled;
-use windrow_core::task::lifecycle::{StopReason, Wish};
+use windrow_core::task::lifecycle::{StopReason, Desired};
 
 /// The wait before a publication that could not be prepared is tried again, and the longest one.
 const TRY_AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
@@ -108,10 +108,10 @@ impl Launcher {
             return self.finish(LauncherEnd::Fenced);
         }
         let is_over = match message {
-            Msg::Row(row, _) => row.claim == own.claim && (row.wish != Wish::Run || row.leaves),
+            Msg::Row(row, _) => row.claim == own.claim && (row.desired != Desired::Run || row.leaves),
             Msg::HandOver | Msg::Leave | Msg::Abort => true,
             Msg::Look => return self.look(),
-            Msg::Controlled(control) => control.wish != Wish::Run,
+            Msg::Controlled(control) => control.desired != Desired::Run,
             _ => false,
         };
         if is_over {

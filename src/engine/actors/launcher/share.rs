@@ -104,7 +104,7 @@ impl Run {
         if is_news {
             self.hear(state.arguments.node.clock.wall());
         }
-        self.on_wish(self.control.wish);
+        self.on_desired(self.control.desired);
     }
 
     /// What it should have of its node: next to nothing while it waits for items.

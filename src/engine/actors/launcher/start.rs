@@ -69,7 +69,7 @@ impl Run {
             run.steer(Command::Skip(run.control.skips.clone()));
         }
         run.hear(node.clock.wall());
-        run.on_wish(run.control.wish);
+        run.on_desired(run.control.desired);
         Ok(run)
     }
 

@@ -25,7 +25,7 @@ use crate::ports::ownership::session_store::SessionView;
 use windrow_core::capacity::placement;
 use windrow_core::explain::counted;
 use windrow_core::ids::{Epoch, Moment, SessionId, ShardId};
-use windrow_core::task::lifecycle::Wish;
+use windrow_core::task::lifecycle::Desired;
 
 /// Candidates of one page: one statement, and at most so many rows in memory before they are looked at.
 const PAGE: u32 = 1_000;
@@ -255,7 +255,7 @@ impl Restorer {
 
 /// Whether it takes a part of a node's capacity: what is claimed to be stopped, or to publish, has no items to run.
 pub(crate) fn needs_room(candidate: &Candidate) -> bool {
-    candidate.wish == Wish::Run && !candidate.rank.shard.is_publication()
+    candidate.desired == Desired::Run && !candidate.rank.shard.is_publication()
 }
 
 async fn scan(node: &NodeContext) -> Scan {
@@ -314,7 +314,7 @@ async fn whole_line(node: &NodeContext, alive: Vec<SessionId>) -> Result<Vec<Can
 /// What is to be stopped needs no room and goes first.
 fn shorten(line: &mut Vec<Candidate>) {
     if line.len() > LINE_MAX {
-        line.sort_by_key(|candidate| (candidate.wish == Wish::Run, candidate.rank));
+        line.sort_by_key(|candidate| (candidate.desired == Desired::Run, candidate.rank));
         line.truncate(LINE_MAX);
     }
 }

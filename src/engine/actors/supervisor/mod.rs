@@ -243,7 +243,7 @@ impl Supervisor {
             }
             News::Shards(id, sent, rows, drain) => {
                 if self.life.as_ref().is_some_and(|life| life.id == id) {
-                    self.on_drain_wish(drain);
+                    self.on_drain_request(drain);
                     self.on_rows(sent, rows);
                 }
             }

@@ -21,7 +21,7 @@ pub(crate) struct Drains {
     /// It ends without its store.
     gave_up: bool,
     /// It owns nothing and takes nothing, until they want it back.
-    wished: bool,
+    requested: bool,
     /// The number of the last drain: the end of an older one means nothing.
     count: u64,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Drains {
 impl Supervisor {
     /// Whether it takes no shard: it ends, or stands by.
     pub(crate) fn takes_nothing(&self) -> bool {
-        self.drains.ending.is_some() || self.drains.wished
+        self.drains.ending.is_some() || self.drains.requested
     }
 
     pub(crate) fn drain(&mut self, done: oneshot::Sender<Vec<ShardId>>) {
@@ -47,12 +47,12 @@ impl Supervisor {
     }
 
     /// What the heartbeat read of people's wish.
-    pub(crate) fn on_drain_wish(&mut self, wished: bool) {
-        if wished == self.drains.wished {
+    pub(crate) fn on_drain_request(&mut self, requested: bool) {
+        if requested == self.drains.requested {
             return;
         }
-        self.drains.wished = wished;
-        if wished {
+        self.drains.requested = requested;
+        if requested {
             tracing::info!(
                 node = self.node.node,
                 "the node is to be drained: it hands over and takes nothing new"

@@ -14,7 +14,7 @@ use crate::ports::sources::source::RowChunk;
 use windrow_core::ids::{Epoch, ItemIndex, Moment, RunNo, ShardId, StoreId, TaskId};
 use windrow_core::items::output::Output;
 use windrow_core::items::trace::Traces;
-use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, Wish};
+use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice};
 
 /// Whether the items are real work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +184,7 @@ pub enum ItemVerdict {
         /// Why.
         failure: Failure,
         /// Another attempt or none.
-        wish: Wish,
+        advice: RetryAdvice,
     },
 }
 
@@ -225,7 +225,7 @@ pub enum CallFailure {
         after: Option<Duration>,
     },
     /// The whole call is final, for example 422: each item is failed.
-    Failed(Failure),
+    Final(Failure),
     /// An answer that is none: never charged, and three in a row stop the task.
     BadReply(Failure),
     /// The handler refuses us as such: never charged, and three in a row stop the task.

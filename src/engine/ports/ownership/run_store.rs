@@ -18,7 +18,7 @@ use windrow_core::settings::RateLimit;
 use windrow_core::shards::{Directives, Pause, Share, Slow};
 use windrow_core::task::ShardRange;
 use windrow_core::task::failed_codes::FailedCodes;
-use windrow_core::task::lifecycle::{ShardState, Wish};
+use windrow_core::task::lifecycle::{ShardState, Desired};
 use windrow_core::task::supply::Supply;
 
 pub use windrow_core::life::{MOVE_PATIENCE, RunClose};
@@ -82,7 +82,7 @@ pub struct Candidate {
     /// The session that the row names; none means released.
     pub session: Option<SessionId>,
     /// What the task wants: a stopped one is claimed only to commit `stopped`.
-    pub wish: Wish,
+    pub desired: Desired,
     /// What the shard may do at least, its part of the task's rate; it books that much of a node's capacity.
     pub rate: RateLimit,
     /// That part: one of as many as the task has shards. What those that are done have left it is booked once it runs,
@@ -137,7 +137,7 @@ pub struct ClaimedShard {
     /// The number of this run.
     pub run: RunNo,
     /// What the task wants.
-    pub wish: Wish,
+    pub desired: Desired,
     /// The saved watermark.
     pub watermark: ItemIndex,
     /// The saved high water.
@@ -276,7 +276,7 @@ pub enum CheckpointAck {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Control {
     /// The wish.
-    pub wish: Wish,
+    pub desired: Desired,
     /// The revision.
     pub rev: u64,
     /// The settings.

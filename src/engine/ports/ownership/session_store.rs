@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use crate::ports::StoreError;
 use windrow_core::capacity::Load;
 use windrow_core::ids::{ClaimId, Epoch, SessionId, ShardId, WallMs};
-use windrow_core::task::lifecycle::Wish;
+use windrow_core::task::lifecycle::Desired;
 
 /// How a session shows itself to people and to other nodes; changes while it lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct OwnedShard {
     /// Its claim in the database.
     pub claim: ClaimId,
     /// What its task wants.
-    pub wish: Wish,
+    pub desired: Desired,
     /// The revision of its task's live settings.
     pub control_rev: u64,
     /// Another node is to have it: its run drains and releases it.
@@ -133,7 +133,7 @@ pub trait SessionStore: Send + Sync {
 
     /// Says what people want of a node: hand everything over and take nothing new, or take work again. The wish is in
     /// all rows of that name, and goes with the last of them. Says whether a session of the node isn't fenced.
-    async fn wish_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError>;
+    async fn request_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError>;
 
     /// The witness beside the heartbeats, on which all nodes of the store agree: the one that the store has, or `mine`
     /// from now on if it has none. At most 190 characters.

@@ -53,18 +53,18 @@ struct Listener {
 pub(super) fn stream<E: Future<Output = &'static str> + Send + 'static>(
     hub: &Hub,
     look: Arc<dyn Look>,
-    wish: StreamRequest,
+    request: StreamRequest,
     ended: E,
 ) -> impl Stream<Item = Result<sse::Event, Infallible>> + Send + use<E> {
-    let listening = hub.listen(wish.topics.clone(), wish.hz, &look);
+    let listening = hub.listen(request.topics.clone(), request.hz, &look);
     // An id that nobody has given out yet says as little as none.
-    let last = wish.last.filter(|last| *last < listening.snapshot_id());
-    let fresh = if last.is_some() { Vec::new() } else { wish.topics };
+    let last = request.last.filter(|last| *last < listening.snapshot_id());
+    let fresh = if last.is_some() { Vec::new() } else { request.topics };
     let listener = Listener {
         newest: listening.newest(),
         listening,
         look,
-        every: Duration::from_secs(1) / wish.hz.max(1),
+        every: Duration::from_secs(1) / request.hz.max(1),
         next_at: Instant::now(),
         cursor: last.unwrap_or(0),
         is_new: true,

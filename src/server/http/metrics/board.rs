@@ -114,7 +114,7 @@ pub(super) struct Entry {
     /// How the task stands, once it doesn't run and that was read.
     pub(super) status: Option<Status>,
     pub(super) delays: Histogram,
-    pub(super) failed: FailedAttempts,
+    pub(super) failed_attempts: FailedAttempts,
 }
 
 /// Sums over tasks without series of their own; they only grow.
@@ -125,7 +125,7 @@ pub(super) struct Others {
     pub(super) failed: u64,
     pub(super) stalled: [Duration; StallReason::ALL.len()],
     pub(super) delays: Histogram,
-    pub(super) failed: FailedAttempts,
+    pub(super) failed_attempts: FailedAttempts,
 }
 
 /// See the module.
@@ -205,7 +205,7 @@ impl Board {
         }
         let before = self.entries.remove(&sample.task);
         let (delays, failed) = before
-            .map(|entry| (entry.delays, entry.failed))
+            .map(|entry| (entry.delays, entry.failed_attempts))
             .unwrap_or_default();
         let task = sample.task;
         let entry = Entry {
@@ -214,7 +214,7 @@ impl Board {
             gone_at: None,
             status: None,
             delays,
-            failed,
+            failed_attempts: failed,
             sample,
         };
         self.entries.insert(task, entry);

@@ -52,8 +52,8 @@ impl Board {
             .get_mut(&run.shard.task)
             .filter(|entry| entry.has_own)
         {
-            Some(entry) => (&mut entry.delays, &mut entry.failed),
-            None => (&mut self.others.delays, &mut self.others.failed),
+            Some(entry) => (&mut entry.delays, &mut entry.failed_attempts),
+            None => (&mut self.others.delays, &mut self.others.failed_attempts),
         };
         delays.add(&fresh.delays);
         failed.add(&fresh.failed);
@@ -109,11 +109,11 @@ fn write_attempts(page: &mut Page, board: &Board, own: &[(String, &Entry)]) {
             business, counters, ..
         } = &entry.sample;
         let good = [("ok", counters.succeeded), ("skip", counters.skipped)];
-        (business.as_str(), task.as_str(), good, &entry.failed)
+        (business.as_str(), task.as_str(), good, &entry.failed_attempts)
     });
     let good = [("ok", others.succeeded), ("skip", others.skipped)];
     let samples =
-        all.chain([(OTHER, OTHER, good, &others.failed)])
+        all.chain([(OTHER, OTHER, good, &others.failed_attempts)])
             .flat_map(|(business, task, good, failed)| {
                 let good = good.map(|(result, count)| (result, "", count)).into_iter();
                 let bad = failed.iter();

@@ -181,7 +181,7 @@ async fn set_drained(call: &Call, name: &str, write: &Write, drained: bool) -> H
     let (app, cluster) = (&call.app, &call.service.cluster);
     let mut node = one(app, name).await?;
     if cluster.parts.is_shared {
-        cluster.wish_drain(name, drained, write).await?;
+        cluster.request_drain(name, drained, write).await?;
     } else if app.front.is_drained() != drained {
         let shown = |drained: bool| json!({ "drained": drained }).to_string();
         let action = if drained { "node.drain" } else { "node.undrain" };

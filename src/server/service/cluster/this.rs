@@ -88,7 +88,7 @@ impl Cluster {
     ///
     /// # Errors
     /// `NotFound` where no node of that name lives; when the store can't be written.
-    pub async fn wish_drain(&self, node: &str, drain: bool, write: &Write) -> Result<(), ServiceError> {
+    pub async fn request_drain(&self, node: &str, drain: bool, write: &Write) -> Result<(), ServiceError> {
         let missing = || ServiceError::not_found("node", node);
         let sessions = self.sessions().await?;
         let session = live_session(&sessions, node).ok_or_else(missing)?;
@@ -102,7 +102,7 @@ impl Cluster {
         if write.dry_run {
             return Ok(());
         }
-        let is_live = self.parts.sessions.wish_drain(node, drain).await?;
+        let is_live = self.parts.sessions.request_drain(node, drain).await?;
         self.forget_sessions().await;
         self.node.supervisor.hint(Hint::Session(session.id));
         self.node.supervisor.wake();

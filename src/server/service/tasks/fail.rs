@@ -27,7 +27,7 @@ impl Tasks {
     ) -> Result<(CommandOutcome, u64), ServiceError> {
         let task = self.get(id).await?;
         let standing = Standing {
-            wish: task.wish,
+            desired: task.desired,
             status: task.status,
             owned: false,
         };

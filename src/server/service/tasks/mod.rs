@@ -38,7 +38,7 @@ use crate::service::tasks::turns::Turns;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId, WallMs};
 use windrow_core::settings::Auto;
 use windrow_core::settings::table::TuningPatch;
-use windrow_core::task::lifecycle::{DORMANT, Status, StopReason, Wish};
+use windrow_core::task::lifecycle::{DORMANT, Status, StopReason, Desired};
 use windrow_engine::ports::handling::hook::HookCaller;
 use windrow_engine::ports::sources::append::AppendStore;
 use windrow_engine::ports::tasks::list::TaskList;
@@ -142,7 +142,7 @@ impl Tasks {
             at.is_none() || task.spec.start_at == at || (is_due(at) && is_due(task.spec.start_at))
         };
         let there = move |task: &TaskView| {
-            task.wish == Wish::Run && !task.status.is_terminal() && !sleeps(task) && is_then(task)
+            task.desired == Desired::Run && !task.status.is_terminal() && !sleeps(task) && is_then(task)
         };
         let told = self.obey(id, &command, write, there).await?;
         if told.is_new || !judges || told.task.tuning.judge_after == AT_ONCE {
@@ -182,7 +182,7 @@ impl Tasks {
             }
             StopHow::Now => {
                 let there = |task: &TaskView| {
-                    let is_at_once = matches!(task.wish, Wish::StopNow | Wish::Cancel);
+                    let is_at_once = matches!(task.desired, Desired::StopNow | Desired::Cancel);
                     task.status == Status::Stopped || (task.status == Status::Stopping && is_at_once)
                 };
                 self.obey(id, &TaskCommand::StopNow, write, there).await
@@ -196,7 +196,7 @@ impl Tasks {
     /// `WrongState` after it finished.
     pub async fn cancel(&self, id: TaskId, write: &Write) -> Result<CommandOutcome, ServiceError> {
         let there = |task: &TaskView| {
-            task.status == Status::Cancelled || (task.status == Status::Stopping && task.wish == Wish::Cancel)
+            task.status == Status::Cancelled || (task.status == Status::Stopping && task.desired == Desired::Cancel)
         };
         self.obey(id, &TaskCommand::Cancel, write, there).await
     }

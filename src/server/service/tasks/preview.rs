@@ -9,7 +9,7 @@ use crate::service::ServiceError;
 use crate::service::node::ThisNode;
 use windrow_core::ids::{Attempt, Epoch, ItemIndex, RunNo, ShardId};
 use windrow_core::items::run::IndexRun;
-use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, Outcome, Wish};
+use windrow_core::items::verdict::{Dispatch, Failure, FailureClass, Outcome, RetryAdvice};
 use windrow_engine::ports::clock::Clock;
 use windrow_engine::ports::handling::handler::{
     Call, CallFailure, CallItems, CallRows, Handler, ItemVerdict, Mode, Reply, RunContext,
@@ -236,12 +236,12 @@ pub(in crate::service) fn read(items: &[ItemIndex], reply: Reply, took: Duration
                 ItemVerdict::Settled(Outcome::Skipped) => well(index, "skipped"),
                 ItemVerdict::Failed {
                     failure,
-                    wish: Wish::Fail,
+                    advice: RetryAdvice::Fail,
                 } => failed(index, "failed", &failure, took),
                 ItemVerdict::Unclear(failure)
                 | ItemVerdict::Failed {
                     failure,
-                    wish: Wish::Retry { .. },
+                    advice: RetryAdvice::Retry { .. },
                 } => failed(index, "retry", &failure, took),
             })
             .collect(),
@@ -269,7 +269,7 @@ fn whole(failure: &CallFailure) -> (&'static str, Failure) {
         CallFailure::Failed { failure, .. } | CallFailure::BackPressure { failure, .. } => {
             ("retry", failure.clone())
         }
-        CallFailure::Failed(failure) | CallFailure::Unsendable(failure) => ("failed", failure.clone()),
+        CallFailure::Final(failure) | CallFailure::Unsendable(failure) => ("failed", failure.clone()),
         CallFailure::BadReply(failure)
         | CallFailure::Rejected(failure)
         | CallFailure::Unstarted(failure)
@@ -306,7 +306,7 @@ mod tests {
                 ItemIndex(9),
                 ItemVerdict::Failed {
                     failure: busy.clone(),
-                    wish: Wish::Fail,
+                    advice: RetryAdvice::Fail,
                 },
             ),
         ];

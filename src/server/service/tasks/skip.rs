@@ -34,7 +34,7 @@ impl Tasks {
     ) -> Result<(CommandOutcome, Skipping), ServiceError> {
         let task = self.get(id).await?;
         let standing = Standing {
-            wish: task.wish,
+            desired: task.desired,
             status: task.status,
             owned: false,
         };

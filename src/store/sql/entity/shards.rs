@@ -9,7 +9,7 @@ macro_rules! shard {
             end_index: i64,
             range_end: i64,
             state: String,
-            wish: String,
+            desired: String,
             control_rev: i64,
             run_no: i32,
             epoch: i64,

@@ -43,7 +43,7 @@ entity! {
     queued_at: i64,
     started_at: Option<i64>,
     finished_at: Option<i64>,
-    wish: String,
+    desired: String,
     control_rev: i64,
     finish_at: Option<i64>,
     failed_codes: Option<String>,

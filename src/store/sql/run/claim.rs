@@ -13,14 +13,14 @@ use windrow_core::checkpoint;
 use windrow_core::execution::{REACH_OF_CLAIM, Reach};
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, RunNo, SessionId};
 use windrow_core::task::ShardRange;
-use windrow_core::task::lifecycle::{ShardState, Wish};
+use windrow_core::task::lifecycle::{ShardState, Desired};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{
     CLAIMABLE, ClaimOutcome, ClaimRequest, ClaimedShard, LeftBy,
 };
 
 /// The wishes for which a shard is claimed only to be ended.
-pub(crate) const ENDING: [Wish; 3] = [Wish::Stop, Wish::StopNow, Wish::Cancel];
+pub(crate) const ENDING: [Desired; 3] = [Desired::Stop, Desired::StopNow, Desired::Cancel];
 
 /// The ids of sessions that aren't fenced.
 pub(crate) fn unfenced() -> SelectStatement {
@@ -97,7 +97,7 @@ pub(crate) fn raising(request: &ClaimRequest) -> UpdateMany<shard::Entity> {
     let reach = Expr::col(C::HighWater).add(REACH_OF_CLAIM.cast_signed());
     let timely = Condition::any()
         .add(C::NotBefore.lte(request.now.0))
-        .add(C::Wish.is_in(ENDING.map(Wish::as_str)));
+        .add(C::Desired.is_in(ENDING.map(Desired::as_str)));
     shard::Entity::update_many()
         // Before `last_claim_lw`: MySQL evaluates assignments from left to right, each with the new values.
         .col_expr(
@@ -126,7 +126,7 @@ pub(crate) fn raising(request: &ClaimRequest) -> UpdateMany<shard::Entity> {
         .filter(C::ShardNo.eq(words::shard_no(request.shard)))
         .filter(C::Epoch.eq(request.seen.0.cast_signed()))
         .filter(C::State.is_in(CLAIMABLE.map(ShardState::as_str)))
-        .filter(C::Wish.ne(Wish::Rest.as_str()))
+        .filter(C::Desired.ne(Desired::Rest.as_str()))
         .filter(timely)
         .filter(may_pass(request.session))
 }
@@ -187,7 +187,7 @@ pub(crate) fn claimed(
         epoch: Epoch(row.epoch.cast_unsigned()),
         claim: ClaimId(request.claim.0),
         run: RunNo(row.run_no.cast_unsigned()),
-        wish: words::wish(&row.wish)?,
+        desired: words::desired(&row.desired)?,
         watermark: index(row.watermark),
         high_water: index(row.high_water),
         reach: Reach {

@@ -133,7 +133,7 @@ fn written(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> shard::Acti
         task_id: Set(row.task_id),
         shard_no: Set(row.shard_no),
         state: Set(row.state.clone()),
-        wish: Set(row.wish.clone()),
+        desired: Set(row.desired.clone()),
         watermark: Set(checkpoint.watermark.0.cast_signed()),
         high_water: Set(high_water),
         reach: Set(checkpoint.reach.0.cast_signed()),

@@ -23,7 +23,7 @@ use windrow_core::capacity::Rank;
 use windrow_core::ids::{Epoch, SessionId, ShardId, TaskId, WallMs};
 use windrow_core::settings::RateLimit;
 use windrow_core::shards::Share;
-use windrow_core::task::lifecycle::{ShardState, Wish};
+use windrow_core::task::lifecycle::{ShardState, Desired};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{
     CLAIMABLE, Candidate, CandidateCursor, CandidatePage, CandidateQuery,
@@ -36,7 +36,7 @@ struct Row {
     shard_no: i32,
     epoch: i64,
     session_id: Option<String>,
-    wish: String,
+    desired: String,
     tuning: String,
     line: (i32, i64),
     business: String,
@@ -54,7 +54,7 @@ impl FromQueryResult for Row {
             shard_no: row.try_get_by_index(1)?,
             epoch: row.try_get_by_index(2)?,
             session_id: row.try_get_by_index(3)?,
-            wish: row.try_get_by_index(4)?,
+            desired: row.try_get_by_index(4)?,
             rate_share: row.try_get_by_index(5)?,
             move_to: row.try_get_by_index(6)?,
             updated_at: row.try_get_by_index(7)?,
@@ -137,7 +137,7 @@ fn page(
             C::ShardNo,
             C::Epoch,
             C::SessionId,
-            C::Wish,
+            C::Desired,
             C::RateShare,
             C::MoveTo,
             C::UpdatedAt,
@@ -152,7 +152,7 @@ fn page(
         .filter(
             Condition::any()
                 .add(to_run(hunt))
-                .add(C::Wish.is_in(ENDING.map(Wish::as_str))),
+                .add(C::Desired.is_in(ENDING.map(Desired::as_str))),
         )
         .filter(not_owned_by(owners));
     if let Some(after) = after {
@@ -190,7 +190,7 @@ fn to_run(hunt: &CandidateQuery) -> Condition {
     let window = i64::try_from(hunt.restore_window.as_millis()).unwrap_or(i64::MAX);
     let oldest = hunt.now.0.saturating_sub(window);
     let mut runs = Condition::all()
-        .add(C::Wish.eq(Wish::Run.as_str()))
+        .add(C::Desired.eq(Desired::Run.as_str()))
         .add(C::NotBefore.lte(hunt.now.0))
         .add(
             Condition::any()
@@ -292,7 +292,7 @@ fn candidate(
             .map(words::uuid)
             .transpose()?
             .map(SessionId),
-        wish: words::wish(&row.wish)?,
+        desired: words::desired(&row.desired)?,
         rate: share.of_limit(pace.rate),
         share,
         business,

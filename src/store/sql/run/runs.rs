@@ -87,7 +87,7 @@ impl RunStore for Store {
             Some(_) => elsewhere(own, &shards),
         };
         Ok(Control {
-            wish: words::wish(&row.wish)?,
+            desired: words::desired(&row.desired)?,
             rev: row.control_rev.cast_unsigned(),
             tuning: words::tuning(&row.tuning)?,
             finish_at: row.finish_at.map(|end| ItemIndex(end.cast_unsigned())),

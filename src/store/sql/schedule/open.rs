@@ -13,7 +13,7 @@ use crate::sql::entity::{fire, schedule, task};
 use crate::sql::{Fetch, Pluck, Run, Store, dialect, settled};
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::Overlap;
-use windrow_core::task::lifecycle::{Status, Wish};
+use windrow_core::task::lifecycle::{Status, Desired};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::schedules::store::{
     FIRE_LEASE, FIRE_TEXT_MAX, FIRES_KEPT_MAX, FireKind, FireOutcome, NextTry, Schedule, Taken, TakenFire,
@@ -228,7 +228,7 @@ async fn to_be_cancelled(store: &Store, limit: u32) -> Result<Vec<TaskId>, Store
     let mut cancels = Vec::new();
     for id in schedules {
         let tasks: Vec<i64> = in_the_way(ScheduleId(id))
-            .filter(task::Column::Wish.ne(Wish::Cancel.as_str()))
+            .filter(task::Column::Desired.ne(Desired::Cancel.as_str()))
             .limit(u64::from(limit))
             .pluck([task::Column::Id], &store.readers)
             .await?;

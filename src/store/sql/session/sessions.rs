@@ -16,7 +16,7 @@ use windrow_core::business::POOL_DEFAULT;
 use windrow_core::capacity::Load;
 use windrow_core::ids::{ClaimId, Epoch, SessionId, WallMs};
 use windrow_core::life::succession::Fenced;
-use windrow_core::task::lifecycle::Wish;
+use windrow_core::task::lifecycle::Desired;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::actor::Actor;
 use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
@@ -121,7 +121,7 @@ impl SessionStore for Store {
         Ok(described == 1)
     }
 
-    async fn wish_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError> {
+    async fn request_drain(&self, node: &str, drain: bool) -> Result<bool, StoreError> {
         use session::Column as C;
         let rows = || session::Entity::update_many().filter(C::Node.eq(node));
         let wished = rows()
@@ -279,14 +279,14 @@ fn owned(row: &shard_head::Model) -> Option<OwnedShard> {
         .as_deref()
         .ok_or_else(|| damaged("the claim of an owned shard", ""));
     let claim = words::readable("shard", claim.and_then(words::uuid))?;
-    let wish = words::readable("shard", words::wish(&row.wish));
+    let desired = words::readable("shard", words::desired(&row.desired));
     Some(OwnedShard {
         shard: words::shard_id(row),
         epoch: Epoch(row.epoch.cast_unsigned()),
         claim: ClaimId(claim),
         // A wish that only a newer program knows is for a newer node to obey: this one gives the shard away.
-        leaves: row.move_to.is_some() || wish.is_none(),
-        wish: wish.unwrap_or(Wish::Run),
+        leaves: row.move_to.is_some() || desired.is_none(),
+        desired: desired.unwrap_or(Desired::Run),
         control_rev: row.control_rev.cast_unsigned(),
     })
 }

@@ -18,7 +18,7 @@ use crate::sql::{Fetch, Pluck, Run, Store, Transaction, error, keep, locks, word
 use windrow_core::dataset::Publishing;
 use windrow_core::ids::{TaskId, WallMs};
 use windrow_core::life::{ShardLife, status_json};
-use windrow_core::task::lifecycle::{Status, Wish};
+use windrow_core::task::lifecycle::{Status, Desired};
 use windrow_core::task::supply::Intake;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::audit_object::{AuditObject, ObjectKind};
@@ -302,7 +302,7 @@ async fn insert(
     row.fire_time = Set(fire.map(|fire| fire.time.0));
     let id = task::Entity::insert(row).exec(transaction).await;
     let id = id.map_err(error)?.last_insert_id;
-    let row = life::new_shard(id, &ShardLife::new(0, new.range(), Wish::Rest, now), 1, now);
+    let row = life::new_shard(id, &ShardLife::new(0, new.range(), Desired::Rest, now), 1, now);
     shard::Entity::insert(row).run(transaction).await?;
     Ok(TaskId(id))
 }
@@ -318,7 +318,7 @@ fn task_row(
         business_id: Set(business_id),
         status: Set(Status::Created.as_str().to_owned()),
         status_since: Set(now.0),
-        wish: Set(Wish::Rest.as_str().to_owned()),
+        desired: Set(Desired::Rest.as_str().to_owned()),
         tuning: Set(words::tuning_text(&new.tuning)?),
         control_rev: Set(1),
         version: Set(1),

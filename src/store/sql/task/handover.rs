@@ -37,7 +37,7 @@ pub(crate) async fn move_shards(
     rows.retain(|row| moving.contains(&row.shard_no.cast_unsigned()));
     let mut moved = Vec::new();
     for row in rows {
-        if wish(&transaction, &row, to, now).await? {
+        if desired(&transaction, &row, to, now).await? {
             moved.push(row.shard_no);
         }
     }
@@ -120,7 +120,7 @@ async fn sessions_of(transaction: &Transaction, node: &str) -> Result<Vec<Sessio
 }
 
 /// False where the shard has changed hands meanwhile.
-async fn wish(
+async fn desired(
     transaction: &Transaction,
     row: &shard_head::Model,
     to: &str,

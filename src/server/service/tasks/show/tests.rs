@@ -7,7 +7,7 @@ use windrow_core::life::Life;
 use windrow_core::task::ShardRange;
 use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::CutOff;
-use windrow_core::task::lifecycle::Wish;
+use windrow_core::task::lifecycle::Desired;
 use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::ownership::peers::LiveShard;
 
@@ -25,7 +25,7 @@ fn task() -> TaskView {
         tuning: Config::default().task_defaults.tuning,
         failed_codes: FailedCodes::default(),
         skips: Default::default(),
-        wish: Wish::Run,
+        desired: Desired::Run,
         status: Status::Running,
         since: WallMs(0),
         note: None,
@@ -112,7 +112,7 @@ fn stored(no: u32, state: ShardState, succeeded: u64) -> StoredShard {
                 succeeded,
                 ..Counters::default()
             },
-            ..ShardLife::new(no, range, Wish::Run, WallMs(0))
+            ..ShardLife::new(no, range, Desired::Run, WallMs(0))
         },
         outage: None,
     }
@@ -296,7 +296,7 @@ fn a_run_that_goes_on_has_the_numbers_of_its_last_checkpoint() {
         watermark: ItemIndex(375),
         high_water: ItemIndex(380),
         counters,
-        ..ShardLife::new(0, range, Wish::Run, WallMs(0))
+        ..ShardLife::new(0, range, Desired::Run, WallMs(0))
     };
     let mut run = RunRecord {
         shard,
