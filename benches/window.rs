@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use windrow_core::execution::{Effects, Event, Execution, Now, Reports, Restored, Shared, Start};
 use windrow_core::ids::{ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::run::IndexRun;
-use windrow_core::items::verdict::{Failed, Failure, FailureClass, Outcome, Settled, RetryAdvice};
+use windrow_core::items::verdict::{Failed, Failure, FailureClass, Outcome, RetryAdvice, Settled};
 use windrow_core::items::window::Window;
 use windrow_core::settings::{Auto, Backoff, Burst, ErrorBudget, OnExhausted, RateLimit};
 use windrow_core::task::{ShardRange, Tuning};

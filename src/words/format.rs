@@ -70,7 +70,9 @@ pub fn bytes(bytes: u64) -> String {
 pub fn rate(per_second: f64) -> String {
     let units = [(1.0, "s"), (60.0, "m"), (3_600.0, "h"), (86_400.0, "day")];
     let at = units.iter().find(|(factor, _)| per_second * factor >= SLOW_RATE);
-    let (factor, unit) = at.copied().unwrap_or(if per_second > 0.0 { units[3] } else { units[0] });
+    let (factor, unit) = at
+        .copied()
+        .unwrap_or(if per_second > 0.0 { units[3] } else { units[0] });
     let number = per_second * factor;
     if number >= 99.95 {
         return format!("{}/{unit}", count(number.round() as u64));

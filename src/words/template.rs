@@ -53,8 +53,18 @@ fn placeholder(inside: &str) -> Piece<'_> {
 }
 
 /// Writes a template with its arguments. A name without an argument is written as it stands, so that nothing is hidden.
-pub(crate) fn render(f: &mut fmt::Formatter<'_>, template: &str, names: &[&str], args: &[Arg]) -> fmt::Result {
-    let of = |name: &str| names.iter().position(|known| *known == name).and_then(|at| args.get(at));
+pub(crate) fn render(
+    f: &mut fmt::Formatter<'_>,
+    template: &str,
+    names: &[&str],
+    args: &[Arg],
+) -> fmt::Result {
+    let of = |name: &str| {
+        names
+            .iter()
+            .position(|known| *known == name)
+            .and_then(|at| args.get(at))
+    };
     for piece in pieces(template) {
         match piece {
             Piece::Words(words) => f.write_str(words)?,

@@ -34,7 +34,10 @@ fn every_code_is_there_once() {
 #[test]
 fn chinese_has_no_english_words_but_settings_and_commands() {
     for form in catalog() {
-        let has_chinese = form.chinese.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
+        let has_chinese = form
+            .chinese
+            .chars()
+            .any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
         let is_bare = names(form.english).len() == 1 && form.chinese.starts_with('{');
         assert!(has_chinese || is_bare, "{}: {}", form.code, form.chinese);
     }
@@ -44,7 +47,10 @@ fn chinese_has_no_english_words_but_settings_and_commands() {
 fn spans_have_one_form() {
     let shown = |millis: u64| span(Duration::from_millis(millis));
     let forms = [0, 3, 450, 999, 1_000, 2_400, 9_949, 12_000, 59_999].map(shown);
-    assert_eq!(forms, ["0ms", "3ms", "450ms", "999ms", "1s", "2.4s", "9.9s", "12s", "59s"]);
+    assert_eq!(
+        forms,
+        ["0ms", "3ms", "450ms", "999ms", "1s", "2.4s", "9.9s", "12s", "59s"]
+    );
     let forms = [60, 125, 3_599, 3_600, 12_000, 86_400, 367_200].map(|seconds| shown(seconds * 1000));
     assert_eq!(forms, ["1m", "2m 05s", "59m 59s", "1h", "3h 20m", "1d", "4d 6h"]);
     assert_eq!(span(Duration::from_micros(310)), "0.3ms");
@@ -53,7 +59,12 @@ fn spans_have_one_form() {
 #[test]
 fn rates_are_by_the_unit_that_shows_them() {
     let shown = [0.0, 2_000.0, 99.96, 12.5, 0.3, 0.05, 0.001, 0.000_02].map(rate);
-    assert_eq!(shown, ["0/s", "2,000/s", "100/s", "12.5/s", "0.3/s", "3/m", "3.6/h", "1.7/day"]);
+    assert_eq!(
+        shown,
+        [
+            "0/s", "2,000/s", "100/s", "12.5/s", "0.3/s", "3/m", "3.6/h", "1.7/day"
+        ]
+    );
 }
 
 proptest! {

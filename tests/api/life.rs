@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hyper::Method;
 use serde_json::{Value, json};
-use windrow_core::task::lifecycle::{Standing, Status, Verb, Desired, decide};
+use windrow_core::task::lifecycle::{Desired, Standing, Status, Verb, decide};
 
 use crate::business::{Act, Business};
 use crate::support::{Answer, Client, Node, Recipe, sum};
@@ -227,7 +227,11 @@ fn standing(status: Status) -> Standing {
         Status::Cancelled => (Desired::Cancel, false),
         _ => (Desired::Run, false),
     };
-    Standing { desired, status, owned }
+    Standing {
+        desired,
+        status,
+        owned,
+    }
 }
 
 #[tokio::test]

@@ -24,9 +24,7 @@ async fn failed(node: &Node) -> (Business, String) {
 /// From now on these fail, and all others succeed.
 fn fails(business: &Business, failing: &'static [u64]) {
     business.becomes(|seen| match seen.items().as_slice() {
-        [(index, _)] if failing.contains(index) => {
-            Act::json(200, json!({"result": "fail", "code": "STILL"}))
-        }
+        [(index, _)] if failing.contains(index) => Act::json(200, json!({"result": "fail", "code": "STILL"})),
         _ => Act::ok(),
     });
 }

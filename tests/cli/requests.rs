@@ -515,10 +515,7 @@ fn a_number_of_items_of_which_some_failed_is_left_to_be_mended() {
     };
     run("sh -c 'test {index} = 1 || exit 65'", 8);
     let told = run("true", 4).stderr;
-    assert!(
-        told.contains("--only-failed goes over what it failed"),
-        "{told}"
-    );
+    assert!(told.contains("--only-failed goes over what it failed"), "{told}");
 }
 
 #[test]

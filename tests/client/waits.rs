@@ -25,8 +25,7 @@ async fn a_wait_ends_as_the_task_does() {
         .expect(202);
     let person = Person::admin(&node);
     let good = person.windrow("task wait push/good").await.expect(0);
-    let line =
-        "push/good  t1  ✓ finished  100%  succeeded 3  skipped 0  failed 0  in flight 0  pending 0\n";
+    let line = "push/good  t1  ✓ finished  100%  succeeded 3  skipped 0  failed 0  in flight 0  pending 0\n";
     assert_eq!(good.stdout, line);
     assert!(
         person

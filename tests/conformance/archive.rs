@@ -13,7 +13,7 @@ use windrow_engine::ports::tasks::upkeep::Sweep;
 use windrow_store::sql::Store;
 
 use crate::engines::{Engine, runtime};
-use crate::fixture::{BUSINESS, Harness, NOW, failed, at, closing, task, with, write};
+use crate::fixture::{BUSINESS, Harness, NOW, at, closing, failed, task, with, write};
 
 /// A store that archives, and where.
 struct Archive {

@@ -16,7 +16,7 @@ use windrow_engine::ports::ownership::run_store::{
 use windrow_engine::ports::tasks::failure_list::FailurePage;
 use windrow_engine::ports::tasks::store::{CommandError, NewTask, TaskCommand};
 
-use crate::fixture::{Harness, NOW, failed, at, closing, parked, task, trouble, with, write};
+use crate::fixture::{Harness, NOW, at, closing, failed, parked, task, trouble, with, write};
 
 pub async fn progress_comes_back_with_the_next_claim(harness: Harness) {
     let run = harness.running(1000).await;
@@ -270,9 +270,7 @@ pub async fn an_end_that_did_not_add_up_is_proved_again_when_told(harness: Harne
 
 pub async fn failures_make_the_result_with_failures(harness: Harness) {
     let run = harness.running(10).await;
-    harness
-        .stored(with(at(&run, 1, 5), vec![failed(1, "BAD")]))
-        .await;
+    harness.stored(with(at(&run, 1, 5), vec![failed(1, "BAD")])).await;
     let mut last = closing(&run, 2, 10, RunClose::Done);
     last.counters.succeeded = 9;
     last.counters.failed = 1;
@@ -510,10 +508,7 @@ pub async fn failed_items_are_counted_once(harness: Harness) {
         SideRecord::Failed(trouble)
     };
     harness
-        .stored(with(
-            at(&run, 1, 10),
-            vec![failed(7, "BAD"), failed(3, "BAD")],
-        ))
+        .stored(with(at(&run, 1, 10), vec![failed(7, "BAD"), failed(3, "BAD")]))
         .await;
     harness
         .stored(with(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use windrow_core::ids::{ClaimId, Epoch, ItemIndex, SessionId, ShardId, WallMs};
-use windrow_core::task::lifecycle::{Status, StopReason, Desired};
+use windrow_core::task::lifecycle::{Desired, Status, StopReason};
 use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::ownership::run_store::{
     Candidate, CandidateQuery, CheckpointAck, ClaimOutcome, ClaimRequest, LeftBy, RunClose,

@@ -20,7 +20,7 @@ use windrow_engine::ports::tasks::store::{CommandError, CreateError, Family, Mak
 use windrow_engine::ports::tasks::upkeep::Sweep;
 
 use crate::fixture::{
-    BUSINESS, Harness, NOW, Stores, failed, at, closing, hunt, request, task, tuning, with, write,
+    BUSINESS, Harness, NOW, Stores, at, closing, failed, hunt, request, task, tuning, with, write,
 };
 use crate::logs::line;
 

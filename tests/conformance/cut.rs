@@ -16,7 +16,7 @@ use windrow_store::sql::{ServerAddress, Store};
 
 use crate::crossing::{Dice, again};
 use crate::engines::{CONNECTIONS, Engine, runtime};
-use crate::fixture::{BUSINESS, Harness, NOW, failed, at, closing, new_session, request, task, with};
+use crate::fixture::{BUSINESS, Harness, NOW, at, closing, failed, new_session, request, task, with};
 
 macro_rules! on_servers {
     ($($fact:ident),+ $(,)?) => {

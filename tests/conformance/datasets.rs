@@ -15,7 +15,7 @@ use windrow_engine::ports::ownership::run_store::{
 use windrow_engine::ports::tasks::store::{CommandError, CreateError, NewTask, TaskCommand};
 use windrow_engine::ports::tasks::upkeep::Sweep;
 
-use crate::fixture::{BUSINESS, Harness, NOW, failed, at, closing, hunt, request, task, with, write};
+use crate::fixture::{BUSINESS, Harness, NOW, at, closing, failed, hunt, request, task, with, write};
 use crate::results::{found, keeping, segment};
 
 /// The dataset of all facts.

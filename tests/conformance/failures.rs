@@ -8,7 +8,7 @@ use windrow_engine::ports::ownership::run_store::{FAILURE_CODE_OTHER, FAILURE_CO
 use windrow_engine::ports::tasks::failure_list::{AMONG_MAX, FailurePage, RecordedState};
 use windrow_engine::ports::tasks::store::FailureGroup;
 
-use crate::fixture::{Harness, NOW, failed, at, parked, trouble, with};
+use crate::fixture::{Harness, NOW, at, failed, parked, trouble, with};
 
 async fn places(harness: &Harness, shard: ShardId, group: &str, first: u64, count: u32) -> Vec<u64> {
     let found = harness
@@ -29,12 +29,7 @@ pub async fn places_follow_the_order_of_commits_and_never_change(harness: Harnes
     harness.stored(first).await;
     assert_eq!(places(&harness, run.shard, "A", 0, 9).await, [3, 7]);
     // The old ones again, with another code, and new ones below them.
-    let again = vec![
-        failed(7, "B"),
-        failed(1, "A"),
-        failed(2, "B"),
-        failed(60, "A"),
-    ];
+    let again = vec![failed(7, "B"), failed(1, "A"), failed(2, "B"), failed(60, "A")];
     harness.stored(with(at(&run, 2, 70), again)).await;
     assert_eq!(places(&harness, run.shard, "A", 0, 9).await, [3, 7, 1, 60]);
     assert_eq!(places(&harness, run.shard, "B", 0, 9).await, [40, 2]);
@@ -65,10 +60,7 @@ pub async fn an_item_gets_its_place_when_it_is_given_up(harness: Harness) {
         (RecordedState::Parked, Some(NOW))
     );
     harness
-        .stored(with(
-            at(&run, 2, 9),
-            vec![failed(5, "BUSY"), failed(4, "DEAD")],
-        ))
+        .stored(with(at(&run, 2, 9), vec![failed(5, "BUSY"), failed(4, "DEAD")]))
         .await;
     let given_up = item(4).await.unwrap().unwrap();
     assert_eq!(given_up.state, RecordedState::Failed);
@@ -293,11 +285,7 @@ pub async fn unconfirmed_failures_are_counted_apart_and_once(harness: Harness) {
     };
     assert_eq!(counts().await, named(&expected));
     // What is final stays as it was, whatever is recorded of it later.
-    let again = vec![
-        unconfirmed(3, "BUSY"),
-        failed(4, "BUSY"),
-        unconfirmed(6, "DEAD"),
-    ];
+    let again = vec![unconfirmed(3, "BUSY"), failed(4, "BUSY"), unconfirmed(6, "DEAD")];
     harness.stored(with(at(&run, 2, 9), again)).await;
     assert_eq!(counts().await, named(&[("BUSY", 2, 1), ("DEAD", 2, 1)]));
 }

@@ -9,7 +9,7 @@ use windrow_core::ids::{Epoch, ItemCount, ItemIndex, ShardId, WallMs};
 use windrow_core::items::stretches::Stretches;
 use windrow_core::settings::{Auto, FailedAttempts};
 use windrow_core::task::failed_codes::FAILED_CODES_MAX;
-use windrow_core::task::lifecycle::{Status, StopReason, TASK_RECOVERS, TaskResult, Desired};
+use windrow_core::task::lifecycle::{Desired, Status, StopReason, TASK_RECOVERS, TaskResult};
 use windrow_core::task::spec::JsonText;
 use windrow_core::task::spec::{SpecPatch, TaskSpec};
 use windrow_core::task::{Canary, CanaryThen};
@@ -20,7 +20,7 @@ use windrow_engine::ports::tasks::store::{
     CommandError, CommandRefusal, NewTask, TaskCommand, TaskEdit, TaskView, WaitNote,
 };
 
-use crate::fixture::{Harness, NOW, failed, at, closing, hunt, task, tuning, with, write};
+use crate::fixture::{Harness, NOW, at, closing, failed, hunt, task, tuning, with, write};
 
 const STOP: TaskCommand = TaskCommand::Stop {
     reason: StopReason::Operator,
@@ -623,10 +623,7 @@ pub async fn an_ended_task_is_deleted_with_everything_of_it(harness: Harness) {
         "{early}"
     );
     harness
-        .stored(with(
-            closing(&run, 1, 3, RunClose::Done),
-            vec![failed(1, "BAD")],
-        ))
+        .stored(with(closing(&run, 1, 3, RunClose::Done), vec![failed(1, "BAD")]))
         .await;
     let child = harness
         .created(&NewTask {

@@ -325,9 +325,7 @@ pub async fn what_is_settled_is_forgotten_and_failures_stay(harness: Harness) {
     for _ in 0..4 {
         appended(&harness, task, 2).await;
     }
-    harness
-        .stored(with(at(&run, 1, 6), vec![failed(3, "BAD")]))
-        .await;
+    harness.stored(with(at(&run, 1, 6), vec![failed(3, "BAD")])).await;
     let sweep = async |before: i64| {
         harness
             .store

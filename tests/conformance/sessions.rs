@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 use windrow_core::ids::{Epoch, SessionId, ShardId};
-use windrow_core::task::lifecycle::{StopReason, Desired};
+use windrow_core::task::lifecycle::{Desired, StopReason};
 use windrow_engine::ports::ownership::run_store::{CandidateQuery, MOVE_PATIENCE, RunClose};
 use windrow_engine::ports::ownership::session_store::{Heartbeat, NewSession, OwnedShard};
 use windrow_engine::ports::tasks::store::{CommandError, MoveRefusal, TaskCommand};

@@ -17,7 +17,7 @@ use windrow_engine::ports::tasks::store::{
 };
 
 use crate::fixture::{
-    Harness, NOW, failed, at, closing, hunt, request, task, tuning, wait_note, with, write,
+    Harness, NOW, at, closing, failed, hunt, request, task, tuning, wait_note, with, write,
 };
 
 fn split(total: u64, shards: u32) -> NewTask {

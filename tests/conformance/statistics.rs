@@ -10,7 +10,7 @@ use windrow_engine::ports::tasks::statistics::{Period, ShardDay, TaskTotals};
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand, Write};
 use windrow_engine::ports::tasks::upkeep::Sweep;
 
-use crate::fixture::{BUSINESS, Harness, NOW, failed, at, closing, task, with, write};
+use crate::fixture::{BUSINESS, Harness, NOW, at, closing, failed, task, with, write};
 
 /// The day of `NOW`, and one in which nothing else happens.
 fn today() -> UtcDay {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use windrow_core::ids::{Epoch, INDEX_MAX, ItemCount, ItemIndex, ShardId, TaskId};
 use windrow_core::items::run::IndexRun;
-use windrow_core::task::lifecycle::{CutOff, Status, StopReason, Desired};
+use windrow_core::task::lifecycle::{CutOff, Desired, Status, StopReason};
 use windrow_core::task::spec::TaskSpec;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::RunClose;
@@ -171,7 +171,10 @@ pub async fn stop_waits_for_the_owner_and_cancel_outlasts_it(harness: Harness) {
     let now = harness.command(run.shard.task, TaskCommand::StopNow).await;
     assert_eq!((now.status, now.desired), (Status::Stopping, Desired::StopNow));
     let cancel = harness.command(run.shard.task, TaskCommand::Cancel).await;
-    assert_eq!((cancel.status, cancel.desired), (Status::Stopping, Desired::Cancel));
+    assert_eq!(
+        (cancel.status, cancel.desired),
+        (Status::Stopping, Desired::Cancel)
+    );
     let again = harness.command(run.shard.task, STOP).await;
     assert_eq!(
         again.desired,

@@ -16,7 +16,7 @@ use windrow_engine::ports::tasks::failure_list::FailurePage;
 use windrow_engine::ports::tasks::store::{NewTask, TaskCommand};
 use windrow_engine::ports::tasks::upkeep::Sweep;
 
-use crate::fixture::{BUSINESS, Harness, NOW, failed, at, closing, task, with, write};
+use crate::fixture::{BUSINESS, Harness, NOW, at, closing, failed, task, with, write};
 
 const STOP: TaskCommand = TaskCommand::Stop {
     reason: StopReason::Operator,

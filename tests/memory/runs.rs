@@ -14,7 +14,7 @@ use windrow_core::items::verdict::{ItemTrouble, ParkedItem};
 use windrow_core::life::succession::Fate;
 use windrow_core::shards::Share;
 use windrow_core::task::ShardRange;
-use windrow_core::task::lifecycle::{ShardState, Desired};
+use windrow_core::task::lifecycle::{Desired, ShardState};
 use windrow_core::task::supply::{Intake, Supply};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{

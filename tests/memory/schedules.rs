@@ -10,7 +10,7 @@ use super::{Call, MemoryStore};
 use windrow_core::ids::{ScheduleId, TaskId, WallMs};
 use windrow_core::schedule::plan::{Outcome, Standing, plan, plan_one};
 use windrow_core::schedule::{Overlap, Spec};
-use windrow_core::task::lifecycle::{Status, Desired};
+use windrow_core::task::lifecycle::{Desired, Status};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::access::actor::Actor;
 use windrow_engine::ports::clock::Clock as _;

@@ -19,7 +19,7 @@ use windrow_core::stats::daily::{Cells, Settled, UtcDay};
 use windrow_core::task::Tuning;
 use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::CutOff;
-use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult, Desired};
+use windrow_core::task::lifecycle::{Desired, ShardState, Status, StopReason, TaskResult};
 use windrow_core::task::supply::Intake;
 use windrow_engine::ports::datasets::store::{Generation, SinkView};
 use windrow_engine::ports::handling::data_log::{DataLogLine, DropReason, NumberedLine};

@@ -13,7 +13,7 @@ use windrow_core::life::{ShardLife, status_json};
 use windrow_core::limit::key::LimitKey;
 use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::CutOff;
-use windrow_core::task::lifecycle::{Status, Desired};
+use windrow_core::task::lifecycle::{Desired, Status};
 use windrow_core::task::supply::Intake;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::schedules::store::Fire;

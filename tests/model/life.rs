@@ -16,7 +16,7 @@ use windrow_core::settings::Auto;
 use windrow_core::shards::{Directives, Nodes};
 use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::CutOff;
-use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TASK_RECOVERS, Desired};
+use windrow_core::task::lifecycle::{Desired, ShardState, Status, StopReason, TASK_RECOVERS};
 use windrow_core::task::spec::{Shards, TaskSpec};
 use windrow_core::task::{Canary, CanaryThen, ShardRange};
 

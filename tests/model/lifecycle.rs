@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use windrow_core::task::lifecycle::{
-    Edge, ShardState, Shards, Standing, Status, Verb, Desired, decide, edges, status_of,
+    Desired, Edge, ShardState, Shards, Standing, Status, Verb, decide, edges, status_of,
 };
 
 /// A task as a store keeps it.
@@ -294,7 +294,15 @@ fn an_ended_task_stays_ended() {
             .flat_map(|verb| Desired::ALL.iter().map(move |desired| (*verb, *desired)))
         {
             for owned in [false, true] {
-                let refusal = decide(verb, Standing { desired, status, owned }).expect_err("it is final");
+                let refusal = decide(
+                    verb,
+                    Standing {
+                        desired,
+                        status,
+                        owned,
+                    },
+                )
+                .expect_err("it is final");
                 assert!(refusal.allowed.is_empty());
             }
         }
@@ -323,7 +331,11 @@ fn stop_is_immediate_only_where_nothing_is_owned() {
                 },
             )
             .expect("legal");
-            assert_eq!((idle.desired, idle.status), (desired, at_once), "{verb} while {status}");
+            assert_eq!(
+                (idle.desired, idle.status),
+                (desired, at_once),
+                "{verb} while {status}"
+            );
             let owned = decide(
                 verb,
                 Standing {

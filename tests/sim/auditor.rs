@@ -284,11 +284,7 @@ impl Auditor {
             );
             assert!(passed || !parked, "a parked row without a bit: item {index}");
             let failed = matches!(row, Some(Row::Failed(_)));
-            assert_eq!(
-                failed,
-                how == Some(Final::Failed),
-                "row of failed item {index}"
-            );
+            assert_eq!(failed, how == Some(Final::Failed), "row of failed item {index}");
             if how.is_none() {
                 let row = row.map(Row::trouble);
                 let begun = row

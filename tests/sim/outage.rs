@@ -9,7 +9,8 @@ use windrow_core::execution::{Effects, Event, Execution, Reports, Restored, RunE
 use windrow_core::ids::{ItemIndex, Moment, RunNo, ShardId, TaskId};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
-    Dispatch, Failed, FailedCall, Failure, FailureClass, Outcome, ParkedItem, Settled, SideRecord, RetryAdvice,
+    Dispatch, Failed, FailedCall, Failure, FailureClass, Outcome, ParkedItem, RetryAdvice, Settled,
+    SideRecord,
 };
 use windrow_core::settings::{Auto, Rate, RateLimit};
 use windrow_core::task::{Canary, ShardRange, Tuning};

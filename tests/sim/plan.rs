@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use windrow_core::settings::{
-    FailedLimit, Auto, Backoff, Burst, ErrorBudget, FailedAttempts, OnExhausted, Rate, RateLimit,
+    Auto, Backoff, Burst, ErrorBudget, FailedAttempts, FailedLimit, OnExhausted, Rate, RateLimit,
 };
 use windrow_core::task::{Canary, CanaryThen, Tuning};
 

@@ -12,9 +12,9 @@ use windrow_core::invariants::Invariant;
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
     AnsweredCalls, Dispatch, Failed, FailedCall, Failure, FailureClass, ItemTrouble, Outcome, ParkedItem,
-    Settled, SideRecord, Signal, RetryAdvice,
+    RetryAdvice, Settled, SideRecord, Signal,
 };
-use windrow_core::settings::{FailedLimit, Auto, Burst, FailedAttempts, Rate, RateLimit};
+use windrow_core::settings::{Auto, Burst, FailedAttempts, FailedLimit, Rate, RateLimit};
 use windrow_core::stats::stall::StallReason;
 use windrow_core::task::failed_codes::FailedCodes;
 use windrow_core::task::lifecycle::{CutOff, StopReason};
@@ -194,7 +194,12 @@ impl Story {
         self.fail_first(0, failure, RetryAdvice::Fail);
     }
 
-    fn fail_first(&mut self, answered_before: u32, (class, failure): (FailureClass, Failure), advice: RetryAdvice) {
+    fn fail_first(
+        &mut self,
+        answered_before: u32,
+        (class, failure): (FailureClass, Failure),
+        advice: RetryAdvice,
+    ) {
         let Dispatch { run, attempt } = self.out.remove(0);
         let (index, departed) = (run.first(), Moment(self.now));
         let before = AnsweredCalls {
@@ -333,9 +338,7 @@ fn too_many_failed_attempts_pause_the_task_and_too_many_failed_items_stop_it() {
         "8 of 7"
     );
 
-    let mut story = Story::new(1000, |t| {
-        t.error_budget.failed = Some(FailedLimit::Count(7))
-    });
+    let mut story = Story::new(1000, |t| t.error_budget.failed = Some(FailedLimit::Count(7)));
     story.exchange(7);
     story.fail_all(RetryAdvice::Fail);
     story.exchange(1);
@@ -1488,10 +1491,7 @@ fn items_that_are_left_over_because_they_are_always_turned_away_end_too() {
         index == 7 || index == 8 || index == 1000
     });
     let progress = story.core.progress(at(story.now));
-    assert_eq!(
-        (progress.counters.succeeded, progress.counters.failed),
-        (1997, 3)
-    );
+    assert_eq!((progress.counters.succeeded, progress.counters.failed), (1997, 3));
 }
 
 #[test]

@@ -12,8 +12,8 @@ use windrow_core::ids::{Attempt, ItemCount, ItemIndex, Moment, RunNo, ShardId, T
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::stretches::Stretches;
 use windrow_core::items::verdict::{
-    Dispatch, Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, SideRecord,
-    Signal, RetryAdvice,
+    Dispatch, Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice, Settled,
+    SideRecord, Signal,
 };
 use windrow_core::settings::{OnExhausted, Rate};
 use windrow_core::task::lifecycle::StopReason;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windrow_core::ids::{ItemCount, ItemIndex, TaskId};
 use windrow_core::items::verdict::{Failure, FailureClass, HandlerCommand, Outcome};
-use windrow_core::settings::{FailedLimit, Auto, Rate, RateLimit};
+use windrow_core::settings::{Auto, FailedLimit, Rate, RateLimit};
 use windrow_core::shards::Share;
 use windrow_core::task::lifecycle::{ShardState, Status, StopReason, TaskResult};
 use windrow_core::task::spec::Shards;
@@ -448,11 +448,7 @@ async fn items_that_all_shards_failed_count_together() {
         "{text}"
     );
     // What the others failed is known a checkpoint and a look later.
-    assert!(
-        (101..=220).contains(&view.counters.failed),
-        "{:?}",
-        view.counters
-    );
+    assert!((101..=220).contains(&view.counters.failed), "{:?}", view.counters);
 }
 
 #[tokio::test(start_paused = true)]

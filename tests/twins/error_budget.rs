@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use windrow_core::ids::{ItemCount, Moment};
 use windrow_core::items::error_budget::Meter;
-use windrow_core::settings::{FailedLimit, ErrorBudget, FailedAttempts, Rate};
+use windrow_core::settings::{ErrorBudget, FailedAttempts, FailedLimit, Rate};
 
 const WINDOW_NS: u64 = 10_000_000_000;
 

@@ -14,7 +14,7 @@ use windrow_core::items::run::IndexRun;
 use windrow_core::items::stretches::Stretches;
 use windrow_core::items::verdict::{
     AnsweredCalls, Dispatch, Failed, FailedCall, Failure, FailureClass, ItemTrouble, Outcome, ParkedItem,
-    Settled, SideRecord, RetryAdvice,
+    RetryAdvice, Settled, SideRecord,
 };
 use windrow_core::settings::{Auto, ErrorBudget, RateLimit};
 use windrow_core::task::{ShardRange, Tuning};

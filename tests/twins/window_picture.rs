@@ -11,7 +11,7 @@ use windrow_core::execution::{
 };
 use windrow_core::ids::{Attempt, ItemIndex, Moment, RunNo, ShardId, TaskId, WallMs};
 use windrow_core::items::run::IndexRun;
-use windrow_core::items::verdict::{Dispatch, Failed, Failure, FailureClass, Outcome, Settled, RetryAdvice};
+use windrow_core::items::verdict::{Dispatch, Failed, Failure, FailureClass, Outcome, RetryAdvice, Settled};
 use windrow_core::settings::{Auto, RateLimit};
 use windrow_core::task::{ShardRange, Tuning};
 

@@ -1,15 +1,15 @@
-//! How many failed attempts and failed items a task may have before it pauses or stops.
+//! Error budget: limits on the failed attempts and failed items of a task before it pauses or stops.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::ids::{ItemCount, Moment};
-use crate::settings::{FailedLimit, ErrorBudget, FailedAttempts};
+use crate::settings::{ErrorBudget, FailedAttempts, FailedLimit};
 
-/// The window of failed attempts is counted in this many slices.
+/// Number of slices in which the window of failed attempts is counted.
 const SLICES: u32 = 10;
 
-/// Counts failures against an [`ErrorBudget`].
+/// Counter of failures against an [`ErrorBudget`].
 #[derive(Clone, Debug)]
 pub struct Meter {
     budget: ErrorBudget,
@@ -18,18 +18,18 @@ pub struct Meter {
     failed_in_window: u64,
 }
 
-/// A part of the window in which an attempt failed.
+/// Slice of the window in which at least one attempt failed.
 #[derive(Clone, Copy, Debug)]
 struct Slice {
-    /// Which one, counted from the clock's zero.
+    /// Number of the slice, counted from the clock's zero.
     at: u64,
     failed: u64,
-    /// Items that had succeeded when the first of them failed.
+    /// Items that had succeeded at the first failure of the slice.
     succeeded: u64,
 }
 
 impl Meter {
-    /// A meter that has seen nothing; `window` is the span over which failed attempts are counted.
+    /// Creates an empty meter; `window` is the span over which failed attempts are counted.
     pub fn new(budget: ErrorBudget, window: Duration) -> Meter {
         Meter {
             budget,
@@ -39,7 +39,7 @@ impl Meter {
         }
     }
 
-    /// Changes the budget; what was counted stays counted.
+    /// Changes the budget. Failed attempts counted so far are kept unless the window changes.
     pub fn set(&mut self, budget: ErrorBudget, window: Duration) {
         if self.window != window {
             self.slices.clear();
@@ -48,8 +48,8 @@ impl Meter {
         (self.budget, self.window) = (budget, window);
     }
 
-    /// Counts a failed attempt; says whether there are now more in the window than the budget allows. `succeeded` is how
-    /// many items have so far.
+    /// Counts a failed attempt. Returns true if the window now has more of them than the budget allows. `succeeded`
+    /// is the number of items that have succeeded so far.
     pub fn on_failed_attempt(&mut self, succeeded: u64, now: Moment) -> bool {
         let Some(allowed) = self.budget.failed_attempts else {
             return false;
@@ -72,7 +72,7 @@ impl Meter {
         self.failed_in_window > self.most(allowed, succeeded.saturating_sub(before))
     }
 
-    /// How many attempts may fail in a window in which so many items succeeded.
+    /// Returns the number of attempts that may fail in a window in which `succeeded` items succeeded.
     fn most(&self, allowed: FailedAttempts, succeeded: u64) -> u64 {
         let least = allowed.rate().items_in(self.window);
         match allowed {
@@ -81,7 +81,7 @@ impl Meter {
         }
     }
 
-    /// Whether a task of `total` items with this many failed ones has more than its budget allows.
+    /// Returns true if a task of `total` items with this many failed ones exceeds its budget.
     pub fn is_failed_exceeded(&self, failed: u64, total: ItemCount) -> bool {
         match self.budget.failed {
             None => false,
@@ -92,7 +92,7 @@ impl Meter {
         }
     }
 
-    /// How much of the tightest part of the budget is left; none when there is no budget. Unit: millionths.
+    /// Returns the remainder of the tightest part of the budget, or `None` without a budget. Unit: millionths.
     pub fn left_ppm(&self, succeeded: u64, failed: u64, total: ItemCount, now: Moment) -> Option<u32> {
         let attempts = self.budget.failed_attempts.map(|allowed| {
             let at = now.0 / self.slice_ns();
@@ -103,9 +103,7 @@ impl Meter {
         });
         let items = self.budget.failed.map(|limit| match limit {
             FailedLimit::Count(most) => left(failed, u128::from(most)),
-            FailedLimit::RatioPpm(ppm) => {
-                left(failed, u128::from(total.0) * u128::from(ppm) / 1_000_000)
-            }
+            FailedLimit::RatioPpm(ppm) => left(failed, u128::from(total.0) * u128::from(ppm) / 1_000_000),
         });
         attempts.into_iter().chain(items).min()
     }
@@ -119,13 +117,13 @@ impl Meter {
 }
 
 impl Slice {
-    /// Whether it is in the window that ends with slice `at`.
+    /// Returns true if the slice is in the window that ends with slice `at`.
     fn is_within(&self, at: u64) -> bool {
         self.at + u64::from(SLICES) > at
     }
 }
 
-/// What is left of `most` when so much of it is spent. Unit: millionths.
+/// Returns the unspent share of `most`. Unit: millionths.
 fn left(spent: u64, most: u128) -> u32 {
     let rest = most.saturating_sub(u128::from(spent));
     u32::try_from((rest * 1_000_000).checked_div(most).unwrap_or(0)).unwrap_or(1_000_000)

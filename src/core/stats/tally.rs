@@ -1,4 +1,4 @@
-//! What a run counts for people who watch it, beside its progress. Nothing here decides anything.
+//! Statistics of a run for people, in addition to its progress. Nothing here decides anything.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,24 +6,24 @@ use std::collections::BTreeMap;
 use crate::items::verdict::RetryAdvice;
 use crate::stats::histogram::Histogram;
 
-/// Codes that are counted each; the others are counted together.
+/// Maximum number of codes that are counted separately; the others are counted together.
 pub const CODES_MAX: usize = 50;
-/// The name of the others.
+/// Name under which the other codes are counted.
 pub const OTHER_CODES: &str = "other";
 
 /// Counts since the run began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How long calls took; those that were answered at once are not among them.
+    /// Durations of calls, without those that were answered at once.
     pub calls: Histogram,
-    /// From the time at which the rate allowed an item to leave until it was given out.
+    /// Delays from the time at which the rate allowed an item until it was dispatched.
     pub delays: Histogram,
-    /// Attempts that failed.
+    /// Failed attempts by their code.
     pub failed: FailedAttempts,
 }
 
 impl Tally {
-    /// What came since an earlier picture of the same run.
+    /// Returns the counts since an earlier snapshot of the same run.
     #[must_use]
     pub fn since(&self, before: &Tally) -> Tally {
         Tally {
@@ -34,16 +34,17 @@ impl Tally {
     }
 }
 
-/// Failed attempts by their code: those after which the handler wished another, and those after which it gave up.
+/// Failed attempts by code: those after which the handler asked for another, and those after which it asked for no
+/// more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FailedAttempts(BTreeMap<Cow<'static, str>, Ended>);
 
-/// See [`FailedAttempts`].
+/// Failed attempts of one code, for [`FailedAttempts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// It may be tried again.
+    /// Attempts whose item may be tried again.
     pub retry: u64,
-    /// It was given up.
+    /// Attempts whose item the handler failed for good.
     pub fail: u64,
 }
 
@@ -55,32 +56,32 @@ impl Ended {
 }
 
 impl FailedAttempts {
-    /// Counts an attempt that failed with a code.
+    /// Counts an attempt that failed with this code.
     pub fn count(&mut self, code: &str, advice: RetryAdvice) {
         let one = match advice {
             RetryAdvice::Fail => Ended { retry: 0, fail: 1 },
             RetryAdvice::Retry { .. } => Ended { retry: 1, fail: 0 },
         };
-        // The usual case, without a copy of the code.
+        // The usual case, without copying the code.
         if let Some(known) = self.0.get_mut(code) {
             return known.add(one);
         }
         self.entry(code).add(one);
     }
 
-    /// Adds another's counts.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &FailedAttempts) {
         for (code, more) in &other.0 {
             self.entry(code).add(*more);
         }
     }
 
-    /// Each code with its counts.
+    /// Iterates over the codes with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Ended)> {
         self.0.iter().map(|(code, ended)| (code.as_ref(), *ended))
     }
 
-    /// How many there were of all codes.
+    /// Returns the number of failed attempts over all codes.
     pub fn count_all(&self) -> u64 {
         self.0.values().map(|ended| ended.retry + ended.fail).sum()
     }

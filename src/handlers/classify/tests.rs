@@ -64,7 +64,8 @@ fn word(verdict: &ItemVerdict) -> &'static str {
             ..
         } => "retry",
         ItemVerdict::Failed {
-            advice: RetryAdvice::Fail, ..
+            advice: RetryAdvice::Fail,
+            ..
         } => "fail",
     }
 }
@@ -233,12 +234,7 @@ fn every_row_of_the_status_table_has_its_meaning() {
             r#"{"message":"no"}"#,
             Meaning::Failed(FailureClass::Faulty, code(400), None),
         ),
-        (
-            400,
-            &[],
-            r#"{"result":"fail"}"#,
-            Meaning::Items(vec!["fail"]),
-        ),
+        (400, &[], r#"{"result":"fail"}"#, Meaning::Items(vec!["fail"])),
         (422, &[], "", Meaning::Final(code(422))),
         (422, &[], "<html>", Meaning::Final(code(422))),
         (422, &[], r#"["ok"]"#, Meaning::Final(code(422))),

@@ -258,7 +258,12 @@ impl About<'_> {
         }
     }
 
-    fn failed(self, code: &'static str, message: &str, advice: RetryAdvice) -> Result<ItemVerdict, &'static str> {
+    fn failed(
+        self,
+        code: &'static str,
+        message: &str,
+        advice: RetryAdvice,
+    ) -> Result<ItemVerdict, &'static str> {
         let code = match self.code.filter(|given| !given.trim().is_empty()) {
             Some(given) => Cow::Owned(given),
             None => Cow::Borrowed(code),

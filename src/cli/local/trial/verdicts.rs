@@ -121,9 +121,7 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
         CallFailure::Failed { failure, .. } if is_exit => ("↻ retry", failure, false, Some(None)),
         CallFailure::Failed { failure, after, .. } => ("↻ failed", failure, false, Some(*after)),
         CallFailure::BackPressure { after, failure } => ("↻ busy", failure, false, Some(*after)),
-        CallFailure::Final(failure) | CallFailure::Unsendable(failure) => {
-            ("✗ failed", failure, false, None)
-        }
+        CallFailure::Final(failure) | CallFailure::Unsendable(failure) => ("✗ failed", failure, false, None),
         CallFailure::BadReply(failure) => ("✗ not understood:", failure, true, None),
         CallFailure::Rejected(failure) | CallFailure::Unstarted(failure) => {
             ("✗ refused:", failure, true, None)
@@ -132,10 +130,7 @@ fn whole(said: ItemReport, failure: &CallFailure) -> ItemReport {
         CallFailure::Fenced => ("✗ refused:", &fenced, true, None),
         CallFailure::NotSent => return not_sent(said),
     };
-    let is_verdict = matches!(
-        failure,
-        CallFailure::Final(_) | CallFailure::BackPressure { .. }
-    );
+    let is_verdict = matches!(failure, CallFailure::Final(_) | CallFailure::BackPressure { .. });
     let understood = is_exit || is_verdict;
     let unreached = matches!(
         failure,

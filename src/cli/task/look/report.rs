@@ -147,8 +147,7 @@ fn counts(counts: &ReportCounts) -> String {
 }
 
 fn net(net: &ReportNet) -> String {
-    let [failed, recovered, still_failed] =
-        [net.failed, net.recovered, net.still_failed].map(human::count);
+    let [failed, recovered, still_failed] = [net.failed, net.recovered, net.still_failed].map(human::count);
     let at_least = at_least(net);
     format!("failed {failed}  recovered {recovered}  still failed {still_failed}{at_least}")
 }

@@ -1,7 +1,7 @@
-//! Items that wait and that people have given up by their code (`task::failed_codes`).
+//! Waiting items that a person has failed by their code (`task::failed_codes`).
 //!
-//! It is a rule over what waits, not a message that is heard once: it holds for a run that begins from what was saved
-//! before the decision as for one that is under way. What is with the handler isn't touched.
+//! This is a rule over all waiting items, not a one-time message: it holds for a run that starts from a state saved
+//! before the decision as well as for the current one. Items that are with the handler are not touched.
 
 use crate::execution::judge::Judge;
 use crate::execution::types::{Effects, Now, Phase};
@@ -12,12 +12,13 @@ use crate::task::failed_codes::FailedCodes;
 #[derive(Debug, Default)]
 pub(super) struct Marked {
     decided: FailedCodes,
-    /// Whether something may wait that is to be given up.
+    /// Set if waiting items may match a decision.
     is_due: bool,
 }
 
 impl Execution {
-    /// Gives up what people have decided on. The error budget isn't asked: it watches over what nobody has looked at.
+    /// Fails the items that a person has decided on. The error budget doesn't apply: it guards against failures that
+    /// nobody has looked at.
     #[inline]
     pub(in crate::execution) fn fail_marked(&mut self, now: Now, fx: &mut Effects) {
         if std::mem::take(&mut self.judge.marked.is_due) && !matches!(self.phase, Phase::Ended(_)) {
@@ -27,13 +28,13 @@ impl Execution {
 }
 
 impl Judge {
-    /// What people have decided by now.
+    /// Sets all decisions made so far.
     pub(in crate::execution) fn mark_failed(&mut self, decided: FailedCodes) {
         self.marked.decided = decided;
         self.look_for_marked();
     }
 
-    /// Items may wait that didn't before.
+    /// Notes that items may wait that didn't before.
     #[inline]
     pub(in crate::execution) fn look_for_marked(&mut self) {
         let marked = &mut self.marked;

@@ -1,5 +1,5 @@
-//! The window as people see it: what each index, or each bucket of them, is doing. Copied in microseconds; what takes
-//! longer is done on the copy.
+//! Snapshot of the window for people: the state of each index, or of each bucket of them. It is copied in
+//! microseconds; slower work is done on the copy.
 
 use crate::execution::items::Items;
 use std::num::NonZeroU32;
@@ -12,63 +12,63 @@ use crate::ids::{ItemIndex, Moment};
 use crate::items::run::IndexRun;
 use crate::items::waiting::{Doing, Place, Trouble};
 
-/// What is to be said of an index; of a bucket the last one of this list that an index of it has.
+/// State of an index. A bucket shows the last one of this list that any of its indexes has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Cell {
-    /// Settled.
+    /// The item is settled.
     Settled,
-    /// Not given out, or come back without having left.
+    /// Not dispatched, or came back unsent.
     Free,
-    /// With the handler.
+    /// In flight with the handler.
     InFlight,
-    /// It failed, or took too long, and waits outside of the window for another attempt.
+    /// Failed or took too long, and waits outside the window for another attempt.
     Parked,
-    /// It failed and waits for another attempt; watermark waits for it.
+    /// Failed and waits for another attempt; the watermark waits for it.
     Retry,
-    /// It was given up.
+    /// Failed without another attempt.
     Failed,
 }
 
-/// The item at watermark, which everything behind it waits for.
+/// Item at the watermark, which everything behind it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// Its index.
+    /// Index of the item.
     pub index: ItemIndex,
-    /// The attempt that is out, or the last one; 0 when there was none.
+    /// Attempt in flight, or the last one; 0 if none was made.
     pub attempt: u32,
-    /// How long it has held watermark.
+    /// Time for which it has held the watermark.
     pub age: Duration,
-    /// What it does.
+    /// State of the item.
     pub cell: Cell,
 }
 
-/// A copy of a window at one moment.
+/// Copy of a window at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowPicture {
-    /// The lowest index that is neither settled nor parked.
+    /// Lowest index that is neither settled nor parked.
     pub watermark: ItemIndex,
     /// One past the highest index dispatched.
     pub high_water: ItemIndex,
-    /// How many items wide it is; 0 for one that was saved.
+    /// Width of the window in items; 0 for a saved one.
     pub size: u32,
-    /// One past the last index that the picture shows: what may be or was dispatched.
+    /// One past the last index shown: everything that may be or was dispatched.
     pub until: ItemIndex,
-    /// Indexes of a cell, at least 1.
+    /// Number of indexes per cell, at least 1.
     pub per_cell: u64,
-    /// What watermark waits for; none when nothing above it was dispatched.
+    /// Item that holds the watermark; `None` if nothing above it was dispatched.
     pub head: Option<Head>,
     cursor: ItemIndex,
     /// Bit `j` is index `watermark + 1 + j`.
     above: Vec<u64>,
-    /// Not with the handler although below the cursor.
+    /// Items below the cursor that are not with the handler.
     again: Vec<IndexRun>,
-    /// Retrying items, as many as it takes to know the worst of each cell.
+    /// Retrying items, as many as needed to know the worst of each cell.
     marks: Vec<(ItemIndex, Cell)>,
 }
 
 impl Execution {
-    /// The window now, in at most `cells_max` cells. The work is bounded: it copies the bitmap, and looks up the retrying
-    /// items a cell at a time.
+    /// Returns a snapshot of the window in at most `cells_max` cells. The work is bounded: it copies the bitmap, and
+    /// looks up the retrying items a cell at a time.
     pub fn window_picture(&self, cells_max: NonZeroU32, now: Moment) -> WindowPicture {
         let low = self.items.window.watermark();
         let until = self.items.window.limit().min(self.items.end).max(self.items.high);
@@ -119,7 +119,7 @@ impl Items {
         while let Some((index, trouble)) = self.troubles.next_in(from, until) {
             let cell = cell_of(trouble);
             marks.push((index, cell));
-            // Nothing that is known here is worse than a wait: the rest of its cell says nothing new.
+            // Nothing known here is worse than a wait: the rest of its cell adds nothing.
             let past = (index.0 - low.0) / per_cell + 1;
             from = if cell == Cell::Retry {
                 low.plus(past.saturating_mul(per_cell))
@@ -148,7 +148,7 @@ fn cell_of(trouble: &Trouble) -> Cell {
 }
 
 impl WindowPicture {
-    /// The picture of a window that was saved: nothing of it is with the handler. Bit `j` of `above` is index
+    /// Creates the snapshot of a saved window: nothing in it is with the handler. Bit `j` of `above` is index
     /// `watermark + 1 + j`.
     pub fn saved(
         watermark: ItemIndex,
@@ -170,7 +170,7 @@ impl WindowPicture {
         }
     }
 
-    /// The cells from watermark on. The core doesn't know who was given up: who knows says so.
+    /// Returns the cells from the watermark on. The core doesn't know which items failed, so the caller passes them.
     pub fn cells(&self, failed: &[ItemIndex]) -> Vec<Cell> {
         let mut each: Vec<Cell> = (self.watermark.0..self.until.0)
             .map(|index| self.cell(index))

@@ -1,8 +1,8 @@
-//! What each text form says of itself when it can't be read.
+//! Error texts of the setting forms: the expected form, with examples.
 
 use super::TextError;
 
-/// What a text form says of itself when it can't be read.
+/// Error text of a form that can't be read.
 pub(super) struct Form {
     pub(super) expected: &'static str,
     pub(super) examples: &'static str,

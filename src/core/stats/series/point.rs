@@ -1,4 +1,4 @@
-//! What was counted of a task in one span of time, and its short form: a second of a task takes some dozens of bytes.
+//! Counts of a task in one span of time, and their packed form: a second of a task takes some dozens of bytes.
 
 use std::time::Duration;
 
@@ -6,46 +6,46 @@ use crate::stats::histogram::{BUCKETS, Histogram, share};
 use crate::stats::permits::Permits;
 use crate::stats::stall::StallReason;
 
-/// What came about in a span, and how things stood at its end.
+/// Counts of a span, and the gauges at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Point {
-    /// What became of the permits.
+    /// Account of the permits.
     pub permits: Permits,
-    /// Items settled well.
+    /// Items settled as successful.
     pub succeeded: u64,
-    /// Items settled with nothing to do.
+    /// Items settled because there was nothing to do.
     pub skipped: u64,
-    /// Items given up.
+    /// Items that failed for good.
     pub failed: u64,
-    /// Attempts that failed.
+    /// Number of failed attempts.
     pub failed_attempts: u64,
-    /// How long calls took.
+    /// Durations of the calls.
     pub calls: Histogram,
-    /// How things stood at the end.
+    /// State at the end of the span.
     pub gauges: Gauges,
 }
 
-/// How a task stood at a moment, its shards taken together.
+/// State of a task at a moment, over all its shards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
-    /// Items with the handler.
+    /// Number of items sent to the handler and not answered.
     pub in_flight: u64,
-    /// Items that may be in flight.
+    /// Maximum number of items in flight.
     pub concurrency: u64,
-    /// The windows' sizes.
+    /// Sum of the window sizes.
     pub window: u64,
-    /// Items between watermark and the highest dispatched.
+    /// Items between the watermark and the highest dispatched.
     pub window_used: u64,
-    /// The lowest index that is neither settled nor parked.
+    /// Watermark: the lowest index that is neither settled nor parked.
     pub watermark: u64,
-    /// The rate in force; none is unpaced. Unit: millionths of an item per second.
+    /// Rate in force; `None` is unpaced. Unit: millionths of an item per second.
     pub target_micros: Option<u64>,
-    /// Why nothing left, if so.
+    /// Reason why nothing was dispatched, if so.
     pub stall: Option<StallReason>,
 }
 
 impl Gauges {
-    /// Takes in those of another shard at the same moment.
+    /// Merges the gauges of another shard at the same moment.
     pub fn join(&mut self, other: &Gauges) {
         self.in_flight += other.in_flight;
         self.concurrency += other.concurrency;
@@ -60,12 +60,12 @@ impl Gauges {
 }
 
 impl Point {
-    /// Items with a final verdict.
+    /// Returns the number of items with a final verdict.
     pub fn settled(&self) -> u64 {
         self.succeeded + self.skipped + self.failed
     }
 
-    /// Adds what came about elsewhere, or at another time; how things stood stays.
+    /// Adds the counts of another shard or span; the gauges stay.
     pub fn add(&mut self, more: &Point) {
         self.permits.add(&more.permits);
         self.succeeded += more.succeeded;
@@ -75,13 +75,13 @@ impl Point {
         self.calls.add(&more.calls);
     }
 
-    /// Adds the span that follows this one.
+    /// Adds the span that follows this one, and takes its gauges.
     pub fn extend(&mut self, later: &Point) {
         self.add(later);
         self.gauges = later.gauges.clone();
     }
 
-    /// What came about in the first `part` of a span of `whole`, as if all lay evenly in it; rounded down.
+    /// Returns the counts of the first `part` of a span of `whole`, assuming an even distribution; rounded down.
     #[must_use]
     pub(super) fn head(&self, part: u64, whole: u64) -> Point {
         let of = |count| share(count, part, whole);
@@ -96,7 +96,7 @@ impl Point {
         }
     }
 
-    /// What is left after a head of the same point.
+    /// Returns the rest after a head of the same point.
     #[must_use]
     pub(super) fn after(&self, head: &Point) -> Point {
         Point {
@@ -110,7 +110,7 @@ impl Point {
         }
     }
 
-    /// The short form: some dozens of bytes for a usual second.
+    /// Returns the packed form: some dozens of bytes for a usual second.
     pub fn pack(&self) -> Box<[u8]> {
         let mut packer = Packer::new();
         let (permits, gauges) = (&self.permits, &self.gauges);
@@ -135,7 +135,7 @@ impl Point {
             gauges.watermark,
             target,
             stall,
-            // A sum of calls beyond 584 years has a high half.
+            // The high half, for a sum of calls beyond 584 years.
             (nanos & u128::from(u64::MAX)) as u64,
             (nanos >> 64) as u64,
         ];
@@ -148,7 +148,7 @@ impl Point {
         packer.finish()
     }
 
-    /// Reads what [`Point::pack`] wrote; what is missing is zero.
+    /// Reads the form that [`Point::pack`] wrote; missing numbers are zero.
     pub fn unpack(bytes: &[u8]) -> Point {
         let mut numbers = Unpacker::new(bytes);
         let mut next = || numbers.next();
@@ -172,10 +172,11 @@ impl Point {
     }
 }
 
-/// An earlier version counted calls by powers of two of nanoseconds; nodes of it may still be asked, and ask.
+/// Number of buckets in an earlier version, which counted calls by powers of two of nanoseconds; its nodes may still
+/// be asked, and ask.
 const OCTAVES: usize = 64;
 
-/// The longest call, how many buckets, and of each how far it is from the one before and its count.
+/// Writes the longest call, the number of buckets, and for each its distance from the one before and its count.
 fn pack_calls(calls: &Histogram, packer: &mut Packer) {
     packer.put(calls.longest());
     packer.put(calls.counts().len() as u64);
@@ -196,17 +197,17 @@ fn unpack_calls(octaves: [u64; OCTAVES], nanos: u128, mut next: impl FnMut() -> 
         (at as u16, next())
     });
     let mut calls = Histogram::of(counts.collect(), nanos, longest);
-    // Half way through what an earlier version knew of them.
+    // The middle of the range that an earlier version recorded.
     let middle = |octave: usize| Duration::from_nanos((3 << octave) / 2);
     let old = octaves.into_iter().take(OCTAVES - 1).enumerate();
     old.for_each(|(octave, count)| calls.place(middle(octave), count));
     calls
 }
 
-/// Room for most points, so that a buffer grows once. Unit: bytes.
+/// Initial capacity, enough for most points, so that a buffer grows once. Unit: bytes.
 const PACKED_USUAL: usize = 128;
 
-/// Writes numbers in groups of eight: a byte that says which are not zero, then those, seven bits a byte.
+/// Writer of numbers in groups of eight: a byte that marks which are not zero, then those, seven bits a byte.
 struct Packer {
     bytes: Vec<u8>,
     mask_at: usize,
@@ -244,7 +245,7 @@ impl Packer {
     }
 }
 
-/// Reads what a [`Packer`] wrote; past its end all numbers are zero.
+/// Reader of the form that a [`Packer`] wrote; past its end all numbers are zero.
 struct Unpacker<'a> {
     bytes: std::slice::Iter<'a, u8>,
     mask: u8,

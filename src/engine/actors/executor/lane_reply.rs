@@ -13,7 +13,7 @@ use windrow_core::ids::{Attempt, ItemCount, ItemIndex, Moment, ShardId, WallMs};
 use windrow_core::items::output::{OUTPUT_KEPT_MAX, OUTPUT_TOO_LARGE, Output};
 use windrow_core::items::run::IndexRun;
 use windrow_core::items::verdict::{
-    Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, Settled, Signal, RetryAdvice,
+    Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice, Settled, Signal,
 };
 
 /// When a call departed, when its reply came, and how long it took. Plain success needs the first only.

@@ -11,7 +11,7 @@ use crate::actors::runtime::tree::{self, Activity};
 use crate::ports::handling::data_log::DataLogLine;
 use crate::ports::ownership::run_store::{CheckpointAck, ClaimedShard, LeftBy, RunClose};
 use windrow_core::ids::{ClaimId, Epoch};
-use windrow_core::task::lifecycle::{StopReason, Desired};
+use windrow_core::task::lifecycle::{Desired, StopReason};
 
 impl Launcher {
     pub(crate) fn claim(&mut self) {

@@ -21,7 +21,7 @@ use windrow_core::checkpoint;
 use windrow_core::execution::Restored;
 use windrow_core::ids::{ClaimId, WallMs};
 use windrow_core::items::verdict::ParkedItem;
-use windrow_core::task::lifecycle::{KEY_MISSING, StopReason, Desired};
+use windrow_core::task::lifecycle::{Desired, KEY_MISSING, StopReason};
 
 /// The wait between two tries of a step that failed for the moment.
 pub(crate) const STEP_RETRY: Duration = Duration::from_millis(200);

@@ -21,7 +21,7 @@ use crate::ports::handling::meters::PublicationFate;
 use crate::ports::ownership::run_store::{CheckpointAck, RunClose};
 use windrow_core::ids::Moment;
 use windrow_core::items::retry::doubled;
-use windrow_core::task::lifecycle::{StopReason, Desired};
+use windrow_core::task::lifecycle::{Desired, StopReason};
 
 /// The wait before a publication that could not be prepared is tried again, and the longest one.
 const TRY_AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));

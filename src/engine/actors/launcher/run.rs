@@ -28,7 +28,7 @@ use windrow_core::checkpoint;
 use windrow_core::execution::{Command, RunEnd};
 use windrow_core::ids::{CheckpointSeq, ClaimId, Epoch, Moment};
 use windrow_core::items::retry::doubled;
-use windrow_core::task::lifecycle::{StopReason, Desired};
+use windrow_core::task::lifecycle::{Desired, StopReason};
 
 /// How long a handler may take to close before its launcher ends without it.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(30);
@@ -276,7 +276,8 @@ impl Run {
 
     pub(crate) fn on_desired(&self, desired: Desired) {
         let now = self.cell.clock.wall();
-        let is_late = desired == Desired::Stop && self.control.deadline.is_some_and(|deadline| deadline <= now);
+        let is_late =
+            desired == Desired::Stop && self.control.deadline.is_some_and(|deadline| deadline <= now);
         let end = if is_late {
             RunEnd::stopped(StopReason::Deadline, "its deadline passed".to_owned())
         } else {

@@ -18,7 +18,7 @@ use windrow_core::settings::RateLimit;
 use windrow_core::shards::{Directives, Pause, Share, Slow};
 use windrow_core::task::ShardRange;
 use windrow_core::task::failed_codes::FailedCodes;
-use windrow_core::task::lifecycle::{ShardState, Desired};
+use windrow_core::task::lifecycle::{Desired, ShardState};
 use windrow_core::task::supply::Supply;
 
 pub use windrow_core::life::{MOVE_PATIENCE, RunClose};

@@ -1,17 +1,17 @@
-//! Every family of `/metrics`, declared once.
+//! Declarations of all metric families of `/metrics`.
 
-/// What a family is.
+/// Type of a metric family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Only grows.
+    /// Value that only increases.
     Counter,
-    /// Goes up and down.
+    /// Value that goes up and down.
     Gauge,
-    /// Durations by size.
+    /// Durations counted by size.
     Histogram,
 }
 
-/// A name with what its samples are.
+/// Metric family: name, type and help text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Family {
     pub(super) name: &'static str,
@@ -19,12 +19,12 @@ pub(super) struct Family {
     pub(super) help: &'static str,
 }
 
-/// Declares families: a constant, the name, the kind, and what Prometheus shows as its help.
+/// Declares metric families: constant, name, type, and the help text shown by Prometheus.
 macro_rules! families {
     ($($family:ident, $name:literal, $kind:ident, $help:literal;)*) => {
         $(pub(super) const $family: Family = Family { name: $name, kind: Kind::$kind, help: $help };)*
 
-        /// All of them.
+        /// All declared families, for tests.
         #[cfg(test)]
         pub(super) const ALL: &[Family] = &[$($family,)*];
     };

@@ -1,4 +1,4 @@
-//! What is left of a task's failures after its redrives: as sums where no item can be in two of them, else item by item.
+//! Failures that remain after redrives: computed from sums if no item can be in two redrives, otherwise item by item.
 
 use std::collections::BTreeMap;
 
@@ -11,32 +11,33 @@ use windrow_core::ids::TaskId;
 use windrow_engine::ports::sources::resolver::{RedrivePart, RedriveSpec};
 use windrow_engine::ports::tasks::store::TaskView;
 
-/// Redrives that are looked at on each level, and levels.
+/// Most redrives examined per level; the next limit is for levels.
 const REDRIVES_MAX: u32 = 100;
 const LEVELS_MAX: u32 = 8;
-/// Failures that are looked at singly where many tasks are shown, in all: a page of them stays quick.
+/// Most failures examined one by one in a list of tasks, in total, so that a page stays fast.
 const SINGLY_IN_LISTS_MAX: u64 = 1_000;
 
-/// What is left of a task's failures after its redrives.
+/// Failures of a task that remain after its redrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetResult {
-    /// Items that the task failed.
+    /// Number of failed items in the task itself.
     pub failed: u64,
-    /// Those that redrives settled well.
+    /// Number of items that redrives recovered.
     pub recovered: u64,
-    /// What is left.
+    /// Number of items still failed.
     pub still_failed: u64,
-    /// Whether no item was counted for two redrives: false only where they are too many to look at each.
+    /// True if no item is counted twice. False only if there are too many items to examine one by one.
     pub is_exact: bool,
 }
 
 impl Failures {
-    /// What redrives, and redrives of them, recovered of a task's failures.
+    /// Returns the failures that redrives, and redrives of those, recovered for a task.
     pub(in crate::service) async fn net(&self, task: &TaskView) -> Result<NetResult, ServiceError> {
         self.net_within(task, u64::MAX).await
     }
 
-    /// The same of those of these tasks that have redrives; where their failures are many, not all are looked at singly.
+    /// Returns the remaining failures for those of the tasks that have redrives. If there are many failures, not all
+    /// are examined one by one.
     pub(in crate::service) async fn nets(
         &self,
         tasks: &[&TaskView],
@@ -53,7 +54,7 @@ impl Failures {
         Ok(nets)
     }
 
-    /// Where no item can be in two redrives their sums say it; else each item is looked at, unless they are more than that.
+    /// Uses sums if no item can be in two redrives; otherwise examines each item, up to `singly_max`.
     async fn net_within(&self, task: &TaskView, singly_max: u64) -> Result<NetResult, ServiceError> {
         let sums = self.summed(task, LEVELS_MAX).await?;
         if sums.is_exact || sums.failed > singly_max {
@@ -75,7 +76,7 @@ impl Failures {
         })
     }
 
-    /// The same as sums. Boxed, since it asks itself.
+    /// Computes the result from sums. Boxed because it is recursive.
     fn summed<'a>(
         &'a self,
         task: &'a TaskView,
@@ -108,7 +109,8 @@ impl Failures {
     }
 }
 
-/// Whether no failure can be in two of these redrives. Places and indexes can't be compared without looking at items.
+/// Returns true if no failure can be in two of these redrives. Positions can't be compared with indexes without
+/// reading items.
 fn are_disjoint(specs: &[RedriveSpec]) -> bool {
     let parts: Vec<(usize, &RedrivePart)> = specs
         .iter()
@@ -138,7 +140,7 @@ fn are_disjoint(specs: &[RedriveSpec]) -> bool {
         ) => meets(*first, *count, *other, *others),
         _ => true,
     };
-    // Quadratic; so a redrive of thousands of single items among others is not compared.
+    // The comparison is quadratic, so redrives with thousands of single items aren't compared.
     const PARTS_COMPARED: usize = 2_000;
     parts.len() <= PARTS_COMPARED
         && parts.iter().enumerate().all(|(at, (spec, part))| {

@@ -1,4 +1,4 @@
-//! Giving up the items of a task that wait with a code.
+//! Failing the items of a task that wait with a certain code.
 
 use crate::service::tasks::CommandOutcome;
 use crate::service::tasks::Tasks;
@@ -9,16 +9,16 @@ use windrow_core::text::quoted;
 use windrow_engine::ports::tasks::failure_list::WaitingCode;
 use windrow_engine::ports::tasks::store::{TaskCommand, TaskView, Write};
 
-/// Codes that a refusal names.
+/// Most codes named in a refusal.
 const NAMED_MAX: usize = 10;
 
 impl Tasks {
-    /// Gives up the items that wait now and whose last failure has this code; each run does it within a second, and the next
-    /// one where there is none. Says how many such items were saved, too.
+    /// Fails the items that wait now and whose last failure has this code. Each run does so within a second; without
+    /// a run, the next one does. Also returns the number of such items that are saved.
     ///
     /// # Errors
-    /// `WrongState` before the task was started and after its end; `Unprocessable` where no item waits with the code and
-    /// nobody gave items of it up before, with the codes that there are.
+    /// `WrongState` before the first start and after the end of the task; `Unprocessable`, with the existing codes,
+    /// if no item waits with the code and it wasn't decided before.
     pub async fn fail(
         &self,
         id: TaskId,
@@ -44,7 +44,7 @@ impl Tasks {
         let command = TaskCommand::Fail {
             code: code.to_owned(),
         };
-        // To decide it again is about what has failed since.
+        // Deciding again is allowed: it covers the items that have failed since.
         let told = self.obey(id, &command, write, |_| false).await?;
         Ok((told, items))
     }

@@ -1,4 +1,4 @@
-//! The windows of a task: what every index of a shard's window is doing, or what was saved of it.
+//! Windows of a task: the state of every index in a shard's window, live or as saved.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -17,44 +17,44 @@ use windrow_engine::ports::tasks::report_store::SavedWindow;
 
 pub use windrow_core::execution::{Cell, Head};
 
-/// Items that were given up and are marked as such; more of them are shown as settled.
+/// Most failed items marked as such in a window; more of them are shown as settled.
 const FAILED_MAX: u32 = 2_000;
 
-/// The window of a shard.
+/// Dispatch window of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShardWindow {
-    /// The shard.
+    /// Id of the shard shown.
     pub shard: ShardId,
-    /// Where it was seen.
+    /// Origin of the data.
     pub seen: WindowOrigin,
-    /// The node that runs it; none while nobody does.
+    /// Node that runs the shard, `None` while nobody does.
     pub node: Option<String>,
-    /// The lowest index that is neither settled nor parked.
+    /// Lowest index that is neither settled nor parked.
     pub watermark: ItemIndex,
-    /// One past the highest index dispatched.
+    /// End of the dispatched indexes, exclusive.
     pub high_water: ItemIndex,
-    /// How many items wide it is; none while the shard doesn't run.
+    /// Size of the window in items; `None` while the shard isn't running.
     pub size: Option<u32>,
-    /// Indexes of a cell.
+    /// Number of indexes per cell.
     pub per_cell: u64,
-    /// From watermark on; the last one may stand for fewer indexes.
+    /// Cells from the watermark on; the last one may cover fewer indexes.
     pub cells: Vec<Cell>,
-    /// What watermark waits for.
+    /// Item that holds back the watermark.
     pub head: Option<Head>,
 }
 
-/// Where a window was seen.
+/// Origin of a window's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowOrigin {
-    /// In the run that is under way.
+    /// Taken from the current run.
     Live,
-    /// In its last checkpoint.
+    /// Taken from the last checkpoint.
     Saved,
-    /// Nowhere: its last checkpoint is damaged.
+    /// Not available, because the last checkpoint is damaged.
     Damaged,
 }
 
-/// The windows of tasks.
+/// Service for the dispatch windows of tasks.
 pub struct Windows {
     pub(in crate::service) node: Arc<ThisNode>,
     pub(in crate::service) cluster: Arc<Cluster>,
@@ -74,8 +74,8 @@ impl Windows {
         }
     }
 
-    /// The windows of a task's shards, each in at most `cells_max` cells, and the nodes that run some and can't be asked.
-    /// Of what doesn't run, and of theirs, as it was saved.
+    /// Returns the windows of a task's shards, each with at most `cells_max` cells, and the nodes with shards that
+    /// can't be reached. Shards that aren't running or can't be reached show the saved window.
     pub async fn of_task(
         &self,
         task: TaskId,
@@ -117,7 +117,7 @@ impl Windows {
         Ok((windows, silent))
     }
 
-    /// Adds the windows that other nodes have.
+    /// Adds the windows of shards on other nodes.
     async fn windows_elsewhere(
         &self,
         task: TaskId,
@@ -140,12 +140,12 @@ impl Windows {
         silent
     }
 
-    /// Who was given up in a window, as far as it is stored.
+    /// Returns the failed items in a window, as far as they are stored.
     async fn failed(&self, task: TaskId, window: &WindowPicture) -> Result<Vec<ItemIndex>, ServiceError> {
         if window.watermark >= window.high_water {
             return Ok(Vec::new());
         }
-        // The item at watermark is open.
+        // The item at the watermark is never settled.
         let page = FailurePage::ByIndex(Some(window.watermark));
         let found = self.failures.list.page(task, &page, FAILED_MAX).await?;
         Ok(found
@@ -156,10 +156,11 @@ impl Windows {
     }
 }
 
-/// A shard's window, and where it was seen.
+/// Window of a shard with its origin and node.
 type Pictured = (ShardId, WindowOrigin, Option<String>, WindowPicture);
 
-/// Whether a picture from elsewhere has no more cells than were asked for: it is drawn index by index.
+/// Returns true if a window from another node has no more cells than requested; cells are built index by index, so
+/// the number must be bounded.
 fn is_sound(picture: &WindowPicture, cells_max: NonZeroU32) -> bool {
     let indexes = picture.until.0.saturating_sub(picture.watermark.0);
     picture.per_cell > 0

@@ -1,4 +1,4 @@
-//! Shards of tasks, their owners, and the days in which they settled items.
+//! Shards of tasks, their runs, and daily totals.
 
 macro_rules! shard {
     ($name:ident $($blob:ident: $of:ty)?) => {
@@ -46,7 +46,7 @@ macro_rules! shard {
 }
 
 shard!(shard ckpt_blob: Vec<u8>);
-// Most reads do without the bytes of the checkpoint, which are most of a row.
+// Most reads don't need the bytes of the checkpoint, which are most of a row.
 shard!(shard_head);
 
 entity! {

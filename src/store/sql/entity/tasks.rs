@@ -1,4 +1,4 @@
-//! Tasks and the tokens of their starts.
+//! Tasks and their start tokens.
 
 entity! {
     task "task"

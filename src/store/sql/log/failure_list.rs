@@ -1,4 +1,4 @@
-//! Items that failed, by index, by place, one by one.
+//! Failed items, listed by index or by group, or looked up one by one.
 
 use async_trait::async_trait;
 use sea_orm::sea_query::Query;
@@ -14,7 +14,7 @@ use windrow_engine::ports::tasks::failure_list::{
 };
 use windrow_engine::ports::tasks::store::FailureGroup;
 
-/// Indexes in one `IN (…)`.
+/// Maximum number of indexes in one `IN (…)`.
 const INDEXES_PER_STATEMENT: usize = 5_000;
 
 #[async_trait]
@@ -25,7 +25,7 @@ impl FailureList for Store {
 
     async fn waiting(&self, task: TaskId) -> Result<Vec<WaitingCode>, StoreError> {
         use item::Column as C;
-        // By shard and state, as the index has them: a task may have given up millions.
+        // By shard and state, like the index: a task may have millions of failed items.
         let shards = Query::select()
             .column(shard::Column::ShardNo)
             .from(shard::Entity)
@@ -184,7 +184,7 @@ fn recorded(row: item::Model) -> Result<RecordedItem, StoreError> {
     })
 }
 
-/// The groups of a task, most frequent first.
+/// Returns the failure groups of a task, most frequent first.
 pub(crate) async fn groups<C: ConnectionTrait>(
     db: &C,
     task: TaskId,

@@ -1,4 +1,4 @@
-//! Rows of single items as side records of a checkpoint change them.
+//! Rows of single items, as the side records of a checkpoint change them.
 //!
 //! A failed item is final: its row never changes again and it is counted once, however often it is recorded.
 
@@ -21,14 +21,14 @@ pub(crate) const RETRYING: &str = "retrying";
 pub(crate) const PARKED: &str = "parked";
 pub(crate) const FAILED: &str = "failed";
 
-/// Values of one statement that SQLite takes; the other databases take more.
+/// Maximum number of values in one statement for SQLite; the other databases take more.
 const VALUES_MAX: usize = 32_766;
-/// Indexes in one `IN (…)`.
+/// Maximum number of indexes in one `IN (…)`.
 const INDEXES_PER_STATEMENT: usize = 10_000;
 
-/// Applies the side records of a checkpoint whose compare-and-set has just succeeded.
+/// Applies the side records of a checkpoint whose compare-and-set just succeeded.
 pub(crate) async fn apply(transaction: &Transaction, checkpoint: &ShardCheckpoint) -> Result<(), StoreError> {
-    // The last record of an item wins; in index order, so that rows are written along the key.
+    // The last record of an item wins. Rows are written in index order, along the key.
     let mut last: BTreeMap<ItemIndex, &SideRecord> = BTreeMap::new();
     for record in &checkpoint.side {
         last.insert(record.index(), record);
@@ -127,7 +127,7 @@ async fn upsert(transaction: &Transaction, rows: Vec<item::ActiveModel>) -> Resu
     use item::Column as C;
     let rows_max = VALUES_MAX / C::iter().count();
     for chunk in rows.chunks(rows_max) {
-        // All but `first_at`, which keeps the first failure's time.
+        // All but `first_at`, which keeps the time of the first failure.
         let replaced = [
             C::ShardNo,
             C::State,
@@ -156,7 +156,7 @@ async fn upsert(transaction: &Transaction, rows: Vec<item::ActiveModel>) -> Resu
     Ok(())
 }
 
-/// What a row remembers of an item's failure.
+/// Converts a row to the item with its failure.
 pub(crate) fn trouble(row: item::Model) -> Result<ItemTrouble, StoreError> {
     let charged = charged(&row);
     let (message, output) = (row.message.unwrap_or_default(), row.output);
@@ -176,7 +176,7 @@ pub(crate) fn trouble(row: item::Model) -> Result<ItemTrouble, StoreError> {
     })
 }
 
-/// Returns the attempts that count against the item: all where the row doesn't say.
+/// Returns the attempts that count against the item; all of them if the row doesn't say.
 pub(crate) fn charged(row: &item::Model) -> u32 {
     row.charged.map_or_else(
         || row.attempts.cast_unsigned(),
@@ -184,7 +184,7 @@ pub(crate) fn charged(row: &item::Model) -> u32 {
     )
 }
 
-/// The failed attempts that a row keeps.
+/// Parses the failed attempts that a row keeps.
 pub(crate) fn history(text: Option<&str>) -> Result<Vec<AttemptNote>, StoreError> {
     let Some(text) = text else { return Ok(Vec::new()) };
     serde_json::from_str(text).map_err(|fault| damaged("an item's history", &fault.to_string()))

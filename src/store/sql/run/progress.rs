@@ -1,7 +1,7 @@
-//! The progress of shards in checkpoints: judged under their locks, and written in one statement.
+//! Progress of shards in checkpoints: judged under their locks, and written in one statement.
 //!
-//! A node with thousands of tasks saves thousands of rows a second. With a statement to read and one to write each, most of
-//! the time went to the statements.
+//! A node with thousands of tasks saves thousands of rows a second. With one statement to read and one to write each,
+//! most of the time went to the statements.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use windrow_core::task::lifecycle::ShardState;
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::ownership::run_store::{CheckpointAck, ShardCheckpoint};
 
-/// Bytes of one statement, about: MariaDB takes packets of 16 MiB.
+/// Approximate size of a statement in bytes: MariaDB takes packets of 16 MiB.
 const STATEMENT_BYTES_MAX: usize = 4 << 20;
 
-/// Locks the shards of checkpoints, and reads them. Of the tasks in `whole`, all shards are locked.
+/// Locks the shards of checkpoints and reads them; all shards of the task if `whole` is true for its checkpoint.
 pub(super) async fn lock(
     transaction: &Transaction,
     checkpoints: &[(usize, &ShardCheckpoint)],
@@ -38,8 +38,8 @@ pub(super) async fn lock(
     locks::shards_of(transaction, &wanted).await
 }
 
-/// Whether a run may write: own claim, growing number, shard still owned, watermark not falling. (Rules 15 and 16. The row is
-/// locked, so nothing comes between this look and the write.)
+/// Returns true if a run may write: own claim, growing number, shard still owned, watermark not falling (rules 15 and
+/// 16). The row is locked, so nothing comes between this check and the write.
 pub(super) fn may_write(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> bool {
     is_own(checkpoint, row)
         && row.state == ShardState::Running.as_str()
@@ -52,11 +52,11 @@ fn is_own(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> bool {
         && row.claim_id.as_deref() == Some(words::claim_text(checkpoint.claim).as_str())
 }
 
-/// What is said of a checkpoint that may not be written: a repeat of the number that is stored was a success; all else isn't
-/// believed.
+/// Returns the answer to a checkpoint that may not be written: success for a repeat of the stored number, fenced for
+/// anything else.
 pub(super) fn refusal(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> CheckpointAck {
     let own = is_own(checkpoint, row);
-    // A claim sets the number to 0, so 0 was never written by a run.
+    // A claim resets the number to 0, so no run ever wrote 0.
     if own && checkpoint.seq.0 > 0 && row.ckpt_seq == checkpoint.seq.0.cast_signed() {
         return CheckpointAck::Stored;
     }
@@ -70,7 +70,7 @@ pub(super) fn refusal(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> 
     CheckpointAck::Fenced
 }
 
-/// Writes the progress of shards whose locks are held, each once.
+/// Writes the progress of shards whose locks are held, each shard once.
 pub(super) async fn write(
     transaction: &Transaction,
     checkpoints: impl Iterator<Item = (&ShardCheckpoint, &shard_head::Model)>,
@@ -87,7 +87,7 @@ pub(super) async fn write(
     upsert(transaction, rows).await
 }
 
-/// The rows are there: this is an update of many rows that every database has.
+/// Updates many rows in a form that every database supports; the rows exist already.
 async fn upsert(transaction: &Transaction, rows: Vec<shard::ActiveModel>) -> Result<(), StoreError> {
     use shard::Column as C;
     if rows.is_empty() {
@@ -123,7 +123,7 @@ async fn upsert(transaction: &Transaction, rows: Vec<shard::ActiveModel>) -> Res
         .map_err(error)
 }
 
-/// The row as it becomes: what [`upsert`] updates, and what no row can be without.
+/// Builds the new row: the columns that [`upsert`] updates, and those that are mandatory.
 fn written(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> shard::ActiveModel {
     let high_water = checkpoint.high_water.0.cast_signed().max(row.high_water);
     let counters = &checkpoint.counters;
@@ -156,7 +156,7 @@ fn written(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> shard::Acti
     }
 }
 
-/// The day in which the shard settled last, and the counters with which it began.
+/// Returns the day in which the shard last settled items, and its counters at the start of that day.
 fn day(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> (i64, [i64; 3]) {
     match days::begun(checkpoint, row) {
         Some(day) => (day.0, [row.succeeded, row.skipped, row.failed]),
@@ -164,7 +164,7 @@ fn day(checkpoint: &ShardCheckpoint, row: &shard_head::Model) -> (i64, [i64; 3])
     }
 }
 
-/// The end after finishing early: what was dispatched still counts, and the end never grows again.
+/// Returns the end after finishing early: dispatched items still count, and the end never grows again.
 fn end_index(checkpoint: &ShardCheckpoint, row: &shard_head::Model, high_water: i64) -> i64 {
     match checkpoint.finish_at {
         Some(end) => end.0.cast_signed().max(high_water).min(row.end_index),

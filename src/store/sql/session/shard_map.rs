@@ -1,4 +1,4 @@
-//! Who owns which shard.
+//! Owners of shards, and counts of shards by state.
 
 use async_trait::async_trait;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
@@ -7,11 +7,11 @@ use crate::sql::entity::shard_head::{Column as C, Entity as Shards, Model};
 use crate::sql::task::life;
 use crate::sql::{Fetch, Pluck, Store, error, words};
 use windrow_core::ids::{RunNo, SessionId, TaskId};
-use windrow_core::task::lifecycle::{ShardState, Desired};
+use windrow_core::task::lifecycle::{Desired, ShardState};
 use windrow_engine::ports::StoreError;
 use windrow_engine::ports::tasks::shard_map::{Holding, ShardMap, StoredShard};
 
-/// The states of shards that have something left to do.
+/// States of shards that have work left.
 const OPEN: [ShardState; 3] = [ShardState::Idle, ShardState::Running, ShardState::Recovering];
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Giving up the items of a task that wait with a code.
+//! Failing items on request, while they wait with a certain code.
 
 use axum::http::StatusCode;
 
@@ -7,11 +7,11 @@ use crate::http::problem::HttpResult;
 use crate::http::tasks::path::PathTask;
 use crate::http::tasks::whole;
 
-/// Give up items that wait.
+/// Fail waiting items.
 ///
-/// Items that failed, wait for another attempt (later, held or parked), and whose last failure has this code are failed
-/// with it: within a second where the task runs, and else as soon as a node runs it. What is in flight isn't touched, and an
-/// item that fails with the code later is tried again as usual. They count as failed, but don't stop the task by its error
+/// Fails all items that are waiting for another attempt (later, held or parked) and whose last failure has this code:
+/// within a second if the task is running, otherwise as soon as a node runs it. Calls in flight aren't affected, and
+/// items that fail with the code later are retried as usual. The items count as failed but don't use up the error
 /// budget.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/fail", tag = "tasks", operation_id = "fail_items",

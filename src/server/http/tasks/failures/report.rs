@@ -1,4 +1,4 @@
-//! `GET /v1/tasks/{task}/report`: the whole story of a task as JSON or Markdown.
+//! `GET /v1/tasks/{task}/report`: complete history of a task as JSON or Markdown.
 
 use axum::Json;
 use axum::extract::State;
@@ -141,27 +141,27 @@ fn entry(entry: AuditEntry) -> api::ReportEntry {
     }
 }
 
-/// How a report is written.
+/// Output format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Format {
-    /// For machines.
+    /// JSON, for programs to read.
     Json,
-    /// For people.
+    /// Markdown, for people to read.
     Markdown,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ReportParams {
-    /// How it is written; else as `Accept` says, JSON without.
+    /// Output format; default: from `Accept`, otherwise JSON.
     #[param(inline)]
     format: Option<Format>,
 }
 
-/// Report.
+/// Get the report of a task.
 ///
-/// What the task was, what came of it, and the proof that every item is accounted for.
+/// Describes the task and its outcome, and proves that every item is accounted for.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/report", tag = "tasks", operation_id = "task_report",
     security(("bearer" = ["viewer", "business"])), params(ReportParams),

@@ -1,10 +1,10 @@
-//! A report as Markdown. Texts of businesses can't become markup.
+//! Markdown form of a report. Escapes text from businesses, so that it can't become markup.
 
 use std::fmt::Write as _;
 
 use serde_json::value::RawValue;
 
-/// The report for people.
+/// Formats a report as Markdown.
 pub(crate) fn markdown(report: &api::Report) -> String {
     let mut out = String::new();
     head(report, &mut out);
@@ -17,7 +17,7 @@ pub(crate) fn markdown(report: &api::Report) -> String {
     out
 }
 
-/// A text in a line or a cell: no line breaks, and nothing that Markdown or HTML would take for its own.
+/// Escapes text for a single line or table cell: no line breaks, nothing that Markdown or HTML interprets.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -32,7 +32,7 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// Appends a line. Writing to a string can't fail.
+/// Appends a line. Writing to a String can't fail.
 macro_rules! line {
     ($out:expr, $($text:tt)*) => {
         writeln!($out, $($text)*).expect("a string takes any text")

@@ -1,4 +1,4 @@
-//! What redrives made of a task's failures.
+//! Results of redrives for a task's failures.
 
 use crate::http::answer::Of;
 use crate::service::failures::net::NetResult;

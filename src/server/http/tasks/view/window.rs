@@ -1,4 +1,4 @@
-//! `GET /v1/tasks/{task}/window`: what every item is doing that may be in motion.
+//! `GET /v1/tasks/{task}/window`: state of every item in the dispatch window.
 
 use std::num::NonZeroU32;
 
@@ -17,23 +17,23 @@ use crate::service::ServiceError;
 use crate::service::tasks::window::{Cell, Head, ShardWindow, WindowOrigin};
 use windrow_engine::ports::ownership::peers::Unreachable;
 
-/// Cells of a shard when nothing is said: the width of the usual window.
+/// Default number of cells per shard: the size of the usual window.
 const CELLS_DEFAULT: u32 = 4096;
-/// Cells of a shard at most. (What a page draws one by one.)
+/// Maximum number of cells per shard, as many as a page can draw one by one.
 const CELLS_MAX: u32 = 20_000;
 
-/// How fine.
+/// Resolution of the window.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct WindowQuery {
-    /// Cells of a shard at most; without it 4096. A wider window has several items in each.
+    /// Maximum number of cells per shard; default 4096. In a wider window, each cell covers several items.
     #[param(minimum = 1, maximum = 20000)]
     cells: Option<u32>,
 }
 
-/// See the window of a task.
+/// Get the window of a task.
 ///
-/// Where its items stand that may be in motion, one shard at a time, and which one watermark waits for.
+/// Returns the state of each item in the dispatch window, shard by shard, and the item that holds back the watermark.
 #[utoipa::path(
     get, path = "/v1/tasks/{task}/window", tag = "tasks", operation_id = "task_window", params(WindowQuery),
     security(("bearer" = ["viewer", "business"])), responses((status = 200, body = api::TaskWindow))
@@ -93,7 +93,7 @@ fn head(head: Head) -> api::WindowHead {
     }
 }
 
-/// `F1S411P3`.
+/// Encodes cells as run lengths, such as `F1S411P3`.
 fn run_lengths(cells: &[Cell]) -> String {
     let mut text = String::new();
     for same in cells.chunk_by(|one, next| one == next) {
