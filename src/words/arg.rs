@@ -14,11 +14,11 @@ use crate::message::Message;
 pub enum Arg {
     /// Whole number, written with its thousands apart.
     Count(u64),
-    /// Span of time.
+    /// Span of time, written by [`crate::span`].
     Span(Duration),
     /// Text that is no language: a name, a code, a setting, the words of a vendor.
     Text(Cow<'static, str>),
-    /// Another message.
+    /// Message inside of another.
     Message(Message),
 }
 

@@ -14,9 +14,9 @@ pub struct Form {
     pub code: &'static str,
     /// Names of the arguments, in their order.
     pub names: &'static [&'static str],
-    /// English template.
+    /// English text with placeholders.
     pub english: &'static str,
-    /// Chinese template.
+    /// Chinese text with placeholders.
     pub chinese: &'static str,
 }
 
@@ -33,12 +33,12 @@ impl Message {
         Message { form, args }
     }
 
-    /// Stable code.
+    /// Returns the stable code.
     pub fn code(&self) -> &'static str {
         self.form.code
     }
 
-    /// Names and values of the arguments.
+    /// Iterates over names and values of the arguments.
     pub fn args(&self) -> impl Iterator<Item = (&'static str, &Arg)> {
         self.form.names.iter().copied().zip(&self.args)
     }
@@ -63,7 +63,7 @@ impl fmt::Debug for Message {
     }
 }
 
-/// `{"code", "args", "text"}`.
+/// Serialized as `{"code", "args", "text"}`.
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         struct Args<'a>(&'a Message);
