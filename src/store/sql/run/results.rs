@@ -103,7 +103,7 @@ fn fitting(segments: &[result_segment::ActiveModel]) -> usize {
     segments.iter().take_while(fits).count().max(1)
 }
 
-/// Counts the results in the segments of a task, for its proof.
+/// Counts the results in the segments of a task, to compare them with its counters.
 pub(crate) async fn count<C: ConnectionTrait>(db: &C, task: i64) -> Result<u64, StoreError> {
     let sums = sums(db, task).await?;
     Ok(sums.iter().map(|sum| sum.items.cast_unsigned()).sum())

@@ -209,7 +209,7 @@ async fn promote(store: &Store, id: ScheduleId, time: WallMs) -> Result<(), Stor
     transaction.commit().await
 }
 
-/// Returns tasks to cancel: they block a fire that cancels whatever runs, and are not told to end yet.
+/// Returns tasks to cancel: they block a fire that cancels whatever runs, and are not being cancelled yet.
 async fn to_be_cancelled(store: &Store, limit: u32) -> Result<Vec<TaskId>, StoreError> {
     use schedule::Column as C;
     let waits = Query::select()

@@ -249,7 +249,7 @@ fn is_run_otherwise(before: &Business, after: &Business) -> bool {
         || before.sealed != after.sealed
 }
 
-/// Writes the audit entry, which says only that secrets changed.
+/// Writes the audit entry. Of secrets, it says only that they changed.
 async fn record(
     transaction: &Transaction,
     before: Option<Business>,
