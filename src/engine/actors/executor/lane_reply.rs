@@ -1,4 +1,4 @@
-//! Turns what a call came to into reports for the core: one table for all handlers.
+//! Conversion of call outcomes into reports for the core: one table for all handlers.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use windrow_core::items::verdict::{
     Failed, FailedCall, Failure, FailureClass, HandlerCommand, Outcome, RetryAdvice, Settled, Signal,
 };
 
-/// When a call departed, when its reply came, and how long it took. Plain success needs the first only.
+/// Send time, reply time and duration of a call. Plain success needs only the send time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReplyTime {
     pub(crate) departed: Moment,
@@ -24,20 +24,20 @@ pub(crate) struct ReplyTime {
     pub(crate) took: Duration,
 }
 
-/// Puts replies into words for the core.
+/// Converter from handler replies to reports for the core.
 pub(crate) struct Reporter {
     shard: ShardId,
     logs: LogSink,
-    /// It goes in with the reports.
+    /// Log lines and outputs to pass on together with the reports.
     pub(crate) said: Said,
     keeps_results: bool,
 }
 
-/// What replies said beside what they came to.
+/// Log lines and outputs that replies carry in addition to their verdicts.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     pub(crate) lines: Vec<DataLogLine>,
-    /// What items came to, where that is kept.
+    /// Outputs of items, if the task keeps results.
     pub(crate) outputs: Vec<ItemOutput>,
 }
 
@@ -51,7 +51,7 @@ impl Reporter {
         }
     }
 
-    /// Adds what a call came to.
+    /// Adds the outcome of a call to the reports.
     #[inline]
     pub(crate) fn report(&mut self, items: &CallItems, reply: Reply, at: ReplyTime, reports: &mut Reports) {
         match reply {
@@ -92,7 +92,7 @@ impl Reporter {
                     self.keep(index, output, at.wall);
                     continue;
                 }
-                // Nobody knows which item of the call it is about.
+                // Nothing shows which item of the call caused it.
                 ItemVerdict::Unclear(failure) => (FailureClass::Unclear, failure, AGAIN, number),
                 ItemVerdict::Failed { failure, advice } => (FailureClass::Answered, failure, advice, 1),
             };
@@ -226,7 +226,7 @@ impl Reporter {
     }
 }
 
-/// `finish` without a total means: nothing beyond the highest index of this call.
+/// Fills in the total of a `finish` without one: no items beyond the highest index of this call.
 fn with_total(command: HandlerCommand, highest: Option<ItemIndex>) -> HandlerCommand {
     match command {
         HandlerCommand::Finish { total: None } => HandlerCommand::Finish {
@@ -238,7 +238,7 @@ fn with_total(command: HandlerCommand, highest: Option<ItemIndex>) -> HandlerCom
 
 const AGAIN: RetryAdvice = RetryAdvice::Retry { after: None };
 
-/// A failed attempt of one item, whose call so many shared.
+/// Records a failed attempt of one item; `call_items` items shared the call.
 fn fail(
     (index, attempt, call_items): (ItemIndex, Attempt, u32),
     (class, failure): (FailureClass, Failure),
@@ -258,7 +258,7 @@ fn fail(
     });
 }
 
-/// A call that failed as a whole: evidence once, a failed attempt for each of its items.
+/// Records a call that failed as a whole: evidence once, a failed attempt for each item.
 fn charge(
     items: &CallItems,
     (class, failure): (FailureClass, Failure),
@@ -295,7 +295,7 @@ fn charge(
     });
 }
 
-/// Items of which no call can be made.
+/// Fails items for which no call can be made.
 fn unsendable(items: &CallItems, failure: Failure, at: ReplyTime, reports: &mut Reports) {
     reports.unsent += 1;
     charge(

@@ -1,5 +1,5 @@
-//! Reads rows ahead of the lanes: verified blocks in memory from watermark to a little beyond the cursor. Of an open task
-//! it goes on when items are added.
+//! Read-ahead of rows for the lanes: verified blocks in memory from the watermark to a little beyond the cursor. For
+//! an open task, it continues when items are added.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -11,17 +11,17 @@ use crate::ports::sources::source::{RowChunk, Source, SourceError};
 use windrow_core::execution::Execution;
 use windrow_core::ids::ItemIndex;
 
-/// Blocks that are read beyond the cursor's own.
+/// Blocks kept ready beyond the one at the cursor.
 const BLOCKS_AHEAD: usize = 2;
 
-/// Where a run is, for who reads ahead of it.
+/// Positions in a run that decide how far to read ahead.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
     pub(crate) watermark: ItemIndex,
     pub(crate) cursor: ItemIndex,
-    /// One past the last item that is known.
+    /// One past the last known item.
     pub(crate) end: ItemIndex,
-    /// Whether there may be more.
+    /// True if more items may be added.
     pub(crate) is_open: bool,
 }
 
@@ -51,7 +51,7 @@ impl RowFeed {
         }
     }
 
-    /// The block of an item, if it was read already; asks for more when it is the last one.
+    /// Returns the block of an item if it is in memory, and wakes the reader to look for more.
     pub(crate) fn ready(&self, index: ItemIndex) -> Option<Arc<RowChunk>> {
         let chunks = lock(&self.chunks);
         let at = chunks.partition_point(|chunk| chunk.end() <= index);
@@ -61,12 +61,13 @@ impl RowFeed {
         found
     }
 
-    /// Looks again whether more should be read: the cursor may have passed settled items, whose rows nobody asks for.
+    /// Wakes the reader: the cursor may have passed settled items, whose rows nobody requests.
     pub(crate) fn look(&self) {
         self.hungry.notify_one();
     }
 
-    /// Reads the block of an item that is not (or no longer) among the ready ones: a retry below watermark.
+    /// Returns the block of an item, read from the source if it is not (or no longer) in memory: a retry below the
+    /// watermark.
     pub(crate) async fn fetch(&self, index: ItemIndex) -> Result<Arc<RowChunk>, SourceError> {
         match self.ready(index) {
             Some(chunk) => Ok(chunk),
@@ -74,8 +75,8 @@ impl RowFeed {
         }
     }
 
-    /// Keeps the blocks ahead of the cursor ready until the shard's end, telling each time up to which index. Ends with the
-    /// first block that can't be read. Cancel safe.
+    /// Keeps the blocks ahead of the cursor in memory until the shard's end, and calls `on_ready` with the index read
+    /// up to. Ends at the first block that can't be read. Cancel safe.
     pub(crate) async fn read_ahead(
         &self,
         mut places: impl FnMut() -> Places,
@@ -91,7 +92,7 @@ impl RowFeed {
                 self.hungry.notified().await;
                 continue;
             }
-            // Watermark may have passed over items that nobody calls: their rows aren't needed.
+            // The watermark may have passed items that nobody calls: their rows aren't needed.
             let chunk = self.source.read(next.max(places.watermark)).await?;
             next = chunk.end();
             lock(&self.chunks).push_back(chunk);
@@ -99,7 +100,8 @@ impl RowFeed {
         }
     }
 
-    /// Goes on behind what is ready already (an executor was restarted), else at watermark.
+    /// Returns the index to read from: the end of the blocks in memory (an executor was restarted), else the
+    /// watermark.
     fn resume_at(&self, watermark: ItemIndex, on_ready: &mut impl FnMut(ItemIndex)) -> ItemIndex {
         let mut chunks = lock(&self.chunks);
         if chunks.front().is_some_and(|first| first.first() > watermark) {
@@ -110,7 +112,7 @@ impl RowFeed {
         end.inspect(|end| on_ready(*end)).unwrap_or(watermark)
     }
 
-    /// Drops blocks below watermark; says whether fewer than the wanted blocks lie ahead of the cursor.
+    /// Drops blocks below the watermark. Returns true if fewer blocks than wanted lie ahead of the cursor.
     fn wants_more(&self, watermark: ItemIndex, cursor: ItemIndex) -> bool {
         let mut chunks = lock(&self.chunks);
         while chunks.front().is_some_and(|chunk| chunk.end() <= watermark) && chunks.len() > 1 {
