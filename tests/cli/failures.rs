@@ -177,7 +177,7 @@ fn what_was_failed_is_done_again_with_its_keys_and_says_who_it_is() {
     for text in [
         "t1  finished (all recovered)\n",
         "--only-failed recovered what it failed",
-        "failed                2",
+        "failed                   2",
         "recovered                2",
     ] {
         assert!(all_good.stderr.contains(text), "{}", all_good.stderr);

@@ -205,7 +205,6 @@ fn a_summary_has_the_members_of_a_task() {
             "failures",
             "handler_changed",
             "id",
-            "watermark",
             "name",
             "net",
             "next",
@@ -218,7 +217,8 @@ fn a_summary_has_the_members_of_a_task() {
             "status_text",
             "stop_reason",
             "total",
-            "unconfirmed"
+            "unconfirmed",
+            "watermark"
         ]
     );
     assert_eq!(summary["rate"], "unlimited");
